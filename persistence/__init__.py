@@ -1,0 +1,1 @@
+"""The history of the database: an Alembic environment, installed as `gatechart.migrations`."""

@@ -1,0 +1,77 @@
+"""The handle that people hold of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gatechart.context import AgentContext, read_context
+from gatechart.ports import Host
+from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Snapshot, StateName, Status
+
+
+class Agent:
+    """An agent of a runtime: send it events, read what is committed. Got by `Runtime.start` and `Runtime.resume`."""
+
+    __slots__ = ("_host",)
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def __repr__(self) -> str:
+        now, where = self.snapshot, ", ".join(self.configuration)
+        return f"<Agent {now.agent_id!r} of {now.graph!r}, {now.status} in {where}, version {now.version}>"
+
+    @property
+    def id(self) -> AgentId:
+        """The agent's id, for `Runtime.resume`."""
+        return self._host.snapshot.agent_id
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest committed snapshot."""
+        return self._host.snapshot
+
+    @property
+    def configuration(self) -> tuple[StateName, ...]:
+        """The active leaves."""
+        return self._host.snapshot.configuration
+
+    @property
+    def status(self) -> Status:
+        """Where the agent is in its life."""
+        return self._host.snapshot.status
+
+    @property
+    def context(self) -> AgentContext:
+        """A copy of the committed context, of the graph's context type. What is done to it touches nothing else."""
+        return read_context(self._host.graph.context, self._host.snapshot.context)
+
+    async def send(
+        self,
+        event: Name,
+        payload: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> Outcome:
+        """What became of the event, once its turn is committed or it was refused.
+
+        payload: a mapping with text keys, or a pydantic model, of JSON values.
+        id: the sender's, to be given again when the sender cannot know whether the event arrived; an event whose id was
+        applied before is not applied again, and has the outcome that it had then, marked as a repeat.
+
+        Cancelling the caller withdraws an event whose turn has not begun; else it only stops waiting.
+        Raises an EventError where the turn failed, then undone, or where the graph asks for an error on refusal.
+        """
+        return await self._host.send(event, payload, id)
+
+    async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """The agent's turns with versions above `after`, oldest first, `limit` at the most."""
+        return await self._host.history(after=after, limit=limit)
+
+    async def until(self, state: Name) -> Snapshot:
+        """Waits for the state to be active; returns the first committed snapshot, now or later, in which it is.
+
+        Raises AgentEndedError where the agent ended elsewhere, UnknownStateError where its graph has no such state.
+        """
+        return await self._host.until(state)

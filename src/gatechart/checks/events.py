@@ -1,0 +1,116 @@
+"""Events that are raised in vain, or waited for in vain, as far as the graph itself tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Final, Protocol, runtime_checkable
+
+from gatechart.checks.descriptors import is_taken, prefixes_of, words_of
+from gatechart.checks.finding import NEVER_AWAITED, NEVER_RAISED, RESULT_UNUSED, Finding
+from gatechart.checks.steps import steps_of
+from gatechart.graph import ROOT, Kind, Node, StateTransitionGraph
+from gatechart.values import EventName, StateName
+
+_OWN: Final = re.compile(r"(done\.state|done\.invoke|error\.invoke|after\.[\d.]+\s*(ms|s|m|h|d))\..+")
+"""The events that come from the machine itself and from what its states wait for."""
+
+
+@runtime_checkable
+class RaisesEvents(Protocol):
+    """An action that tells which events it raises within the turn."""
+
+    raises: tuple[EventName, ...]
+
+
+def event_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
+    """GC204, GC205 and GC206."""
+    yield from _never_raised(graph)
+    awaited = {
+        name
+        for node in graph.nodes.values()
+        for edge in node.edges
+        if edge.event is not None
+        for name in (edge.event, *words_of(edge.event))
+    }
+    for node in graph.nodes.values():
+        yield from _never_awaited(node, awaited)
+
+
+def _never_raised(graph: StateTransitionGraph) -> Iterator[Finding]:
+    own = own_events(graph)
+    raisers: dict[EventName, list[StateName]] = {}
+    for event, owner in own:
+        for name in dict.fromkeys((event, *prefixes_of(event))):
+            raisers.setdefault(name, []).append(owner)
+    known = tuple(dict.fromkeys(event for event, _ in own))
+    for node in graph.nodes.values():
+        for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
+            names = (event,) if event in raisers else words_of(event)
+            for name in names:
+                if _OWN.fullmatch(name) and not any(
+                    _together(graph, node.name, owner) for owner in raisers.get(name, ())
+                ):
+                    yield _told(node, event, name, tuple(raisers.get(name, ())), known)
+
+
+def _told(
+    node: Node, event: EventName, name: EventName, owners: tuple[StateName, ...], known: tuple[str, ...]
+) -> Finding:
+    place = f"state {node.name!r}, event {event!r}"
+    if owners:
+        problem = f"{name!r} comes while {owners[0]!r} is active, and then this state is not"
+        return NEVER_RAISED.at(place, problem, f"wait for it in {owners[0]!r}, or in a state around it")
+    near = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else "name an invoke, a delay or a state with a final child, as it is"
+    return NEVER_RAISED.at(place, f"nothing raises {name!r}", remedy)
+
+
+def own_events(graph: StateTransitionGraph) -> tuple[tuple[EventName, StateName], ...]:
+    """The events that come from the graph itself, each with the state that must be active; the root for any state."""
+    return tuple(event for node in graph.nodes.values() for event in _own_events(graph, node))
+
+
+def _own_events(graph: StateTransitionGraph, node: Node) -> Iterator[tuple[EventName, StateName]]:
+    for invoke in node.invokes:
+        yield f"done.invoke.{invoke.id}", node.name
+        yield f"error.invoke.{invoke.id}", node.name
+    for event, _ in node.timers:
+        yield event, node.name
+    if node.name != ROOT and _can_be_done(graph, node.name):
+        yield f"done.state.{node.name}", ROOT
+
+
+def _can_be_done(graph: StateTransitionGraph, name: StateName) -> bool:
+    node = graph.nodes[name]
+    if node.kind is Kind.PARALLEL:
+        return all(_can_be_done(graph, child) for child in node.children)
+    return any(graph.nodes[child].kind is Kind.FINAL for child in node.children)
+
+
+def _together(graph: StateTransitionGraph, state: StateName, other: StateName) -> bool:
+    """Whether the two can be active at once: one lies in the other, or they lie in two regions."""
+    line, other_line = ((name, *graph.nodes[name].ancestors) for name in (state, other))
+    common = next(name for name in line if name in other_line)
+    return common in (state, other) or graph.nodes[common].kind is Kind.PARALLEL
+
+
+def _never_awaited(node: Node, awaited: set[EventName]) -> Iterator[Finding]:
+    place = f"state {node.name!r}"
+    for event in dict.fromkeys((*(event for event, _ in node.timers), *_raised(node))):
+        if not is_taken(event, awaited):
+            yield NEVER_AWAITED.at(
+                place, f"it raises {event!r}, and no transition waits for that", "add one, or drop it"
+            )
+    for invoke in node.invokes:
+        if not is_taken(f"done.invoke.{invoke.id}", awaited):
+            problem = f"no transition waits for 'done.invoke.{invoke.id}'"
+            yield RESULT_UNUSED.at(place, problem, "add one, or allow it where the result does not matter")
+
+
+def _raised(node: Node) -> Iterator[EventName]:
+    """What the actions of a state and of its transitions say that they raise."""
+    for step in steps_of(node):
+        if isinstance(step.function, RaisesEvents):
+            yield from step.function.raises

@@ -1,0 +1,44 @@
+"""The definition of a graph, its validation and its compiled form."""
+
+from gatechart.graph.callables import Ask, Step
+from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node
+from gatechart.graph.definition import (
+    ANY,
+    Action,
+    Data,
+    EntryPoint,
+    Guard,
+    Initial,
+    Invoke,
+    OnRefusal,
+    Recall,
+    State,
+    Then,
+    Transition,
+    callable_name,
+)
+from gatechart.graph.graph import StateTransitionGraph
+
+__all__ = [
+    "ANY",
+    "ROOT",
+    "Action",
+    "Ask",
+    "Data",
+    "Default",
+    "Edge",
+    "EntryPoint",
+    "Guard",
+    "Initial",
+    "Invoke",
+    "Kind",
+    "Node",
+    "OnRefusal",
+    "Recall",
+    "State",
+    "StateTransitionGraph",
+    "Step",
+    "Then",
+    "Transition",
+    "callable_name",
+]

@@ -1,0 +1,85 @@
+"""What a guard or an action looks like from outside: how many parameters it takes, and whether it must be awaited."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gatechart.graph.definition import callable_name
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action, ready to be called."""
+
+    function: Callable[..., Any]
+    name: str
+    is_async: bool
+    takes_turn: bool  # (context, event, turn) rather than (context, event)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A guard, ready to be asked."""
+
+    function: Callable[..., Any]
+    name: str
+    takes_configuration: bool  # (context, event, configuration) rather than (context, event)
+
+
+def ask_of(guard: Callable[..., Any]) -> Ask:
+    """The guard as the turn asks it."""
+    return Ask(guard, callable_name(guard), takes_third(guard, "configuration"))
+
+
+def step_of(action: Callable[..., Any]) -> Step:
+    """The action as the turn calls it."""
+    return Step(action, callable_name(action), is_async(action), takes_third(action, "turn"))
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to await."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def yields(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a generator, which runs nothing by itself."""
+    called = (function, getattr(function, "__call__", None))  # noqa: B004
+    return any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in called)
+
+
+def takes_third(function: Callable[..., Any], name: str) -> bool:
+    """Whether it wants a third argument: it cannot do without, or has a parameter of this name.
+
+    >>> takes_third(lambda context, event, limit=3: None, "turn")
+    False
+    >>> takes_third(lambda context, event, turn=None: None, "turn")
+    True
+    """
+    signature = _signature(function)
+    if signature is None or not _fits(signature, 3):
+        return False
+    return name in signature.parameters or not _fits(signature, 2)
+
+
+def fits(function: Callable[..., Any], *counts: int) -> bool:
+    """Whether it can be called with one of these counts of positional arguments; True where it has no signature."""
+    signature = _signature(function)
+    return signature is None or any(_fits(signature, count) for count in counts)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins have none
+        return None
+
+
+def _fits(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True

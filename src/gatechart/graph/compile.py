@@ -1,0 +1,196 @@
+"""A definition made ready to run: a tree of nodes with their places, and indices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from gatechart.graph.callables import Ask, Step, ask_of, step_of
+from gatechart.graph.definition import ANY, Data, Initial, Invoke, Recall, State, Transition, after_event
+from gatechart.graph.misfits import texts
+from gatechart.values import EventName, StateName
+
+ROOT: Final[StateName] = ANY
+
+
+class Kind(StrEnum):
+    """What a state is made of."""
+
+    ATOMIC = "atomic"
+    COMPOUND = "compound"
+    PARALLEL = "parallel"
+    FINAL = "final"
+    HISTORY = "history"
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether a state of this kind is active without children."""
+        return self in (Kind.ATOMIC, Kind.FINAL)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A transition, ready to be asked and taken."""
+
+    label: str  # the transition's; ` #2` and so on is added to what several of a graph would share
+    source: StateName
+    event: EventName | None
+    targets: tuple[StateName, ...]
+    internal: bool
+    ask: Ask | None
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Default:
+    """Where a compound state begins, or a history state without a memory."""
+
+    targets: tuple[StateName, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A state in its place in the tree."""
+
+    name: StateName
+    kind: Kind
+    order: int  # in the document; a parent comes before its children
+    ancestors: tuple[StateName, ...]  # innermost first, the root last; empty for the root
+    children: tuple[StateName, ...]  # in document order, without history states
+    histories: tuple[StateName, ...]  # the history states among the children
+    default: Default | None  # of a compound or a history state
+    recall: Recall | None  # of a history state
+    data: Data | None  # of a final state
+    timers: tuple[tuple[EventName, float], ...]  # what is raised after how many seconds in the state
+    invokes: tuple[Invoke, ...]
+    on_entry: tuple[Step, ...]
+    on_exit: tuple[Step, ...]
+    edges: tuple[Edge, ...]  # leaving from here, in document order
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether timers or invokes belong to the state."""
+        return bool(self.timers or self.invokes)
+
+    @property
+    def parent(self) -> StateName:
+        """The innermost ancestor. The root has none."""
+        return self.ancestors[0]
+
+
+def infer_states(states: Sequence[State], transitions: Sequence[Transition]) -> tuple[State, ...]:
+    """The states that are listed, then those that only transitions name, in the order they are named."""
+    known = {*texts(state.name for state in walk(states)), ANY}
+    named = [name for transition in transitions for name in (transition.source, *transition.targets)]
+    named += [name for state in walk(states) for after in state.after for then in after.then for name in then.targets]
+    return (*states, *(State(name) for name in dict.fromkeys(texts(named)) if name not in known))
+
+
+def walk(states: Sequence[State]) -> Iterator[State]:
+    """Every state of the trees, a parent before its children, in document order."""
+    for state in states:
+        yield state
+        yield from walk(state.states)
+
+
+def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateName, Node]:
+    """A node for the root and for each state in it, by name, in document order."""
+    leaving: dict[StateName, list[Transition]] = {}
+    for transition in transitions:
+        leaving.setdefault(transition.source, []).append(transition)
+    nodes: dict[StateName, Node] = {}
+
+    def add(state: State, ancestors: tuple[StateName, ...]) -> None:
+        nodes[state.name] = Node(
+            name=state.name,
+            kind=kind_of(state),
+            order=len(nodes),
+            ancestors=ancestors,
+            children=tuple(child.name for child in state.states if child.history is None),
+            histories=tuple(child.name for child in state.states if child.history is not None),
+            default=_default(state),
+            recall=state.history,
+            data=state.data,
+            timers=tuple((after_event(state.name, each.delay), each.delay_s or 0.0) for each in state.after),
+            invokes=state.invoke,
+            on_entry=tuple(map(step_of, state.on_entry)),
+            on_exit=tuple(map(step_of, state.on_exit)),
+            edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state))),
+        )
+        for child in state.states:
+            add(child, (state.name, *ancestors))
+
+    add(root, ())
+    return nodes
+
+
+def kind_of(state: State) -> Kind:
+    """What the state is made of."""
+    if state.history is not None:
+        return Kind.HISTORY
+    if state.states or state.name == ROOT:
+        return Kind.PARALLEL if state.parallel else Kind.COMPOUND
+    return Kind.FINAL if state.final else Kind.ATOMIC
+
+
+def initial_of(state: State) -> Initial | None:
+    """Where a compound or a history state begins; for a compound state without a word on it, its first child."""
+    if state.initial is not None or state.parallel or state.history is not None:
+        return state.initial
+    first = next((child.name for child in state.states if child.history is None), None)
+    return None if first is None else Initial(first)
+
+
+def _default(state: State) -> Default | None:
+    initial = initial_of(state)
+    return None if initial is None else Default(initial.targets, tuple(map(step_of, initial.actions)))
+
+
+def _edges(transitions: Iterable[Transition]) -> tuple[Edge, ...]:
+    """The transitions of a state, ready to be taken. Labels begin with the source, so only these can be doubled."""
+    counts: Counter[str] = Counter()
+    edges: list[Edge] = []
+    for transition in transitions:
+        label = transition.label
+        counts[label] += 1
+        edges.append(_edge(transition, label if counts[label] == 1 else f"{label} #{counts[label]}"))
+    return tuple(edges)
+
+
+def _edge(transition: Transition, label: str) -> Edge:
+    return Edge(
+        label=label,
+        source=transition.source,
+        event=transition.event,
+        targets=transition.targets,
+        internal=transition.internal,
+        ask=ask_of(transition.guard) if transition.guard else None,
+        steps=tuple(map(step_of, transition.actions)),
+    )
+
+
+def delayed_transitions(state: State) -> Iterator[Transition]:
+    """The transitions that the state takes after a while, with their events."""
+    for after in state.after:
+        event = after_event(state.name, after.delay)
+        for then in after.then:
+            target, internal = then.targets or None, then.internal
+            yield Transition(state.name, event, target, guard=then.guard, actions=then.actions, internal=internal)
+
+
+def runs_at_once(nodes: Mapping[StateName, Node]) -> bool:
+    """Whether no action of the graph has to be awaited."""
+    return not any(step.is_async for node in nodes.values() for step in _steps(node))
+
+
+def _steps(node: Node) -> Iterator[Step]:
+    yield from node.on_entry
+    yield from node.on_exit
+    if node.default:
+        yield from node.default.steps
+    for edge in node.edges:
+        yield from edge.steps

@@ -1,0 +1,305 @@
+"""What a person writes to define a graph: states, transitions, entry points. Frozen; judged by `validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, EnumType
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from pydantic import BaseModel
+
+from gatechart.graph.delays import Delay, delay_text, seconds_of
+from gatechart.values import EventName, Name, StateName, name_of
+
+Guard: TypeAlias = Callable[[Any, Any], bool]  # (context, event)
+Action: TypeAlias = Callable[..., Awaitable[None] | None]  # (context, event) or (context, event, turn)
+Data: TypeAlias = Callable[[Any, Any], Mapping[str, Any]]  # (context, event)
+
+Work: TypeAlias = Callable[[Any, Any], Any]  # (context, work), sync or async
+Follows: TypeAlias = "Name | Then | Iterable[Name | Then]"
+
+ANY: Final[StateName] = "*"
+"""The root as a source: its transitions are taken from anywhere, after all others were asked."""
+
+
+class OnRefusal(Enum):
+    """What a graph does with an event that it refuses."""
+
+    RETURN = "return"  # the sender gets an outcome that says why; a warning is logged
+    RAISE = "raise"  # the sender gets an EventRefusedError
+
+
+def callable_name(function: object) -> str:
+    """The name under which people know a callable: its own, a partial's function's, or its class's.
+
+    >>> callable_name(partial(print, "hello"))
+    'print'
+    """
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:
+    """The texts of one name or several.
+
+    >>> names_of("RED"), names_of(["RED", "GREEN"])
+    (('RED',), ('RED', 'GREEN'))
+    """
+    return tuple(map(name_of, one_or_more(names)))
+
+
+def one_or_more(value: Any) -> tuple[Any, ...]:
+    """A single value, a text and a function among them, counts as one.
+
+    >>> one_or_more("RED"), one_or_more(["RED", "GREEN"])
+    (('RED',), ('RED', 'GREEN'))
+    """
+    is_one = isinstance(value, str) or not isinstance(value, Iterable) or _is_called(value)
+    return (value,) if is_one else tuple(value)
+
+
+def _is_called(value: object) -> bool:
+    """Whether it is a function, even one that can be iterated; an Enum class is its members."""
+    return callable(value) and not isinstance(value, EnumType)
+
+
+@dataclass(frozen=True)
+class Then:
+    """A transition whose source and event go without saying: what follows of itself in a state."""
+
+    targets: tuple[StateName, ...] = ()
+    guard: Guard | None = None
+    actions: tuple[Action, ...] = ()
+    internal: bool = False
+
+    def __init__(
+        self,
+        target: Iterable[Name] | Name | None = None,
+        *,
+        guard: Guard | None = None,
+        actions: Iterable[Action] | Action = (),
+        internal: bool = False,
+    ) -> None:
+        targets = () if target is None else names_of(target)
+        _set(self, targets=targets, guard=guard, actions=one_or_more(actions), internal=internal)
+
+
+@dataclass(frozen=True)
+class After:
+    """What follows when a state has been active for so long."""
+
+    delay: str  # as it was written, "30s"
+    delay_s: float | None  # None where the text is no delay, which validation reports
+    then: tuple[Then, ...]  # asked in this order
+
+
+@dataclass(frozen=True)
+class Invoke:
+    """A function that runs while a state is active, outside turns. Its end comes back as an event.
+
+    The event is `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the exception's
+    `type`, `message` and `traceback`. Leaving the state cancels the function.
+    """
+
+    function: Work
+    id: str = ""  # the function's name where left out
+    timeout_s: float | None = None  # error.invoke.<id> when it takes longer
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            object.__setattr__(self, "id", callable_name(self.function))
+
+
+class Recall(Enum):
+    """How deep a history state remembers."""
+
+    SHALLOW = "shallow"  # the active children of its parent
+    DEEP = "deep"  # the active leaves below its parent
+
+
+@dataclass(frozen=True)
+class Initial:
+    """Where a compound state begins, or a history state that remembers nothing, and what is done on the way."""
+
+    targets: tuple[StateName, ...]
+    actions: tuple[Action, ...] = ()
+
+    def __init__(self, targets: Iterable[Name] | Name, *, actions: Iterable[Action] | Action = ()) -> None:
+        _set(self, targets=names_of(targets), actions=one_or_more(actions))
+
+
+@dataclass(frozen=True)
+class State:
+    """A state in which an agent can be.
+
+    With `states` it is compound, and one of them is active with it; with `parallel=True` all of them are. A final
+    state ends its parent. A history state stands for what was active in its parent when that was left last; it is never
+    active itself, and `initial` says where to go as long as nothing is remembered.
+    """
+
+    name: StateName
+    on_entry: tuple[Action, ...] = ()
+    on_exit: tuple[Action, ...] = ()
+    after: tuple[After, ...] = ()  # delayed transitions, in the order given
+    invoke: tuple[Invoke, ...] = ()
+    states: tuple[State, ...] = ()
+    initial: Initial | None = None  # descendants entered first; the first child where left out
+    parallel: bool = False
+    final: bool = False
+    data: Data | None = None  # what a final state hands to the event that tells of its parent's end
+    history: Recall | None = None
+    description: str = ""
+
+    def __init__(
+        self,
+        name: Name,
+        *,
+        on_entry: Iterable[Action] | Action = (),
+        on_exit: Iterable[Action] | Action = (),
+        after: Mapping[Delay, Follows] | None = None,
+        invoke: Iterable[Invoke | Work] | Invoke | Work = (),
+        states: Iterable[State | Name] = (),
+        initial: Initial | Iterable[Name] | Name | None = None,
+        parallel: bool = False,
+        final: bool = False,
+        data: Data | None = None,
+        history: Recall | str | None = None,
+        description: str = "",
+    ) -> None:
+        children = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
+        _set(
+            self,
+            name=name_of(name),
+            on_entry=one_or_more(on_entry),
+            on_exit=one_or_more(on_exit),
+            after=tuple(_after(delay, then) for delay, then in (after or {}).items()),
+            invoke=tuple(each if isinstance(each, Invoke) else Invoke(each) for each in one_or_more(invoke)),
+            states=children,
+            initial=initial if initial is None or isinstance(initial, Initial) else Initial(initial),
+            parallel=parallel,
+            final=final,
+            data=data,
+            history=None if history is None else Recall(history),
+            description=description,
+        )
+
+
+@dataclass(frozen=True)
+class Transition:
+    """What happens in a state on an event: whether, whereto, and what is done on the way.
+
+    Without a target nothing is left or entered. With the source as its target the source is left and entered again;
+    `internal=True` then stays inside it. Several targets are states in different regions of a parallel state. An event
+    is also matched by a prefix of whole words: `error` takes `error.tool`, and `*` takes every event.
+    """
+
+    source: StateName
+    event: EventName | None  # None: eventless, taken as soon as its guard agrees
+    targets: tuple[StateName, ...] = ()
+    guard: Guard | None = None
+    actions: tuple[Action, ...] = ()
+    internal: bool = False  # to the source itself or into one of its descendants, without leaving the source
+    description: str = ""
+
+    def __init__(
+        self,
+        source: Name,
+        event: Name | None,
+        target: Iterable[Name] | Name | None = None,
+        *,
+        guard: Guard | None = None,
+        actions: Iterable[Action] | Action = (),
+        internal: bool = False,
+        description: str = "",
+    ) -> None:
+        _set(
+            self,
+            source=name_of(source),
+            event=None if event is None else name_of(event),
+            targets=() if target is None else names_of(target),
+            guard=guard,
+            actions=one_or_more(actions),
+            internal=internal,
+            description=description,
+        )
+
+    @property
+    def label(self) -> str:
+        """The transition in one line, as history, outcomes and drawings name it.
+
+        >>> Transition("IDLE", "STARTED", "WORKING").label, Transition("IDLE", "NOTED").label
+        ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
+        """
+        arrow = f"{self.source} --{self.event or ''}"
+        return f"{arrow}--> {', '.join(map(str, self.targets))}" if self.targets else arrow
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """A state in which an agent may begin, and what it must bring.
+
+    `ANY`, the root, stands for the initial states of the graph.
+    """
+
+    state: StateName
+    name: str = ""  # the state's name where left out
+    opens_on: tuple[str, ...] = ()  # business triggers
+    takes: type[BaseModel] | None = None  # the payload's schema; None takes none
+    maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None  # see `context_fields`
+    guard: Guard | None = None  # asked with the context made from the payload
+    description: str = ""
+
+    def __init__(
+        self,
+        state: Name,
+        name: Name = "",
+        *,
+        opens_on: Iterable[Name] | Name = (),
+        takes: type[BaseModel] | None = None,
+        maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None,
+        guard: Guard | None = None,
+        description: str = "",
+    ) -> None:
+        _set(
+            self,
+            state=name_of(state),
+            name=name_of(name) or name_of(state),
+            opens_on=names_of(opens_on),
+            takes=takes,
+            maps=maps,
+            guard=guard,
+            description=description,
+        )
+
+    def context_fields(self, payload: BaseModel) -> dict[str, Any]:
+        """The context's fields that a payload fills.
+
+        By default each field of the payload goes to the context's field of the same name. `maps` changes that: a
+        mapping from payload fields to context fields takes just those, a function of the payload returns the fields.
+        """
+        if callable(self.maps):
+            return dict(self.maps(payload))
+        names = self.maps if self.maps is not None else {name: name for name in type(payload).model_fields}
+        return {target: getattr(payload, source) for source, target in names.items()}
+
+
+def after_event(state: StateName, delay: str) -> EventName:
+    """The event that tells that the state has been active for so long.
+
+    >>> after_event("WAITING", "30s")
+    'after.30s.WAITING'
+    """
+    return f"after.{delay}.{state}"
+
+
+def _after(delay: Delay, then: Follows) -> After:
+    follows = tuple(each if isinstance(each, Then) else Then(each) for each in one_or_more(then))
+    return After(delay_text(delay), seconds_of(delay), follows)
+
+
+def _set(value: object, **fields: object) -> None:
+    for name, content in fields.items():
+        object.__setattr__(value, name, content)

@@ -1,0 +1,64 @@
+"""A number that tells two structures apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+from pydantic import BaseModel
+
+from gatechart.graph.callables import Step
+from gatechart.graph.compile import Edge, Node
+from gatechart.graph.definition import EntryPoint, callable_name
+from gatechart.values import StateName
+
+
+def fingerprint(
+    name: str,
+    version: str,
+    nodes: Mapping[StateName, Node],
+    entry_points: Sequence[EntryPoint],
+    context: type[BaseModel],
+) -> str:
+    """32 hexadecimal digits that change with the graph's structure and declared names, never with code.
+
+    Source: BLAKE2b (RFC 7693) with 16 bytes over the structure as JSON.
+    """
+    structure = [
+        name,
+        version,
+        context.__name__,
+        [_node(node) for node in nodes.values()],
+        [_entry(entry) for entry in entry_points],
+    ]
+    return blake2b(json.dumps(structure).encode(), digest_size=16).hexdigest()
+
+
+def _node(node: Node) -> list[object]:
+    return [
+        node.name,
+        node.kind,
+        node.ancestors,
+        [node.default.targets, _names(node.default.steps)] if node.default else None,
+        node.recall.value if node.recall else None,
+        callable_name(node.data) if node.data else None,
+        node.timers,
+        [[invoke.id, callable_name(invoke.function), invoke.timeout_s] for invoke in node.invokes],
+        _names(node.on_entry),
+        _names(node.on_exit),
+        [_edge(edge) for edge in node.edges],
+    ]
+
+
+def _edge(edge: Edge) -> list[object]:
+    return [edge.event, edge.targets, edge.internal, edge.ask.name if edge.ask else None, _names(edge.steps)]
+
+
+def _entry(entry: EntryPoint) -> list[object]:
+    takes = entry.takes.__name__ if entry.takes else None
+    return [entry.state, entry.name, entry.opens_on, takes, callable_name(entry.guard) if entry.guard else None]
+
+
+def _names(steps: Sequence[Step]) -> list[str]:
+    return [step.name for step in steps]

@@ -1,0 +1,133 @@
+"""The graph that people build: frozen, validated and compiled once it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from gatechart.context import AgentContext
+from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
+from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
+from gatechart.graph.definition import EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
+from gatechart.graph.fingerprint import fingerprint
+from gatechart.graph.validate import Draft, find_faults
+from gatechart.values import EventName, Name, StateName, name_of
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class StateTransitionGraph:
+    """A statechart with its doors: states, transitions, entry points, and the type of its agents' context.
+
+    states: only those that need more than a name; the others are inferred from the transitions.
+    transitions: asked in this order, those of inner states before those of outer ones.
+    entry_points: the states agents may begin in; a name alone is an entry point without triggers or payload.
+    initial: where the chart as a whole begins, its first state where left out; agents begin at entry points.
+    max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
+
+    Where several may be given, a single one stands for itself. Raises InvalidGraphError with every fault at once.
+
+    >>> lamp = StateTransitionGraph("lamp", transitions=[Transition("OFF", "PRESSED", "ON")], entry_points=["OFF"])
+    >>> lamp.states
+    ('OFF', 'ON')
+    """
+
+    name: str
+    version: str
+    context: type[AgentContext]
+    transitions: tuple[Transition, ...]
+    entry_points: Mapping[str, EntryPoint]  # by name
+    on_refusal: OnRefusal
+    description: str
+    max_microsteps: int
+    tree: tuple[State, ...]  # with the inferred states
+    nodes: Mapping[StateName, Node]  # the root included, in document order
+    fingerprint: str
+    runs_at_once: bool  # no action has to be awaited
+    memo: Any = field(repr=False)  # what the kernel has worked out, see gatechart.kernel
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "1",
+        context: type[AgentContext] = AgentContext,
+        states: Iterable[State | Name] | State | Name = (),
+        transitions: Iterable[Transition] | Transition = (),
+        entry_points: Iterable[EntryPoint | Name] | EntryPoint | Name = (),
+        initial: Initial | Iterable[Name] | Name | None = None,
+        on_refusal: OnRefusal = OnRefusal.RETURN,
+        description: str = "",
+        max_microsteps: int = 100,
+    ) -> None:
+        listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
+        changes = one_or_more(transitions)
+        tree = infer_states(listed, [each for each in changes if isinstance(each, Transition)])
+        draft = Draft(
+            name=name,
+            version=version,
+            context=context,
+            root=State(ROOT, states=tree, initial=initial),
+            transitions=changes,
+            entry_points=tuple(
+                each if isinstance(each, EntryPoint) else EntryPoint(each) for each in one_or_more(entry_points)
+            ),
+            on_refusal=on_refusal,
+            description=description,
+            max_microsteps=max_microsteps,
+        )
+        for attribute, value in _compiled(draft).items():
+            object.__setattr__(self, attribute, value)
+
+    def __repr__(self) -> str:
+        return f"<StateTransitionGraph {self.name!r} version {self.version!r}, {len(self.nodes) - 1} states>"
+
+    @property
+    def states(self) -> tuple[StateName, ...]:
+        """The names of all states, in document order."""
+        return tuple(state.name for state in walk(self.tree))
+
+    @property
+    def events(self) -> tuple[EventName, ...]:
+        """The events that some transition waits for, in document order."""
+        return tuple(dict.fromkeys(each.event for each in self.transitions if each.event is not None))
+
+    def entry_point(self, name: Name) -> EntryPoint:
+        """The entry point of this name. Raises EntryRefusedError, which names those there are."""
+        try:
+            return self.entry_points[name_of(name)]
+        except KeyError:
+            raise EntryRefusedError(self.name, name_of(name), tuple(self.entry_points)) from None
+
+    def leaves(self, state: Name) -> tuple[StateName, ...]:
+        """The leaves with which a state is active: itself, or those below it. Raises UnknownStateError."""
+        name = name_of(state)
+        if name == ROOT or name not in self.nodes:
+            raise UnknownStateError(self.name, name, self.states)
+        return tuple(
+            node.name for node in self.nodes.values() if node.kind.is_leaf and name in (node.name, *node.ancestors)
+        )
+
+
+def _compiled(draft: Draft) -> dict[str, Any]:
+    """The attributes of the graph. Raises InvalidGraphError."""
+    faults = find_faults(draft)
+    if faults:
+        raise InvalidGraphError(str(draft.name), faults)
+    nodes = build_nodes(draft.root, draft.transitions)
+    return {
+        "name": draft.name,
+        "version": draft.version,
+        "context": draft.context,
+        "transitions": draft.transitions,
+        "entry_points": MappingProxyType({door.name: door for door in draft.entry_points}),
+        "on_refusal": draft.on_refusal,
+        "description": draft.description,
+        "max_microsteps": draft.max_microsteps,
+        "tree": draft.root.states,
+        "nodes": MappingProxyType(nodes),
+        "fingerprint": fingerprint(draft.name, draft.version, nodes, draft.entry_points, draft.context),
+        "runs_at_once": runs_at_once(nodes),
+        "memo": {},
+    }

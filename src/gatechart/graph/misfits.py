@@ -1,0 +1,44 @@
+"""What nothing further can be asked about: names that are no text, and what is no transition. Nothing here raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gatechart.errors import Fault
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+
+
+def texts(names: Iterable[object]) -> tuple[str, ...]:
+    """Those of the names that are texts."""
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def no_state_name(state: State) -> Fault:
+    """The state's name is none that a state could have."""
+    return Fault(f"state {state.name!r}", "this cannot name a state", f"use a text that is neither '' nor {ANY!r}")
+
+
+def transition_misfits(transition: object) -> Iterator[Fault]:
+    """A fault for each name of a transition that is no text, or for what is no transition."""
+    if not isinstance(transition, Transition):
+        yield Fault(f"transition {transition!r}", "it is no transition", "write Transition(source, event, target)")
+        return
+    place = f"transition {transition.label!r}"
+    yield from _no_text(place, "source", transition.source)
+    for target in transition.targets:
+        yield from _no_text(place, "target", target)
+
+
+def entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
+    """A fault for each name of an entry point that is no text."""
+    place = f"entry point {entry.name!r}"
+    yield from _no_text(place, "state", entry.state)
+    if entry.name is not entry.state:
+        yield from _no_text(place, "name", entry.name)
+    for trigger in entry.opens_on:
+        yield from _no_text(place, "trigger", trigger)
+
+
+def _no_text(place: str, what: str, value: object) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield Fault(place, f"its {what} is {value!r}", "use a text, or an Enum member")

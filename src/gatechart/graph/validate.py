@@ -1,0 +1,295 @@
+"""Every fault of a definition, all at once, each with what would have worked. Nothing here raises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart.context import AgentContext
+from gatechart.errors import Fault, suggestion
+from gatechart.graph.callables import fits, is_async, yields
+from gatechart.graph.compile import delayed_transitions, walk
+from gatechart.graph.definition import ANY, EntryPoint, OnRefusal, State, Transition, callable_name
+from gatechart.graph.misfits import entry_misfits, no_state_name, texts, transition_misfits
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A definition that has yet to be judged; `root` holds all states, the inferred ones too."""
+
+    name: Any
+    version: Any
+    context: Any
+    root: State
+    transitions: Sequence[Any]
+    entry_points: Sequence[EntryPoint]
+    on_refusal: Any
+    description: str
+    max_microsteps: Any
+
+
+def find_faults(draft: Draft) -> tuple[Fault, ...]:
+    """All faults of a definition, empty where it is sound. Misfits come first; the rest is judged without them."""
+    root = draft.root
+    states = tuple(walk(root.states))
+    delayed = (each for state in states if isinstance(state.name, str) for each in delayed_transitions(state))
+    written = (*draft.transitions, *delayed)
+    transitions = tuple(each for each in written if not any(transition_misfits(each)))
+    doors = tuple(entry for entry in draft.entry_points if not any(entry_misfits(entry)))
+    misfits = (
+        *(no_state_name(state) for state in states if not isinstance(state.name, str)),
+        *(fault for each in written for fault in transition_misfits(each)),
+    )
+    return (
+        *misfits,
+        *(fault for entry in draft.entry_points for fault in entry_misfits(entry)),
+        *_graph_faults(draft),
+        *_name_faults(states),
+        *_initial_faults("graph", root),
+        *(fault for state in states for fault in _state_faults(state)),
+        *(fault for state in states for fault in (*_kind_faults(state), *_waiting_faults(state))),
+        *(fault for state in (root, *states) for fault in _history_faults(state)),
+        *_region_faults(root, transitions),
+        *_transition_faults(root.states, transitions),
+        *(fault for entry in doors if not misfits for fault in _door_faults(entry, states)),
+        *(fault for entry in doors for fault in _entry_faults(entry, draft.context)),
+        *_trigger_faults(doors),
+    )
+
+
+def _graph_faults(draft: Draft) -> Iterator[Fault]:
+    for what, text in (("name", draft.name), ("version", draft.version)):
+        if not isinstance(text, str) or not text:
+            yield Fault("graph", f"its {what} is {text!r}", "give it a text that is not empty")
+    if not (isinstance(draft.context, type) and issubclass(draft.context, AgentContext)):
+        yield Fault("context", f"{draft.context!r} is no context type", "pass a subclass of AgentContext")
+    if not isinstance(draft.on_refusal, OnRefusal):
+        known = ", ".join(map(str, OnRefusal))
+        yield Fault("on_refusal", f"{draft.on_refusal!r} is no policy", f"pass one of {known}")
+    if not isinstance(draft.max_microsteps, int) or draft.max_microsteps < 1:
+        yield Fault("max_microsteps", f"{draft.max_microsteps!r} is no bound", "pass a whole number of 1 or more")
+    if not draft.entry_points:
+        yield Fault("entry_points", "there is none, so no agent could begin", "declare the states agents begin in")
+    for double in _doubles(entry.name for entry in draft.entry_points):
+        yield Fault(f"entry point {double!r}", "the name occurs twice", "give each entry point a name of its own")
+
+
+def _name_faults(states: Sequence[State]) -> Iterator[Fault]:
+    for state in states:
+        if state.name in ("", ANY):
+            yield no_state_name(state)
+    for double in _doubles(state.name for state in states):
+        yield Fault(f"state {double!r}", "the name occurs twice", "rename one; names are unique in a graph")
+
+
+def _doubles(names: Iterable[object]) -> Iterator[str]:
+    return (name for name, count in Counter(texts(names)).items() if count > 1)
+
+
+def _state_faults(state: State) -> Iterator[Fault]:
+    place = f"state {state.name!r}"
+    yield from _initial_faults(place, state)
+    for slot, actions in (("on_entry", state.on_entry), ("on_exit", state.on_exit)):
+        yield from _action_faults(f"{place}, {slot}", actions)
+    if state.data is not None and not (callable(state.data) and fits(state.data, 2)):
+        yield Fault(place, f"data={state.data!r} does not take (context, event)", "pass a function of two parameters")
+
+
+def _waiting_faults(state: State) -> Iterator[Fault]:
+    """Delays that are none, invokes that cannot be called or told apart."""
+    place = f"state {state.name!r}"
+    for after in state.after:
+        if after.delay_s is None:
+            yield Fault(place, f"{after.delay!r} is no delay", "write '500ms', '30s', '2m', '1h' or '7d', or seconds")
+    for double in _doubles(invoke.id for invoke in state.invoke):
+        yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
+    for invoke in state.invoke:
+        if not callable(invoke.function) or not fits(invoke.function, 2):
+            yield Fault(place, f"invoke {invoke.id} does not take (context, work)", "give it two parameters")
+    if (state.after or state.invoke) and (state.final or state.history):
+        yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")
+
+
+def _kind_faults(state: State) -> Iterator[Fault]:
+    """What cannot go together in one state."""
+    place = f"state {state.name!r}"
+    if state.final and state.states:
+        yield Fault(place, "it is final and has children", "let a child be final, or drop final=True")
+    if state.data is not None and not state.final:
+        yield Fault(place, "it has data, but is not final", "give the data to the final child, or add final=True")
+    if state.parallel and not state.states:
+        yield Fault(place, "it is parallel and has no regions", "give it states=, or drop parallel=True")
+    if state.parallel and any(child.final for child in state.states):
+        yield Fault(place, "a region of it is final", "make the region compound, with a final child")
+    if state.history is not None and (state.states or state.final or state.on_entry or state.on_exit):
+        yield Fault(place, "it is a history state, which is never active", "leave it only name, history= and initial=")
+
+
+def _initial_faults(place: str, state: State) -> Iterator[Fault]:
+    """The initial states must lie inside; those of a history state inside its parent, see `_history_faults`."""
+    if state.initial is None or state.history is not None:
+        return
+    if state.parallel:
+        yield Fault(place, "it is parallel and has an initial state", "leave it out; all regions are entered")
+        return
+    inside = tuple(child.name for child in walk(state.states))
+    for target in state.initial.targets:
+        if _is_missing(target, inside):
+            remedy = suggestion(target, inside) if inside else "leave it out, or give the state children"
+            yield Fault(place, f"its initial state {target!r} is not inside it", remedy)
+    yield from _action_faults(f"{place}, initial", state.initial.actions)
+
+
+def _is_missing(target: str, inside: Sequence[str]) -> bool:
+    """Whether no state has this name; where a name cannot be read, it may have been meant."""
+    return target not in inside and len(texts(inside)) == len(inside)
+
+
+def _history_faults(parent: State) -> Iterator[Fault]:
+    inside = tuple(child.name for child in walk(parent.states) if child.history is None)
+    for child in parent.states:
+        place = f"state {child.name!r}"
+        if child.history is None:
+            continue
+        if child.initial is None:
+            yield Fault(place, "nothing says where to go while it remembers nothing", "give it initial=")
+            continue
+        for target in child.initial.targets:
+            if _is_missing(target, inside):
+                yield Fault(
+                    place, f"its initial state {target!r} is not inside {parent.name!r}", suggestion(target, inside)
+                )
+        yield from _action_faults(f"{place}, initial", child.initial.actions)
+
+
+def _transition_faults(states: Sequence[State], transitions: Sequence[Transition]) -> Iterator[Fault]:
+    named = tuple(state for state in walk(states) if isinstance(state.name, str))
+    inside = {state.name: set(texts(child.name for child in walk((state,)))) for state in named}
+    finals = {state.name for state in named if state.final}
+    histories = {state.name for state in named if state.history is not None}
+    for transition in transitions:
+        place = f"transition {transition.label!r}"
+        if transition.event is not None and (not isinstance(transition.event, str) or not transition.event):
+            yield Fault(place, f"its event is {transition.event!r}", "use a text that is not empty, or None for none")
+        if transition.source in finals:
+            yield Fault(place, "it leaves a final state, in which every event is refused", "drop it, or final=True")
+        if transition.source in histories:
+            yield Fault(place, "it leaves a history state, which is never active", "let it leave the parent")
+        if transition.event is None and transition.guard is None and not transition.targets:
+            yield Fault(place, "without event, guard and target it would be taken for ever", "give it one of them")
+        yield from _target_faults(place, transition, inside)
+        if transition.guard is not None:
+            yield from _guard_faults(place, transition.guard)
+        yield from _action_faults(place, transition.actions)
+
+
+def _target_faults(place: str, transition: Transition, inside: dict[str, set[str]]) -> Iterator[Fault]:
+    if ANY in transition.targets:
+        yield Fault(place, f"{ANY!r} cannot be a target", "name the state to enter")
+    outside = [name for name in transition.targets if name not in inside.get(transition.source, (name,))]
+    if transition.internal and transition.source != ANY and outside:
+        yield Fault(place, f"it is internal, but {outside[0]!r} lies outside its source", "drop internal=True")
+
+
+def _region_faults(root: State, transitions: Sequence[Transition]) -> Iterator[Fault]:
+    """Several targets can only be active together in different regions of a parallel state."""
+    lines = {state.name: (*line, state) for state, line in _lines(root) if isinstance(state.name, str)}
+    aims = [(f"transition {each.label!r}", each.targets) for each in transitions]
+    aims += [(f"state {state.name!r}, initial", state.initial.targets) for state, _ in _lines(root) if state.initial]
+    for place, targets in aims:
+        for first, second in combinations(dict.fromkeys(texts(targets)), 2):
+            if first in lines and second in lines and not _are_regions_apart(lines[first], lines[second]):
+                problem = f"{first!r} and {second!r} cannot be active together"
+                yield Fault(place, problem, "name states of different regions of a parallel state")
+
+
+def _lines(state: State, line: tuple[State, ...] = ()) -> Iterator[tuple[State, tuple[State, ...]]]:
+    yield state, line
+    for child in state.states:
+        yield from _lines(child, (*line, state))
+
+
+def _are_regions_apart(first: tuple[State, ...], second: tuple[State, ...]) -> bool:
+    """Whether two lines from the root part at a parallel state, so that both their ends can be active."""
+    shared = [one for one, other in zip(first, second, strict=False) if one is other]
+    return shared[-1].parallel and len(shared) < min(len(first), len(second))
+
+
+def _door_faults(entry: EntryPoint, states: Sequence[State]) -> Iterator[Fault]:
+    """Where it leads; only to be asked once every name can be read, for a state may have been meant by each."""
+    place, names = f"entry point {entry.name!r}", tuple(dict.fromkeys(state.name for state in states))
+    if entry.state == ANY and not names:
+        yield Fault(place, "the graph has no states", "list some, or write transitions between them")
+    elif entry.state not in (*names, ANY):
+        yield Fault(place, f"there is no state {entry.state!r}", suggestion(entry.state, names))
+
+
+def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
+    place = f"entry point {entry.name!r}"
+    if entry.guard is not None:
+        yield from _guard_faults(place, entry.guard)
+    if entry.takes is None:
+        if entry.maps is not None:
+            yield Fault(place, "it maps a payload but takes none", "declare takes=, or drop maps=")
+    elif not (isinstance(entry.takes, type) and issubclass(entry.takes, BaseModel)):
+        yield Fault(place, f"takes={entry.takes!r} is no schema", "pass a pydantic model")
+    elif isinstance(context, type) and issubclass(context, BaseModel):
+        yield from _mapping_faults(place, entry, entry.takes, context)
+
+
+def _mapping_faults(place: str, entry: EntryPoint, takes: type[BaseModel], context: type[BaseModel]) -> Iterator[Fault]:
+    if callable(entry.maps):
+        if is_async(entry.maps):
+            yield Fault(place, f"maps={callable_name(entry.maps)} is async", "pass a plain function of (payload)")
+        elif not fits(entry.maps, 1):
+            yield Fault(place, f"maps={callable_name(entry.maps)} does not take (payload)", "give it one parameter")
+        return
+    if not isinstance(entry.maps, Mapping | None):
+        yield Fault(place, f"maps={entry.maps!r} maps nothing", "pass a mapping of fields, or a function of (payload)")
+        return
+    fields = {name: name for name in takes.model_fields} if entry.maps is None else entry.maps
+    sources, targets = tuple(takes.model_fields), tuple(context.model_fields)
+    for source, target in fields.items():
+        if source not in sources:
+            yield Fault(place, f"{takes.__name__} has no field {source!r} to map", suggestion(source, sources))
+        if target not in targets:
+            remedy = f"add it to {context.__name__}, or map it with maps=; {suggestion(target, targets)}"
+            yield Fault(place, f"{context.__name__} has no field {target!r} for the payload's {source!r}", remedy)
+
+
+def _trigger_faults(entry_points: Sequence[EntryPoint]) -> Iterator[Fault]:
+    for entry in entry_points:
+        if "" in entry.opens_on:
+            yield Fault(f"entry point {entry.name!r}", "it opens on the trigger ''", "use a text that is not empty")
+    for trigger in _doubles(trigger for entry in entry_points for trigger in entry.opens_on):
+        place, doors = f"trigger {trigger!r}", [entry.name for entry in entry_points if trigger in entry.opens_on]
+        if len(doors) == 1:
+            yield Fault(place, f"{doors[0]} lists it twice", "list it once")
+        else:
+            yield Fault(place, f"it opens {', '.join(doors)}", "let one entry point of a graph open on it")
+
+
+def _guard_faults(place: str, guard: Callable[..., Any]) -> Iterator[Fault]:
+    if not callable(guard):
+        yield Fault(place, f"guard {guard!r} cannot be called", "pass a function of (context, event)")
+    elif is_async(guard):
+        yield Fault(place, f"guard {callable_name(guard)} is async", "ask at once: a guard is a fast, plain function")
+    elif not fits(guard, 2, 3):
+        yield Fault(place, f"guard {callable_name(guard)} does not take (context, event)", "give it two parameters")
+
+
+def _action_faults(place: str, actions: Sequence[Callable[..., Any]]) -> Iterator[Fault]:
+    for action in actions:
+        if not callable(action):
+            yield Fault(place, f"action {action!r} cannot be called", "pass a function of (context, event)")
+        elif not fits(action, 2, 3):
+            problem = f"action {callable_name(action)} takes neither (context, event) nor (context, event, turn)"
+            yield Fault(place, problem, "give it two or three parameters")
+        elif yields(action):
+            problem = f"action {callable_name(action)} yields, so it would never run"
+            yield Fault(place, problem, "let it return, or await with async def")

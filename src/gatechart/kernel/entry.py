@@ -1,0 +1,98 @@
+"""What is entered on the way to some targets. Pure.
+
+Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `computeEntrySet`, `addDescendantStatesToEnter`,
+`addAncestorStatesToEnter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gatechart.graph import Kind
+from gatechart.kernel.tree import Tree
+from gatechart.values import StateName
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The states to enter, and how they came to be entered."""
+
+    states: tuple[StateName, ...]  # in document order: outer states first
+    by_default: frozenset[StateName]  # compound states that begin in their initial states
+    unremembered: tuple[StateName, ...]  # history states that were entered by their defaults
+
+
+def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]]) -> Entry:
+    """What is entered for the targets of each aim, within the domain that stays active."""
+    entering = _Entering(tree)
+    aims = tuple(aims)
+    for targets, domain in aims:
+        is_entered = domain in entering.states  # by a transition that leaves and enters what this one stays in
+        for target in targets:
+            entering.go_down(target)
+        if not is_entered:
+            entering.states.discard(domain)  # an internal transition to its own source stays there
+    for targets, domain in aims:
+        for target in targets:
+            for state in tree.stands_for(target):
+                entering.go_up(state, domain)
+    for _, domain in aims:
+        entering.complete(domain)
+    return Entry(
+        states=tuple(sorted(entering.states, key=tree.order_of)),
+        by_default=frozenset(entering.by_default),
+        unremembered=tuple(entering.unremembered),
+    )
+
+
+class _Entering:
+    """The states that are to be entered, while they are being gathered."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.states: set[StateName] = set()
+        self.by_default: set[StateName] = set()
+        self.unremembered: list[StateName] = []
+
+    def go_down(self, state: StateName) -> None:
+        """Adds the state and the descendants that it begins with."""
+        node = self.tree.nodes[state]
+        if node.kind is Kind.HISTORY:
+            self._recall(state)
+            return
+        self.states.add(state)
+        if node.kind is Kind.COMPOUND and node.default:
+            self.by_default.add(state)
+            self._enter(node.default.targets, below=state)
+        self.complete(state)
+
+    def go_up(self, state: StateName, below: StateName) -> None:
+        """Adds the ancestors of the state, up to one that is active or added otherwise; none if it is that itself."""
+        for ancestor in self.tree.nodes[state].ancestors:
+            if below in (state, ancestor):
+                return
+            self.states.add(ancestor)
+            self.complete(ancestor)
+
+    def complete(self, state: StateName) -> None:
+        """Adds those regions of a parallel state in which nothing is to be entered yet."""
+        node = self.tree.nodes[state]
+        if node.kind is Kind.PARALLEL:
+            for child in node.children:
+                if not any(each == child or self.tree.is_inside(each, child) for each in self.states):
+                    self.go_down(child)
+
+    def _recall(self, history: StateName) -> None:
+        node = self.tree.nodes[history]
+        remembered = self.tree.remembered(history)
+        if not remembered:
+            self.unremembered.append(history)
+        self._enter(remembered or (node.default.targets if node.default else ()), below=node.parent)
+
+    def _enter(self, targets: tuple[StateName, ...], below: StateName) -> None:
+        for target in targets:
+            self.go_down(target)
+        for target in targets:
+            for state in self.tree.stands_for(target):
+                self.go_up(state, below)

@@ -1,0 +1,178 @@
+"""The way of a microstep: what is exited, what is done, what is entered. Pure, worked out once and remembered.
+
+Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `removeConflictingTransitions`, `exitStates`,
+`enterStates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gatechart.graph import ROOT, Data, Edge, Kind, Recall, StateTransitionGraph, Step
+from gatechart.kernel.entry import Entry, entry_of
+from gatechart.kernel.select import Configuration
+from gatechart.kernel.tree import Tree
+from gatechart.values import EventName, Memory, StateName
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Actions that stand or fall together: when one raises, the rest of its block is skipped."""
+
+    place: str
+    steps: tuple[Step, ...]
+    active: frozenset[StateName]  # the states that are active while it runs, without the root
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The event that tells of a state's end, as it is to be raised."""
+
+    event: EventName
+    data: Data | None
+
+
+Deed: TypeAlias = Block | Done
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a microstep does, in the order in which it is done."""
+
+    taken: tuple[Edge, ...]  # without those that others pre-empt
+    exits: tuple[StateName, ...]  # inner states first
+    entries: tuple[StateName, ...]  # outer states first
+    deeds: tuple[Deed, ...]  # exits, transitions, entries; blocks without actions left out
+    configuration: Configuration  # the active leaves afterwards
+    memory: Memory  # of the history states afterwards
+    is_final: bool  # a final state of the root is active afterwards
+    has_eventless: bool  # there are eventless transitions to ask about afterwards
+    left: tuple[StateName, ...]  # of the exits, those whose timers and invokes end
+    attended: tuple[StateName, ...]  # of the entries, those whose timers and invokes begin
+
+
+def plan_microstep(
+    graph: StateTransitionGraph, configuration: Configuration, memory: Memory, enabled: tuple[Edge, ...]
+) -> Plan:
+    """The plan of taking the enabled transitions together, as far as they do not conflict."""
+    key = (configuration, memory, enabled)
+    remembered: Plan | None = graph.memo.get(key)
+    if remembered is None:
+        remembered = _plan(Tree(graph.nodes, memory), configuration, enabled)
+        graph.memo[key] = remembered
+    return remembered
+
+
+def plan_entry(graph: StateTransitionGraph, targets: Sequence[StateName]) -> Plan:
+    """The plan of beginning: the targets are entered from nothing, with their ancestors and initial descendants."""
+    tree = Tree(graph.nodes, ())
+    return _assemble(tree, frozenset(), (), (), entry_of(tree, [(tuple(targets), ROOT)]))
+
+
+def plan_start(graph: StateTransitionGraph) -> Plan:
+    """The plan of beginning where the graph as a whole begins: at the root's initial state."""
+    return plan_entry(graph, (ROOT,))
+
+
+def _plan(tree: Tree, configuration: Configuration, enabled: Sequence[Edge]) -> Plan:
+    active = tree.with_ancestors(configuration) - {ROOT}
+    taken = _without_conflicts(tree, active, enabled)
+    exits = sorted(
+        {state for edge in taken for state in _exit_set(tree, active, edge)}, key=tree.order_of, reverse=True
+    )
+    tree = Tree(tree.nodes, _remember(tree, active, exits))  # a history state recalls what is left just now, too
+    aims = [(edge.targets, tree.domain(edge)) for edge in taken if edge.targets]
+    return _assemble(tree, active, taken, exits, entry_of(tree, aims))
+
+
+def _without_conflicts(tree: Tree, active: frozenset[StateName], enabled: Sequence[Edge]) -> tuple[Edge, ...]:
+    """Of two that would exit the same state, the one from the inner state, else the one that was enabled first."""
+    kept: list[Edge] = []
+    for edge in dict.fromkeys(enabled):
+        exits = _exit_set(tree, active, edge)
+        rivals = [other for other in kept if not exits.isdisjoint(_exit_set(tree, active, other))]
+        if all(tree.is_inside(edge.source, other.source) for other in rivals):
+            kept = [other for other in kept if other not in rivals] + [edge]
+    return tuple(kept)
+
+
+def _exit_set(tree: Tree, active: frozenset[StateName], edge: Edge) -> frozenset[StateName]:
+    if not edge.targets:
+        return frozenset()
+    domain = tree.domain(edge)
+    return frozenset(state for state in active if tree.is_inside(state, domain))
+
+
+def _assemble(
+    tree: Tree, active: frozenset[StateName], taken: Sequence[Edge], exits: Sequence[StateName], entry: Entry
+) -> Plan:
+    stays = active - set(exits)
+    after = stays | set(entry.states)
+    leaves = tuple(sorted((state for state in after if tree.nodes[state].kind.is_leaf), key=tree.order_of))
+    deeds = (
+        *_exit_blocks(tree, active, exits),
+        *(Block(f"transition {edge.label}", edge.steps, stays) for edge in taken),
+        *_entry_deeds(tree, stays, entry),
+    )
+    return Plan(
+        taken=tuple(taken),
+        exits=tuple(exits),
+        entries=entry.states,
+        deeds=tuple(deed for deed in deeds if isinstance(deed, Done) or deed.steps),
+        configuration=leaves,
+        memory=tree.memory,
+        is_final=any(tree.nodes[leaf].kind is Kind.FINAL and tree.nodes[leaf].parent == ROOT for leaf in leaves),
+        has_eventless=any(edge.event is None for state in after | {ROOT} for edge in tree.nodes[state].edges),
+        left=tuple(state for state in exits if tree.nodes[state].is_attended),
+        attended=tuple(state for state in entry.states if tree.nodes[state].is_attended),
+    )
+
+
+def _exit_blocks(tree: Tree, active: frozenset[StateName], exits: Sequence[StateName]) -> Iterator[Block]:
+    for state in exits:
+        yield Block(f"on_exit of {state}", tree.nodes[state].on_exit, active)
+        active -= {state}
+
+
+def _entry_deeds(tree: Tree, active: frozenset[StateName], entry: Entry) -> Iterator[Deed]:
+    if ROOT in entry.by_default:
+        yield from _default_blocks(tree, active, ROOT, entry)
+    for state in entry.states:
+        active |= {state}
+        node = tree.nodes[state]
+        yield Block(f"on_entry of {state}", node.on_entry, active)
+        yield from _default_blocks(tree, active, state, entry)
+        if node.kind is Kind.FINAL and node.parent != ROOT:
+            yield from _done(tree, active, state)
+
+
+def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, entry: Entry) -> Iterator[Block]:
+    """What is done where a state, or a history state of it, begins with its default."""
+    node = tree.nodes[state]
+    if state in entry.by_default and node.default:
+        yield Block(f"initial of {state}", node.default.steps, active)
+    for history in entry.unremembered:
+        default = tree.nodes[history].default
+        if tree.nodes[history].parent == state and default:
+            yield Block(f"default of {history}", default.steps, active)
+
+
+def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterator[Done]:
+    parent = tree.nodes[tree.nodes[final].parent]
+    yield Done(f"done.state.{parent.name}", tree.nodes[final].data)
+    outer = tree.nodes[parent.parent]
+    if outer.kind is Kind.PARALLEL and tree.is_done(outer.name, active):
+        yield Done(f"done.state.{outer.name}", None)
+
+
+def _remember(tree: Tree, active: frozenset[StateName], exits: Sequence[StateName]) -> Memory:
+    """The memory, with what was active in each exited state that has history states."""
+    memory = dict(tree.memory)
+    for state in exits:
+        for history in tree.nodes[state].histories:
+            deep = tree.nodes[history].recall is Recall.DEEP
+            inside = tree.leaves_inside(state, active) if deep else tree.children_active(state, active)
+            memory[history] = tuple(sorted(inside, key=tree.order_of))
+    return tuple(sorted(memory.items(), key=lambda item: tree.order_of(item[0])))

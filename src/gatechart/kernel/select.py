@@ -1,0 +1,60 @@
+"""Which transitions an event could take, in the order in which they are asked. Pure.
+
+Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `selectTransitions`, `selectEventlessTransitions`; for
+event descriptors, section 3.12.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from gatechart.graph import Edge, StateTransitionGraph
+from gatechart.values import EventName, StateName
+
+Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
+Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
+
+
+def candidates(graph: StateTransitionGraph, configuration: Configuration, event: EventName | None) -> Candidates:
+    """The transitions to ask: for each active leaf those of the leaf, then of its ancestors, each in document order.
+
+    The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. Worked out once for a
+    configuration and an event, then remembered.
+    """
+    key = (configuration, event)
+    remembered: Candidates | None = graph.memo.get(key)
+    if remembered is not None:
+        return remembered
+    found = tuple(tuple(edge for edge in _edges(graph, leaf) if matches(edge.event, event)) for leaf in configuration)
+    found = tuple(edges for edges in found if edges)
+    if found or event is None:  # names that nothing waits for come from outside in any number and are not remembered
+        graph.memo[key] = found
+    return found
+
+
+def accepted_events(graph: StateTransitionGraph, configuration: Configuration) -> tuple[EventName, ...]:
+    """The events that have a transition from here, guards not asked, in the order in which they would be asked."""
+    return tuple(
+        dict.fromkeys(edge.event for leaf in configuration for edge in _edges(graph, leaf) if edge.event is not None)
+    )
+
+
+def matches(descriptor: EventName | None, event: EventName | None) -> bool:
+    """Whether a transition for these events takes this one. The two are None for the lack of an event.
+
+    descriptor: names with spaces between them; a name takes itself and all that it is a prefix of in whole words.
+    >>> matches("error", "error.tool"), matches("error", "errors"), matches("a b.*", "b.c"), matches("*", "any")
+    (True, False, True, True)
+    """
+    if descriptor is None or event is None or descriptor == event:
+        return descriptor == event
+    return any(
+        prefix in ("*", event) or event.startswith(f"{prefix}.")
+        for prefix in (word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
+    )
+
+
+def _edges(graph: StateTransitionGraph, leaf: StateName) -> Iterator[Edge]:
+    for state in (leaf, *graph.nodes[leaf].ancestors):
+        yield from graph.nodes[state].edges

@@ -1,0 +1,75 @@
+"""Questions about the tree of states, and about what history states stand for. Pure.
+
+Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/: `getTransitionDomain`, `findLCCA`, `isInFinalState`,
+`getEffectiveTargetStates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gatechart.graph import Edge, Kind, Node
+from gatechart.values import Memory, StateName
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The nodes of a graph together with the memory of its history states."""
+
+    nodes: Mapping[StateName, Node]
+    memory: Memory
+
+    def order_of(self, state: StateName) -> int:
+        """The place of the state in the document."""
+        return self.nodes[state].order
+
+    def is_inside(self, state: StateName, outer: StateName) -> bool:
+        """Whether the state is a proper descendant of the outer one."""
+        return outer in self.nodes[state].ancestors
+
+    def with_ancestors(self, states: Iterable[StateName]) -> frozenset[StateName]:
+        """The states and all their ancestors."""
+        return frozenset(each for state in states for each in (state, *self.nodes[state].ancestors))
+
+    def remembered(self, history: StateName) -> tuple[StateName, ...]:
+        """The states that a history state remembers; none where its parent was never left."""
+        return dict(self.memory).get(history, ())
+
+    def stands_for(self, target: StateName) -> tuple[StateName, ...]:
+        """The states that a target stands for: itself, or what a history state remembers, or its default."""
+        node = self.nodes[target]
+        if node.kind is not Kind.HISTORY:
+            return (target,)
+        defaults = node.default.targets if node.default else ()
+        return self.remembered(target) or tuple(each for state in defaults for each in self.stands_for(state))
+
+    def domain(self, edge: Edge) -> StateName:
+        """The innermost state that stays active when the transition is taken; everything inside it is exited.
+
+        edge: with targets.
+        """
+        targets = [state for target in edge.targets for state in self.stands_for(target)]
+        source = edge.source
+        if edge.internal and all(state == source or self.is_inside(state, source) for state in targets):
+            return source
+        return next(
+            outer
+            for outer in (*self.nodes[source].ancestors, source)  # the root, which has no ancestors, is its own domain
+            if self.nodes[outer].kind is Kind.COMPOUND and all(self.is_inside(state, outer) for state in targets)
+        )
+
+    def is_done(self, state: StateName, active: frozenset[StateName]) -> bool:
+        """Whether the state has come to its end: in a final child, or, where it is parallel, in all its regions."""
+        node = self.nodes[state]
+        if node.kind is Kind.PARALLEL:
+            return all(self.is_done(child, active) for child in node.children)
+        return any(child in active and self.nodes[child].kind is Kind.FINAL for child in node.children)
+
+    def leaves_inside(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
+        """The active leaves below the state."""
+        return {each for each in active if self.nodes[each].kind.is_leaf and self.is_inside(each, state)}
+
+    def children_active(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
+        """The active children of the state."""
+        return {each for each in active if each in self.nodes[state].children}

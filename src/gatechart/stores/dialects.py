@@ -1,0 +1,126 @@
+"""What differs between databases. SQLite so far."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import FromClause, bindparam, event, func, select
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from gatechart.errors import (
+    OutsideError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreFailedError,
+    StoreReadOnlyError,
+    StoreUnreadableError,
+)
+
+BUSY_TIMEOUT_S: Final = 5.0  # how long a connection waits for a lock, unless the URL has `?timeout=`
+READERS: Final = 4
+
+
+def writing_engine(url: URL) -> AsyncEngine:
+    """One connection whose transactions take SQLite's write lock as they begin, and are on disk when they end."""
+    engine = _engine(url, connections=1)
+    _on_connect(engine, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON")
+    _on_begin(engine, "BEGIN IMMEDIATE")
+    return engine
+
+
+def reading_engine(url: URL) -> AsyncEngine:
+    """Some connections that cannot write."""
+    engine = _engine(url, connections=READERS)
+    _on_connect(engine, "PRAGMA query_only=ON")
+    _on_begin(engine, "BEGIN")
+    return engine
+
+
+def unpacked(columns: Sequence[str]) -> FromClause:
+    """A table of the rows that are bound as `rows`: JSON text, an array of arrays in the order of the columns.
+
+    Many rows in one statement can tell by RETURNING which of them took effect; executemany cannot.
+    """
+    value = func.json_each(bindparam("rows")).table_valued("value")
+    return select(
+        *(func.json_extract(value.c.value, f"$[{index}]").label(name) for index, name in enumerate(columns))
+    ).subquery("unpacked")
+
+
+@contextmanager
+def read_errors(path: Path) -> Iterator[None]:
+    """Turns what goes wrong inside, in the database or with what it holds, into the OutsideError that names it."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise _named(path, error, _READING) from error
+    except (ValueError, TypeError) as error:
+        raise StoreCorruptError(str(path), f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turns what the database raises inside into the OutsideError that names it."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise _named(path, error, _WRITING) from error
+
+
+NamedErrors: TypeAlias = Callable[[Path], AbstractContextManager[None]]  # read_errors or write_errors
+
+_Kinds: TypeAlias = Mapping[str, Callable[[str, str], OutsideError]]  # by the beginning of SQLite's name for the error
+
+_ALWAYS: Final[_Kinds] = {
+    "SQLITE_BUSY": StoreBusyError,
+    "SQLITE_LOCKED": StoreBusyError,
+    "SQLITE_CORRUPT": StoreCorruptError,
+    "SQLITE_NOTADB": StoreCorruptError,
+}
+_READING: Final[_Kinds] = {
+    **_ALWAYS,
+    "SQLITE_CANTOPEN": StoreUnreadableError,
+    "SQLITE_PERM": StoreUnreadableError,
+    "SQLITE_READONLY": StoreUnreadableError,
+}
+_WRITING: Final[_Kinds] = {
+    **_ALWAYS,
+    "SQLITE_CANTOPEN": StoreReadOnlyError,
+    "SQLITE_PERM": StoreReadOnlyError,
+    "SQLITE_READONLY": StoreReadOnlyError,
+}
+
+
+def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> OutsideError:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(cause, "sqlite_errorname", "")
+    kind = next((kind for prefix, kind in kinds.items() if code.startswith(prefix)), StoreFailedError)
+    return kind(str(path), str(cause))
+
+
+def _engine(url: URL, connections: int) -> AsyncEngine:
+    if "timeout" not in url.query:
+        url = url.update_query_dict({"timeout": str(BUSY_TIMEOUT_S)})
+    sqlite3_begins_nothing = {"isolation_level": None}
+    return create_async_engine(url, pool_size=connections, max_overflow=0, connect_args=sqlite3_begins_nothing)
+
+
+def _on_connect(engine: AsyncEngine, *pragmas: str) -> None:
+    @event.listens_for(engine.sync_engine, "connect")
+    def configure(connection: Any, _record: Any) -> None:
+        cursor = connection.cursor()
+        for pragma in pragmas:
+            cursor.execute(pragma)
+        cursor.close()
+
+
+def _on_begin(engine: AsyncEngine, statement: str) -> None:
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql(statement)

@@ -1,0 +1,43 @@
+"""From a URL to an open store.
+
+SQLAlchemy takes half of the time in which gatechart is imported, so it is imported with the first database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from gatechart.errors import StoreUrlError
+from gatechart.ports import Store
+from gatechart.stores.memory import MemoryStore
+
+DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
+MEMORY_URL: Final = "memory:"
+
+
+@asynccontextmanager
+async def open_store(store: str | Store = DEFAULT_URL, *, read_only: bool = False) -> AsyncIterator[Store]:
+    """The store that a URL names, open; a store is passed on as it is. Raises StoreUrlError, and as `Runtime.open`."""
+    if not isinstance(store, str):
+        if not callable(getattr(store, "commit", None)):
+            raise StoreUrlError(str(store), f"it is a {type(store).__name__}, neither a URL nor a store")
+        yield store
+    elif store == MEMORY_URL:
+        yield MemoryStore()
+    else:
+        from gatechart.stores.files import open_file  # noqa: PLC0415
+
+        async with open_file(store, read_only=read_only) as opened:
+            yield opened
+
+
+async def upgrade_store(url: str) -> tuple[str | None, str]:
+    """Brings the database to the newest schema; returns the schema before (None where it was empty) and after.
+
+    Raises StoreMissingError, StoreOwnedError while a runtime has it open, SchemaTooNewError, and as `Runtime.open`.
+    """
+    from gatechart.stores.files import upgrade_file  # noqa: PLC0415
+
+    return await upgrade_file(url)

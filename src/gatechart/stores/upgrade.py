@@ -1,0 +1,71 @@
+"""The schema of a database: created where there is none, checked where there is one, upgraded when asked."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, inspect, text
+
+from gatechart.errors import SchemaOutdatedError, SchemaTooNewError, StoreCorruptError
+from gatechart.stores.tables import metadata
+
+SCHEMAS: Final = ("0001", "0002")  # oldest first; the ids of the migrations
+NEWEST: Final = SCHEMAS[-1]
+
+_VERSION_TABLE: Final = """
+CREATE TABLE alembic_version (
+    version_num VARCHAR(32) NOT NULL,
+    CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)
+"""
+
+
+def schema_of(connection: Connection) -> str | None:
+    """The schema that the database has; None where it is empty."""
+    tables = inspect(connection).get_table_names()
+    if "alembic_version" not in tables:
+        return None if not tables else ""
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none() or ""
+
+
+def create_schema(connection: Connection) -> None:
+    """Builds the newest schema in an empty database."""
+    metadata.create_all(connection)
+    connection.execute(text(_VERSION_TABLE))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:newest)"), {"newest": NEWEST})
+
+
+def check_schema(found: str, path: Path) -> None:
+    """Raises SchemaOutdatedError, SchemaTooNewError or StoreCorruptError where the schema is not the newest."""
+    if found == NEWEST:
+        return
+    if not found:
+        raise StoreCorruptError(str(path), "it has tables, but no schema of gatechart")
+    if found in SCHEMAS:
+        raise SchemaOutdatedError(str(path), found, NEWEST)
+    raise SchemaTooNewError(str(path), found, NEWEST)
+
+
+def check_upgradable(found: str | None, path: Path) -> None:
+    """Raises SchemaTooNewError or StoreCorruptError where no migration leads from the schema to the newest."""
+    if found is not None and found not in SCHEMAS:
+        check_schema(found, path)
+
+
+def upgrade_schema(connection: Connection, path: Path) -> tuple[str | None, str]:
+    """Runs the migrations that the database has not seen, inside the connection's transaction.
+
+    Returns the schema before, None where it was empty, and after. Raises as `check_upgradable`.
+    """
+    from alembic import command  # noqa: PLC0415  only this needs Alembic, and it is slow to import
+    from alembic.config import Config  # noqa: PLC0415
+
+    before = schema_of(connection)
+    check_upgradable(before, path)
+    config = Config()
+    config.set_main_option("script_location", str(files("gatechart.migrations")))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    return before, NEWEST

@@ -1,0 +1,81 @@
+"""A clock that is set by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import insort
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class _Sleeper:
+    due: datetime
+    number: int  # of two that are due together the older wakes first
+    woken: asyncio.Future[None] = field(compare=False)
+
+
+class VirtualClock:
+    """A Clock that stands still until it is told to go on, so that a test never waits.
+
+    Pass it as `Runtime.open(..., clock=clock)`. Whoever sleeps wakes as soon as the clock shows the moment slept for,
+    in the order in which they are due.
+
+    >>> clock = VirtualClock(datetime(2030, 1, 1, tzinfo=UTC))
+    >>> clock.advance(90)
+    >>> clock.now().isoformat()
+    '2030-01-01T00:01:30+00:00'
+    >>> clock.at = datetime(2031, 1, 1, tzinfo=UTC)
+    >>> clock.now().year
+    2031
+    """
+
+    def __init__(self, at: datetime = datetime(2000, 1, 1, tzinfo=UTC)) -> None:
+        self._sleepers: list[_Sleeper] = []
+        self._number = 0
+        self.at = at
+
+    @property
+    def at(self) -> datetime:
+        """What the clock shows, in UTC. Set it to any aware moment, a past one too; a naive one is a ValueError."""
+        return self._at
+
+    @at.setter
+    def at(self, moment: datetime) -> None:
+        if moment.tzinfo is None:
+            raise ValueError(f"{moment!r} has no time zone; give it one, such as tzinfo=UTC")
+        self._at = moment.astimezone(UTC)
+        while self._sleepers and self._sleepers[0].due <= self._at:
+            sleeper = self._sleepers.pop(0)
+            if not sleeper.woken.done():
+                sleeper.woken.set_result(None)
+
+    @property
+    def next_due(self) -> datetime | None:
+        """The first moment for which somebody sleeps; None where nobody does."""
+        return next((sleeper.due for sleeper in self._sleepers if not sleeper.woken.done()), None)
+
+    @property
+    def sleeping(self) -> int:
+        """How many sleep."""
+        return len(self._sleepers)
+
+    def now(self) -> datetime:
+        """See Clock."""
+        return self._at
+
+    def advance(self, seconds: float) -> None:
+        """Goes on by so many seconds, and wakes whoever is due."""
+        self.at += timedelta(seconds=seconds)
+
+    async def sleep_until(self, moment: datetime) -> None:
+        """See Clock."""
+        if moment <= self._at:
+            return
+        self._number += 1
+        sleeper = _Sleeper(moment, self._number, asyncio.get_running_loop().create_future())
+        insort(self._sleepers, sleeper)
+        try:
+            await sleeper.woken
+        finally:
+            self._sleepers = [other for other in self._sleepers if other is not sleeper]

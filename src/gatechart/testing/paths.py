@@ -1,0 +1,87 @@
+"""Paths through a graph as cases for pytest.
+
+```python
+@pytest.mark.parametrize("path", path_cases(support))
+async def test_support_takes(path: Path) -> None:
+    async with rehearse(support, path.entry_point) as rehearsal:
+        await walk_path(path, rehearsal, payloads={"ASKED": {"query": "refund"}})
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import pytest
+
+from gatechart.checks import Path, PathStep, paths
+from gatechart.graph import StateTransitionGraph
+from gatechart.values import Name, Outcome, Snapshot, name_of
+
+
+class Walker(Protocol):
+    """What walks a path: a rehearsal, or an agent of a runtime."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest committed snapshot."""
+        ...
+
+    async def send(self, event: Name, payload: Any = None, /) -> Outcome:
+        """What became of the event."""
+        ...
+
+
+def path_cases(graph: StateTransitionGraph, *, from_: Name | None = None, most: int = 100_000) -> list[Any]:
+    """A `pytest.param` for each path that is needed to take every transition; its id tells the events.
+
+    from_: an entry point's name; all of them where left out. Raises what `paths` raises.
+    """
+    doors = tuple(graph.entry_points) if from_ is None else (name_of(from_),)
+    return [pytest.param(path, id=str(path)) for door in doors for path in paths(graph, from_=door, most=most)]
+
+
+async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | None = None) -> None:
+    """Sends the events of the path; fails the test where the agent takes another way.
+
+    agent: begun at the path's entry point, with nothing sent yet. payloads: by event; what guards need to agree.
+    """
+    by_name = {name_of(event): payload for event, payload in (payloads or {}).items()}
+    first, *turns = _turns(path)
+    begun = first[-1].configuration if first else path.begins_in
+    here = agent.snapshot.configuration
+    if here != begun:
+        problem = f"{path}: begun in {', '.join(here)}, not in {', '.join(begun)}"
+        pytest.fail(f"{problem}; begin with a payload that the eventless guards agree to", pytrace=False)
+    for turn in turns:
+        event = turn[0].event or ""
+        outcome = await agent.send(event, by_name.get(event))
+        _compare(path, turn, outcome, by_name)
+
+
+def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
+    """The steps that each turn takes, those of the start first, of which there may be none."""
+    turn: list[PathStep] = []
+    for step in path.steps:
+        if step.is_sent:
+            yield tuple(turn)
+            turn = []
+        turn.append(step)
+    yield tuple(turn)
+
+
+def _compare(path: Path, turn: tuple[PathStep, ...], outcome: Outcome, payloads: Mapping[str, Any]) -> None:
+    """The turn may go on by itself after the last step of a path."""
+    wanted = tuple(label for step in turn for label in step.transitions)
+    if outcome.taken[: len(wanted)] == wanted:
+        return
+    came = f"{outcome.refusal}" if outcome.refusal else f"took {', '.join(outcome.taken)}"
+    given = (
+        f"payloads has {payloads[outcome.event]!r} for it" if outcome.event in payloads else "payloads has none for it"
+    )
+    pytest.fail(
+        f"{path}: {outcome.event!r} should take {', '.join(wanted)}, but {came}. "
+        f"{given}; pass payloads={{{outcome.event!r}: ...}} with what the guards agree to, or prepare the context",
+        pytrace=False,
+    )

@@ -1,0 +1,118 @@
+"""One agent in memory under a clock that is set by hand: nothing waits, nothing is left over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+from gatechart.agent import Agent
+from gatechart.context import AgentContext
+from gatechart.graph import ANY, ROOT, Default, EntryPoint, Initial, StateTransitionGraph
+from gatechart.runtime import Runtime
+from gatechart.testing.clock import VirtualClock
+from gatechart.values import Name, Outcome, Snapshot, StateName
+
+START: Final = "initial state of the graph"  # the entry point that a rehearsal adds
+PATIENCE: Final = 100  # rounds of the event loop that an invoke may take without sleeping on the clock
+
+
+@asynccontextmanager
+async def rehearse(
+    graph: StateTransitionGraph,
+    at: Name | None = None,
+    payload: Any = None,
+    *,
+    services: Any = None,
+    clock: VirtualClock | None = None,
+) -> AsyncIterator[Rehearsal]:
+    """An agent of the graph in memory, begun and come to rest.
+
+    at: the entry point; None for the initial state of the graph, which need not be an entry point of it.
+    payload: what the entry point takes; at the initial state, the fields of the context.
+    services: what actions and invokes get as theirs. clock: where it starts; in the year 2000 if left out.
+
+    Raises what `Runtime.start` raises.
+    """
+    time = clock or VirtualClock()
+    played = _with_start(graph, takes_payload=payload is not None) if at is None else graph
+    async with Runtime.open("memory:", graphs=[played], services=services, clock=time) as runtime:
+        agent = await runtime.start(played.name, at=START if at is None else at, payload=payload)
+        rehearsal = Rehearsal(agent, time, lambda: runtime.under_way)
+        await rehearsal.settle()
+        yield rehearsal
+
+
+class Rehearsal:
+    """An agent whose time goes on only when it is told to. Got by `rehearse`."""
+
+    def __init__(self, agent: Agent, clock: VirtualClock, under_way: Callable[[], int]) -> None:
+        self.agent = agent
+        self.clock = clock
+        self._under_way = under_way
+
+    @property
+    def leaves(self) -> tuple[StateName, ...]:
+        """The active states without active children, in document order."""
+        return self.agent.configuration
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest committed snapshot."""
+        return self.agent.snapshot
+
+    @property
+    def context(self) -> AgentContext:
+        """A copy of the committed context."""
+        return self.agent.context
+
+    async def send(self, event: Name, payload: Any = None) -> Outcome:
+        """What became of the event; returns when all that follows from it at this moment has been done, too.
+
+        Raises what `Agent.send` raises.
+        """
+        outcome = await self.agent.send(event, payload)
+        await self.settle()
+        return outcome
+
+    async def advance(self, seconds: float) -> None:
+        """Lets time go on: what becomes due on the way is done when it is due, one moment after the other."""
+        end = self.clock.at + timedelta(seconds=seconds)
+        while (due := self.clock.next_due) is not None and due <= end:
+            self.clock.at = due
+            await self.settle()
+        self.clock.at = end
+
+    async def settle(self) -> None:
+        """Returns when everything that is under way waits for time to go on.
+
+        An invoke that waits for the world instead of the clock is given 100 rounds of the event loop.
+        """
+        for _ in range(PATIENCE):
+            await asyncio.sleep(0)
+            if self._under_way() == self.clock.sleeping:
+                return
+
+
+def _with_start(graph: StateTransitionGraph, *, takes_payload: bool) -> StateTransitionGraph:
+    """The same graph with one more entry point, at its initial state."""
+    default = graph.nodes[ROOT].default
+    start = EntryPoint(ANY, START, takes=graph.context if takes_payload else None)
+    return StateTransitionGraph(
+        graph.name,
+        version=graph.version,
+        context=graph.context,
+        states=graph.tree,
+        transitions=graph.transitions,
+        entry_points=[*graph.entry_points.values(), start],
+        initial=None if default is None else _initial(default),
+        on_refusal=graph.on_refusal,
+        description=graph.description,
+        max_microsteps=graph.max_microsteps,
+    )
+
+
+def _initial(default: Default) -> Initial:
+    return Initial(default.targets, actions=[step.function for step in default.steps])

@@ -1,0 +1,225 @@
+"""The microsteps of a turn: transitions are chosen, their plans followed, what they raise is handled.
+
+Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/, `mainEventLoop`.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError, current_task
+from collections.abc import Sequence
+from inspect import isawaitable, iscoroutine
+from typing import Any
+
+from gatechart.errors import MicrostepLimitError
+from gatechart.graph import Edge, StateTransitionGraph, Step
+from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
+from gatechart.turn.raised import ERROR_EXECUTION, Failure, Raised, told
+from gatechart.turn.tools import Turn
+from gatechart.values import EventName, GuardError, Memory, Refusal, RefusalReason, StateName
+
+
+class Macrostep:
+    """The microsteps of one turn, up to where the agent rests."""
+
+    __slots__ = (
+        "_has_eventless",
+        "_raised",
+        "attended",
+        "configuration",
+        "context",
+        "event",
+        "graph",
+        "guard_errors",
+        "is_final",
+        "left",
+        "memory",
+        "taken",
+        "turn",
+    )
+
+    def __init__(
+        self,
+        graph: StateTransitionGraph,
+        configuration: tuple[StateName, ...],
+        memory: Memory,
+        context: Any,
+        turn: Turn,
+    ) -> None:
+        self.graph = graph
+        self.configuration = configuration
+        self.memory = memory
+        self.context = context
+        self.turn = turn
+        self.event = turn.event  # the one that the microstep under way is about
+        self.taken: list[str] = []
+        self.guard_errors: list[GuardError] = []
+        self.is_final = False
+        self.left: list[StateName] = []  # states whose timers and invokes end with the turn
+        self.attended: list[StateName] = []  # states whose timers and invokes begin with it
+        self._has_eventless = False  # in the configuration that was reached last
+        self._raised = turn.raised
+
+    async def react(self) -> None:
+        """Takes the transitions that the turn's event enables, then those that follow from them."""
+        await self._step(self.event.name)
+        if self._raised or self._has_eventless:
+            await self._settle()
+
+    async def enter(self, plan: Plan) -> None:
+        """Begins as planned, then takes the transitions that follow."""
+        await self._follow(plan)
+        await self._settle()
+
+    def refusal(self) -> Refusal:
+        """Why nothing was taken."""
+        name = self.turn.event.name
+        asked = [edge for edges in candidates(self.graph, self.configuration, name) for edge in edges]
+        reason = RefusalReason.NO_TRANSITION
+        if self.guard_errors:
+            reason = RefusalReason.GUARD_RAISED
+        elif asked:
+            reason = RefusalReason.GUARDS_SAID_NO
+        accepts = accepted_events(self.graph, self.configuration)
+        guards = tuple(dict.fromkeys(edge.ask.name for edge in asked if edge.ask))
+        return Refusal(reason, self.configuration, accepts, guards)
+
+    async def _settle(self) -> None:
+        """Eventless transitions first, then what was raised, oldest first, until there is neither."""
+        while not self.is_final:
+            if self._has_eventless and await self._step(None):
+                continue
+            if not self._raised:
+                return
+            raised = self._raised.popleft()
+            self.event = raised.event
+            if not await self._step(self.event.name):
+                self._check(raised)
+        for raised in self._raised:  # nothing handles anything in a final state
+            self._check(raised)
+
+    def _check(self, unhandled: Raised) -> None:
+        """An action's exception that nothing handles undoes the turn."""
+        failure = unhandled.failure
+        if failure is not None and failure.undoes:
+            raise failure.failed(self.turn.agent_id, self.turn.event.name)
+
+    async def _step(self, name: EventName | None) -> bool:
+        """One microstep; whether there was anything to take."""
+        enabled = self._enabled(name)
+        if enabled:
+            plan = plan_microstep(self.graph, self.configuration, self.memory, enabled)
+            self._note_taken(plan)
+            await self._follow(plan)
+        return bool(enabled)
+
+    def _enabled(self, name: EventName | None) -> tuple[Edge, ...]:
+        """The first transition of each active leaf whose guard agrees."""
+        groups = candidates(self.graph, self.configuration, name)
+        return tuple([edge for edges in groups if (edge := self._first(edges)) is not None])
+
+    def _first(self, edges: Sequence[Edge]) -> Edge | None:
+        for edge in edges:
+            ask = edge.ask
+            if ask is None:
+                return edge
+            try:
+                if ask.takes_configuration:
+                    answer = ask.function(self.context, self.event, self._active_states())
+                else:
+                    answer = ask.function(self.context, self.event)
+                if agrees(answer, ask.name):
+                    return edge
+            except Exception as error:
+                self._note_guard(edge, ask.name, error)
+        return None
+
+    def _active_states(self) -> frozenset[StateName]:
+        nodes = self.graph.nodes
+        return frozenset(state for leaf in self.configuration for state in (leaf, *nodes[leaf].ancestors[:-1]))
+
+    def _note_guard(self, edge: Edge, guard: str, error: Exception) -> None:
+        self.guard_errors.append(GuardError(guard, edge.label, told(error)))
+        if self.event.name != ERROR_EXECUTION:  # a handler's own guard must not call for itself again
+            failure = Failure(guard, f"guard of {edge.label}", self.event, error, undoes=False)
+            self._raised.append(failure.raised())
+
+    def _note_taken(self, plan: Plan) -> None:
+        self.taken += [edge.label for edge in plan.taken]
+        if len(self.taken) > self.graph.max_microsteps:
+            cycle = tuple(self.taken[-_period(self.taken) - 1 :])
+            raise MicrostepLimitError(self.turn.agent_id, self.turn.event.name, self.graph.max_microsteps, cycle)
+
+    async def _follow(self, plan: Plan) -> None:
+        self.configuration = plan.configuration
+        self.memory = plan.memory
+        self.is_final = plan.is_final
+        self._has_eventless = plan.has_eventless
+        if plan.left or plan.attended:
+            self._attend(plan)
+        for deed in plan.deeds:
+            if isinstance(deed, Done):
+                self._raise_done(deed)
+            else:
+                await self._run(deed)
+
+    async def _run(self, block: Block) -> None:
+        self.turn.active = block.active
+        for step in block.steps:
+            try:
+                if step.takes_turn:
+                    result = step.function(self.context, self.event, self.turn)
+                else:
+                    result = step.function(self.context, self.event)
+                if step.is_async:
+                    await result
+                elif result is not None:
+                    _refuse_awaitable(step.name, result, "declare it with async def")
+            except (Exception, CancelledError) as error:
+                if isinstance(error, CancelledError) and _is_task_cancelled():
+                    raise
+                self._note_action(step, block, error)
+                return
+
+    def _attend(self, plan: Plan) -> None:
+        """A state that is entered and left within a turn is never attended."""
+        passed = {state for state in plan.left if state in self.attended}
+        self.left += [state for state in plan.left if state not in passed]
+        self.attended = [state for state in self.attended if state not in passed] + list(plan.attended)
+
+    def _note_action(self, step: Step, block: Block, error: BaseException) -> None:
+        self._raised.append(Failure(step.name, block.place, self.event, error, undoes=True).raised())
+
+    def _raise_done(self, done: Done) -> None:
+        try:
+            payload = dict(done.data(self.context, self.event)) if done.data else {}
+        except Exception as error:
+            failure = Failure("data", done.event, self.event, error, undoes=True)
+            self._raised.append(failure.raised())
+            payload = {}
+        self.turn.raise_event(done.event, payload)
+
+
+def _period(taken: Sequence[str]) -> int:
+    """How many transitions lie between the last one and its occurrence before."""
+    return next((step for step in range(1, len(taken)) if taken[-1 - step] == taken[-1]), len(taken))
+
+
+def _is_task_cancelled() -> bool:
+    """Whether the turn's own task is being ended, rather than something that an action waited for."""
+    task = current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def agrees(answer: object, guard: str) -> bool:
+    """Whether a guard's answer is a yes. Raises TypeError where it is something to await, which is neither."""
+    if answer is not True and answer is not False:
+        _refuse_awaitable(guard, answer, "a guard answers at once")
+    return bool(answer)
+
+
+def _refuse_awaitable(function: str, result: object, remedy: str) -> None:
+    """A plain function's coroutine would be awaited by nobody."""
+    if isawaitable(result):
+        if iscoroutine(result):
+            result.close()
+        raise TypeError(f"{function} returned something to await; {remedy}")

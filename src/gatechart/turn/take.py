@@ -1,0 +1,178 @@
+"""Whole turns: from a snapshot and an event to the record that a store commits.
+
+The context is read from the snapshot's text, changed by the actions, and written into the next snapshot. So a turn
+that is refused or fails has nothing to undo, and an agent that is restored goes on as one that never stopped.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from time import perf_counter_ns
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from gatechart.context import (
+    AgentContext,
+    changed_by_writing,
+    describe_fields,
+    problems_of,
+    read_context,
+    write_context,
+)
+from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleGraphError, PayloadError
+from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
+from gatechart.kernel import plan_entry
+from gatechart.turn.macrostep import Macrostep, agrees
+from gatechart.turn.payload import own_copy
+from gatechart.turn.raised import told
+from gatechart.turn.tools import Turn
+from gatechart.values import (
+    AgentId,
+    Call,
+    Cancel,
+    Effect,
+    Event,
+    GuardError,
+    Outcome,
+    Refusal,
+    RefusalReason,
+    Snapshot,
+    Status,
+    Timer,
+    TurnRecord,
+)
+
+
+async def take_turn(
+    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any = None
+) -> TurnRecord | Outcome:
+    """The record of the turn that the event makes, or the outcome that says why the event was refused.
+
+    Raises ActionFailedError, ContextInvalidError and MicrostepLimitError, and the turn is undone;
+    IncompatibleGraphError where the graph cannot read the snapshot.
+    """
+    if previous.status is not Status.ACTIVE:
+        return _refused(previous, event, Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ()))
+    started = perf_counter_ns()
+    context = committed_context(graph, previous)
+    turn = Turn(previous.agent_id, previous.version + 1, own_copy(event), services)
+    macrostep = Macrostep(graph, previous.configuration, previous.memory, context, turn)
+    await macrostep.react()
+    if not macrostep.taken:
+        return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))
+    return _record(macrostep, previous, event, started)
+
+
+async def begin(
+    graph: StateTransitionGraph,
+    entry: EntryPoint,
+    payload: BaseModel | None,
+    agent_id: AgentId,
+    event: Event,
+    services: Any = None,
+) -> TurnRecord:
+    """The record of an agent's first turn, which runs the entry actions of the states entered.
+
+    payload: as `fit_payload` gave it. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
+    """
+    started = perf_counter_ns()
+    context = _new_context(graph, entry, payload)
+    _ask_entry_guard(graph, entry, context, own_copy(event))
+    macrostep = Macrostep(graph, (), (), context, Turn(agent_id, 1, own_copy(event), services))
+    await macrostep.enter(plan_entry(graph, (entry.state,)))
+    return _record(macrostep, None, event, started)
+
+
+def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentContext:
+    """The context that the snapshot holds. Raises IncompatibleGraphError where the graph's type cannot read it."""
+    try:
+        return read_context(graph.context, snapshot.context)
+    except ValidationError as error:
+        problem = f"its context is no {graph.context.__name__}: {'; '.join(problems_of(error))}"
+        raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
+
+
+def _new_context(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> AgentContext:
+    kind = graph.context
+    taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
+    expected = f"{kind.__name__}({describe_fields(kind)})"
+    try:
+        fields = {} if payload is None else entry.context_fields(payload)
+    except Exception as error:
+        raise PayloadError(taker, (f"maps={callable_name(entry.maps)} raised {told(error)}",), expected) from error
+    try:
+        return kind.model_validate(fields, by_alias=False, by_name=True)
+    except ValidationError as error:
+        raise PayloadError(taker, problems_of(error), expected) from error
+
+
+def _ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
+    if entry.guard is None:
+        return
+    raised = None
+    try:
+        if agrees(entry.guard(context, event), callable_name(entry.guard)):
+            return
+    except Exception as error:
+        raised = told(error)
+    raise EntryGuardError(graph.name, entry.name, callable_name(entry.guard), raised)
+
+
+def _record(macrostep: Macrostep, previous: Snapshot | None, event: Event, started: int) -> TurnRecord:
+    graph, turn = macrostep.graph, macrostep.turn
+    text = _valid_text(macrostep.context, turn, None if previous is None else previous.context)
+    snapshot = Snapshot(
+        turn.agent_id,
+        graph.name,
+        graph.version,
+        graph.fingerprint,
+        macrostep.configuration,
+        text,
+        turn.version,
+        Status.DONE if macrostep.is_final else Status.ACTIVE,
+        macrostep.memory,
+    )
+    took_us = (perf_counter_ns() - started) // 1000
+    return TurnRecord(
+        previous,
+        snapshot,
+        event,
+        tuple(macrostep.taken),
+        took_us,
+        tuple(macrostep.guard_errors),
+        effects_of(macrostep) if macrostep.left or macrostep.attended or turn.sent else (),
+    )
+
+
+def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
+    """What the turn asks for: an end to what belongs to the states left, what the states entered want, what was sent.
+
+    An agent that has ended sends nothing.
+    """
+    effects: list[Effect] = [Cancel(state) for state in macrostep.left]
+    for state in macrostep.attended:
+        node = macrostep.graph.nodes[state]
+        now = macrostep.turn.now
+        effects += [Timer(state, event, now + timedelta(seconds=delay_s)) for event, delay_s in node.timers]
+        effects += [Call(state, invoke.id) for invoke in node.invokes]
+    if not macrostep.is_final:
+        effects += macrostep.turn.sent
+    return tuple(effects)
+
+
+def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> str:
+    kind = type(context)
+    try:
+        text = write_context(context)
+        problems = () if text == before else changed_by_writing(context, read_context(kind, text))
+    except (ValidationError, PydanticSerializationError) as error:
+        raise ContextInvalidError(turn.agent_id, turn.event.name, kind.__name__, problems_of(error)) from error
+    if problems:
+        raise ContextInvalidError(turn.agent_id, turn.event.name, kind.__name__, problems)
+    return text
+
+
+def _refused(snapshot: Snapshot, event: Event, refusal: Refusal, guard_errors: tuple[GuardError, ...] = ()) -> Outcome:
+    return Outcome(event.name, snapshot.configuration, snapshot.version, snapshot.status, (), refusal, guard_errors)

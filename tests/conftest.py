@@ -1,0 +1,39 @@
+"""What tests share: places to keep agents, and an end to those that hang."""
+
+import signal
+
+import pytest
+
+from gatechart.stores import MemoryStore
+
+
+@pytest.fixture
+def sqlite_path(tmp_path):
+    """Where a database may be created."""
+    return tmp_path / "agents.db"
+
+
+@pytest.fixture
+def sqlite_url(sqlite_path):
+    """The URL of a database that does not exist yet."""
+    return f"sqlite+aiosqlite:///{sqlite_path}"
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def place(request):
+    """What `Runtime.open` opens; opened again, it holds what was kept there before."""
+    return MemoryStore() if request.param == "memory" else request.getfixturevalue("sqlite_url")
+
+
+@pytest.fixture
+def deadline():
+    """Fails a test that hangs: with an error in the midst of whatever it waits for, after a minute."""
+
+    def fail(*_):
+        raise TimeoutError("the test hangs")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, 60, 5)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,106 @@
+"""Finding agents by graph, state and status, a page at a time."""
+
+import pytest
+
+from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart.errors import PayloadError, UnknownAgentError, UnknownGraphError, UnknownStateError
+from tests.runtime.support import gated, parcel
+
+drafts = StateTransitionGraph(
+    "drafts",
+    states=["ON_ROAD", State("WRITTEN", final=True)],
+    entry_points=["ON_ROAD", EntryPoint("WRITTEN", "written")],
+)
+
+
+@pytest.fixture
+async def runtime(place):
+    """Six agents: a in PACKING, b ON_ROAD, c AT_SEA, d DELIVERED, e ON_ROAD of another graph, f stopped ON_ROAD."""
+    async with Runtime.open(place, graphs=[parcel, gated, drafts]) as runtime:
+        for name in "abcd":
+            agent = await runtime.start("parcel", at="PACKING", id=name)
+            for event in {"a": (), "b": ["SENT"], "c": ["SENT", "SHIPPED"], "d": ["SENT", "ARRIVED"]}[name]:
+                await agent.send(event)
+        await runtime.start("drafts", at="ON_ROAD", id="e")
+        await (await runtime.start("parcel", at="PACKING", id="f")).send("SENT")
+        await runtime.stop("f")
+        yield runtime
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        ({}, "abcdef"),
+        ({"graph": "parcel"}, "abcdf"),
+        ({"graph": "gated"}, ""),
+        ({"state": "AT_SEA"}, "c"),
+        ({"state": "ON_ROAD"}, "bef"),
+        ({"state": "ON_ROAD", "graph": "parcel"}, "bf"),
+        ({"state": "TRANSIT", "graph": "parcel"}, "bcf"),
+        ({"state": "TRANSIT"}, "bcf"),
+        ({"state": "RESTING"}, ""),
+        ({"status": "done"}, "d"),
+        ({"status": Status.STOPPED}, "f"),
+        ({"status": Status.ACTIVE, "state": "TRANSIT", "graph": "parcel"}, "bc"),
+        ({"after": "c"}, "def"),
+        ({"after": "b", "graph": "parcel", "status": "active"}, "c"),
+    ],
+)
+async def test_agents_are_found_by_graph_state_and_status(runtime, wanted, ids):
+    page = await runtime.find(**wanted)
+    assert "".join(snapshot.agent_id for snapshot in page.agents) == ids
+    assert page.next is None
+    assert [(await runtime.resume(each)).snapshot for each in ids] == list(page.agents)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 6])
+async def test_pages_join_into_the_whole(runtime, limit):
+    seen, after = [], None
+    while True:
+        page = await runtime.find(limit=limit, after=after)
+        seen += [snapshot.agent_id for snapshot in page.agents]
+        if page.next is None:
+            break
+        assert len(page.agents) == limit
+        assert page.next == seen[-1]
+        after = page.next
+    assert "".join(seen) == "abcdef"
+
+
+async def test_what_is_started_between_two_pages_is_on_the_later(runtime):
+    first = await runtime.find(limit=4)
+    await runtime.start("parcel", at="PACKING", id="A")
+    await runtime.stop("a")
+    second = await runtime.find(limit=4, after=first.next)
+    assert [snapshot.agent_id for snapshot in second.agents] == ["e", "f", "A"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "told"),
+    [
+        ({"graph": "parcle"}, UnknownGraphError, "did you mean 'parcel'"),
+        ({"state": "AT_SEE"}, UnknownStateError, "did you mean 'AT_SEA'"),
+        ({"state": "AT_SEA", "graph": "drafts"}, UnknownStateError, "'drafts' has no state 'AT_SEA'"),
+        ({"state": "*"}, UnknownStateError, r"has no state '\*'"),
+        ({"status": "asleep"}, PayloadError, "status is 'asleep'.*'active' or 'done' or 'stopped'"),
+        ({"limit": 0}, PayloadError, "limit is 0.*1 or more"),
+        ({"limit": -3}, PayloadError, "limit is -3"),
+        ({"after": "nobody"}, UnknownAgentError, "there is no agent 'nobody'"),
+    ],
+)
+async def test_what_cannot_be_asked_is_refused_with_what_can(runtime, wanted, error, told):
+    with pytest.raises(error, match=told):
+        await runtime.find(**wanted)
+
+
+async def test_a_state_is_found_in_the_graphs_that_have_it():
+    """A leaf under another graph's roof is another state, though it has the same name."""
+    roofed = StateTransitionGraph(
+        "roofed", states=[State("ROOF", states=["ROOM"])], entry_points=["ROOF"], transitions=[Transition("ROOM", "GO")]
+    )
+    open_air = StateTransitionGraph("open air", states=["ROOM"], entry_points=["ROOM"])
+    async with Runtime.open("memory:", graphs=[roofed, open_air]) as runtime:
+        await runtime.start("roofed", at="ROOF", id="inside")
+        await runtime.start("open air", at="ROOM", id="outside")
+        assert [agent.agent_id for agent in (await runtime.find(state="ROOM")).agents] == ["inside", "outside"]
+        assert [agent.agent_id for agent in (await runtime.find(state="ROOF")).agents] == ["inside"]

@@ -1,0 +1,50 @@
+"""Graphs that come while a runtime is open."""
+
+import pytest
+
+from gatechart import Runtime, StateTransitionGraph, Transition
+from gatechart.errors import DuplicateGraphError, IncompatibleGraphError, NoGraphError, UnknownGraphError
+
+
+def door(version, target):
+    return StateTransitionGraph(
+        "door", version=version, transitions=[Transition("SHUT", "PUSHED", target)], entry_points=["SHUT"]
+    )
+
+
+async def test_a_graph_can_be_added_to_an_open_runtime(place):
+    async with Runtime.open(place, graphs=[]) as runtime:
+        with pytest.raises(UnknownGraphError):
+            await runtime.start("door", at="SHUT")
+        runtime.register(door("1", "OPEN"))
+        assert (await (await runtime.start("door", at="SHUT")).send("PUSHED")).configuration == ("OPEN",)
+
+
+async def test_an_agent_keeps_its_version_and_a_new_one_gets_the_newest(place):
+    async with Runtime.open(place, graphs=[door("1", "OPEN")]) as runtime:
+        old = await runtime.start("door", at="SHUT", id="old")
+        runtime.register(door("2", "AJAR"))
+        new = await runtime.start("door", at="SHUT", id="new")
+        assert [agent.snapshot.graph_version for agent in (old, new)] == ["1", "2"]
+        assert [(await agent.send("PUSHED")).configuration for agent in (old, new)] == [("OPEN",), ("AJAR",)]
+        assert [graph.version for graph in runtime.graphs] == ["2"]
+
+
+async def test_stored_agents_of_two_versions_go_on_side_by_side(sqlite_url):
+    versions = [door("1", "OPEN"), door("2", "AJAR")]
+    async with Runtime.open(sqlite_url, graphs=versions[:1]) as runtime:
+        await runtime.start("door", at="SHUT", id="old")
+    async with Runtime.open(sqlite_url, graphs=versions) as runtime:
+        assert (await (await runtime.resume("old")).send("PUSHED")).configuration == ("OPEN",)
+    async with Runtime.open(sqlite_url, graphs=versions[1:]) as runtime:
+        with pytest.raises(IncompatibleGraphError, match="of version '1'"):
+            await runtime.resume("old")
+
+
+async def test_what_is_registered_is_a_graph_and_registered_once(place):
+    async with Runtime.open(place, graphs=door("1", "OPEN")) as runtime:
+        with pytest.raises(DuplicateGraphError):
+            runtime.register(door("1", "AJAR"))
+        with pytest.raises(NoGraphError, match="'door' is no graph"):
+            runtime.register("door")
+        assert [graph.version for graph in runtime.graphs] == ["1"]

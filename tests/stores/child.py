@@ -1,0 +1,68 @@
+# ruff: noqa: T201  a child answers by printing
+"""What the tests of the stores do in processes of their own: `python -m tests.stores.child own|fill|visit ...`."""
+
+import asyncio
+import os
+import resource
+import sys
+import tempfile
+
+from gatechart.errors import GatechartError
+from gatechart.stores import open_store
+from gatechart.testing.records import going_on, started
+from gatechart.values import Query
+
+NOBODY = 65534
+
+
+async def own(url):
+    """Owns the database until a line comes in, or the process is killed."""
+    async with open_store(url) as store:
+        await store.commit([started("a")])
+        print("open", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+
+
+async def visit(access, *urls):
+    """Opens databases without a superuser's rights, to write or to read; prints for each its agents, or the error."""
+    with tempfile.TemporaryDirectory() as folder:  # imports all that opening imports, while it can be read
+        async with open_store(f"sqlite+aiosqlite:///{folder}/x.db") as store:
+            await store.commit([started("a")])
+    if os.getuid() == 0:
+        os.setresgid(NOBODY, NOBODY, 0)
+        os.setresuid(NOBODY, NOBODY, 0)  # with a way back for what runs at the end, such as the coverage's
+    for url in urls:
+        try:
+            print(*await agents_at(url, access))
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}")
+    os.setresuid(*[os.getresuid()[2]] * 3)
+
+
+async def agents_at(url, access):
+    async with open_store(url, read_only=access == "read") as store:
+        if access == "write":
+            await store.commit([started("b")])
+        return [snapshot.agent_id for snapshot in (await store.find(Query())).agents]
+
+
+async def fill(url):
+    """Commits a megabyte where no file may grow; prints the error, and what stands before and after room is made."""
+    async with open_store(url) as store:
+        first = started("a")
+        await store.commit([first])
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
+        turn = going_on(first, "TOLD", context={"text": "x" * 1_000_000})
+        try:
+            await store.commit([turn])
+        except GatechartError as error:
+            print(f"{type(error).__name__}: {error}")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        print((await store.load("a")).version, len(await store.history("a")))
+        await store.commit([turn])
+        print((await store.load("a")).version, len(await store.history("a")))
+
+
+if __name__ == "__main__":
+    asyncio.run({"own": own, "visit": visit, "fill": fill}[sys.argv[1]](*sys.argv[2:]))

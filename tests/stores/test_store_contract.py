@@ -1,0 +1,115 @@
+"""The contract holds for the stores there are, and finds what a wrong store does."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from gatechart.ports import Store
+from gatechart.stores import MemoryStore, open_store
+from gatechart.testing import StoreContract
+from gatechart.values import Page, Verdict
+
+
+class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> Store:
+        return MemoryStore()
+
+
+class TestSqliteStore(StoreContract):
+    @pytest.fixture
+    async def store(self, sqlite_url):
+        async with open_store(sqlite_url) as store:
+            yield store
+
+
+class OverwritesStarts(MemoryStore):
+    async def commit(self, turns):
+        for turn in turns:
+            if turn.previous is None:
+                self._turns.pop(turn.snapshot.agent_id, None)
+        return await super().commit(turns)
+
+
+class AppendsWhatIsStale(MemoryStore):
+    async def commit(self, turns):
+        verdicts = await super().commit(turns)
+        for turn, verdict in zip(turns, verdicts, strict=True):
+            if verdict is Verdict.STALE and turn.snapshot.agent_id in self._turns:
+                self._turns[turn.snapshot.agent_id].insert(0, turn)
+        return verdicts
+
+
+class GivesVerdictsBackwards(MemoryStore):
+    async def commit(self, turns):
+        return list(reversed(await super().commit(turns)))
+
+
+class SharesEventIds(MemoryStore):
+    async def applied(self, agent_id, event_id):
+        holders = [holder for holder, applied in self._applied if applied == event_id]
+        return await super().applied(holders[0], event_id) if holders else None
+
+
+class NeverEndsPaging(MemoryStore):
+    async def find(self, query):
+        page = await super().find(query)
+        return Page(page.agents, page.agents[-1].agent_id) if len(page.agents) == query.limit else page
+
+
+class FindsByFirstLeafOnly(MemoryStore):
+    async def find(self, query):
+        page = await super().find(replace(query, active=None))
+        leaves = None if query.active is None else {leaf for wanted in query.active for leaf in wanted.leaves}
+        return Page(tuple(a for a in page.agents if leaves is None or a.configuration[0] in leaves))
+
+
+class KeepsEventIdsOfTheErased(MemoryStore):
+    async def erase(self, agent_id):
+        kept = self._applied
+        await super().erase(agent_id)
+        self._applied, self._turns[agent_id] = kept, []
+
+
+class CountsHistoryFromTheEnd(MemoryStore):
+    async def history(self, agent_id, *, after=0, limit=None):
+        entries = await super().history(agent_id, after=after)
+        return entries if limit is None else entries[len(entries) - limit :]
+
+
+class SuspendsAllTheSame(MemoryStore):
+    async def load(self, agent_id):
+        await asyncio.sleep(0)
+        return await super().load(agent_id)
+
+
+@pytest.mark.parametrize(
+    ("store", "law"),
+    [
+        (OverwritesStarts(), StoreContract.test_a_start_under_an_id_that_exists_is_stale_and_writes_nothing),
+        (AppendsWhatIsStale(), StoreContract.test_the_second_writer_is_stale_and_writes_nothing),
+        (GivesVerdictsBackwards(), StoreContract.test_verdicts_come_in_the_order_of_the_turns),
+        (SharesEventIds(), StoreContract.test_an_applied_id_leads_to_its_turn),
+        (FindsByFirstLeafOnly(), StoreContract.test_an_agent_in_several_states_is_found_by_each),
+        (SuspendsAllTheSame(), StoreContract.test_a_store_that_says_it_is_instant_never_suspends),
+    ],
+)
+async def test_the_contract_finds_what_a_store_does_wrong(store, law):
+    with pytest.raises(AssertionError):
+        await law(StoreContract(), store)
+
+
+async def test_the_contract_finds_pages_that_never_end():
+    with pytest.raises(AssertionError):
+        await StoreContract().test_pages_join_into_the_whole(NeverEndsPaging(), limit=3)
+
+
+async def test_the_contract_finds_a_history_read_from_the_wrong_end():
+    with pytest.raises(AssertionError):
+        await StoreContract().test_history_is_read_in_parts(CountsHistoryFromTheEnd(), 0, 2, [1, 2])
+
+
+async def test_the_contract_finds_an_erasure_that_leaves_something():
+    with pytest.raises((AssertionError, IndexError)):
+        await StoreContract().test_an_erased_agent_is_forgotten(KeepsEventIdsOfTheErased())

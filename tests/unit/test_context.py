@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, Json, ValidationError, computed_field, model_validator
+from pydantic_core import PydanticSerializationError
+
+from gatechart.context import (
+    AgentContext,
+    canonical_json,
+    changed_by_writing,
+    changed_fields,
+    describe_fields,
+    problems_of,
+    read_context,
+    write_context,
+)
+
+from .strategies import laws
+
+
+class Mood(Enum):
+    GOOD = "good"
+
+
+class Note(BaseModel):
+    text: str
+    likes: int = 0
+
+
+class Rich(AgentContext):
+    text: str = ""
+    data: bytes = b""
+    number: float = 0.0
+    whole: int = 0
+    seen: datetime | None = None
+    day: date | None = None
+    pause: timedelta | None = None
+    price: Decimal | None = None
+    key: UUID | None = None
+    mood: Mood | None = None
+    pair: tuple[int, str] = (0, "")
+    tags: frozenset[str] = frozenset()
+    notes: list[Note] = Field(default_factory=list)
+    by_name: dict[str, Note] = Field(default_factory=dict)
+    raw: Json[Any] = None
+
+
+def again(context: AgentContext) -> Any:
+    return read_context(type(context), write_context(context))
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        Rich(),
+        Rich(text='ünï ☃ \x00 "quoted" \U0001f600'),
+        Rich(data=b"\x00\xff\xfe not utf-8"),
+        Rich(number=math.inf),
+        Rich(number=-math.inf),
+        Rich(number=0.1 + 0.2),
+        Rich(whole=2**200),
+        Rich(seen=datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)),
+        Rich(day=date(2026, 1, 2), pause=timedelta(days=3, microseconds=1)),
+        Rich(price=Decimal("1.10"), key=UUID(int=7), mood=Mood.GOOD),
+        Rich(pair=(1, "one"), tags=frozenset("abc")),
+        Rich(notes=[Note(text="a", likes=2)], by_name={"b": Note(text="b")}),
+        Rich(raw='{"a": [1, null]}'),
+    ],
+)
+def test_a_context_comes_back_from_json_as_it_was(context: Rich) -> None:
+    assert again(context) == context
+    assert again(context).model_fields_set <= set(Rich.model_fields)
+
+
+def test_not_a_number_comes_back_from_json() -> None:
+    assert math.isnan(again(Rich(number=math.nan)).number)
+
+
+@laws
+@given(st.builds(Rich, text=st.text(), data=st.binary(), number=st.floats(allow_nan=False), whole=st.integers()))
+def test_any_context_comes_back_from_json_as_it_was(context: Rich) -> None:
+    assert again(context) == context
+
+
+class Measured(AgentContext):
+    number: float | None = None
+    data: bytes = b""
+
+
+class Measuring(AgentContext):
+    measured: Measured
+
+
+def test_a_context_nested_in_a_context_comes_back_from_json() -> None:
+    context = Measuring(measured=Measured(number=math.inf, data=b"\xff"))
+    assert again(context) == context
+
+
+class Inner(BaseModel):
+    name: str = Field(alias="innerName")
+
+
+class Aliased(AgentContext):
+    name: str = Field(alias="fullName")
+    nick: str = Field("", validation_alias="nickName", serialization_alias="nick_name")
+    inner: Inner | None = None
+
+
+def test_a_context_is_written_and_read_by_field_names() -> None:
+    context = Aliased(fullName="Ada", nickName="A", inner=Inner(innerName="in"))
+    assert write_context(context) == '{"name":"Ada","nick":"A","inner":{"name":"in"}}'
+    assert again(context) == context
+
+
+def test_an_alias_is_not_what_is_stored_and_so_not_read() -> None:
+    with pytest.raises(ValidationError):
+        read_context(Aliased, '{"fullName":"Ada"}')
+
+
+def test_a_computed_field_is_not_stored() -> None:
+    class Square(AgentContext):
+        side: int
+
+        @computed_field
+        def area(self) -> int:
+            return self.side**2
+
+    assert write_context(Square(side=3)) == '{"side":3}'
+    assert again(Square(side=3)).area == 9
+
+
+def test_an_unknown_field_is_refused_when_it_is_read() -> None:
+    with pytest.raises(ValidationError) as caught:
+        read_context(Rich, '{"texd":"a"}')
+    assert problems_of(caught.value) == ("texd: Extra inputs are not permitted",)
+
+
+def test_an_unknown_field_is_refused_when_it_is_set() -> None:
+    with pytest.raises(ValueError, match="texd"):
+        Rich().texd = "a"
+
+
+def test_a_value_of_the_wrong_type_is_written_and_found_when_it_is_read() -> None:
+    context = Rich()
+    context.whole = "many"
+    assert '"whole":"many"' in write_context(context)
+    with pytest.raises(ValidationError):
+        again(context)
+
+
+def test_a_value_that_json_does_not_know_cannot_be_written() -> None:
+    context = Rich()
+    context.text = object()
+    with pytest.raises(PydanticSerializationError) as caught:
+        write_context(context)
+    (problem,) = problems_of(caught.value)
+    assert "object" in problem
+
+
+def test_problems_name_the_path_of_each_field() -> None:
+    with pytest.raises(ValidationError) as caught:
+        read_context(Rich, '{"notes":[{"likes":"x"}],"whole":"y"}')
+    assert problems_of(caught.value) == (
+        "whole: Input should be a valid integer, unable to parse string as an integer",
+        "notes.0.text: Field required",
+        "notes.0.likes: Input should be a valid integer, unable to parse string as an integer",
+    )
+
+
+def test_problems_of_the_whole_have_a_name_too() -> None:
+    class Range(AgentContext):
+        low: int
+        high: int
+
+        @model_validator(mode="after")
+        def check(self) -> Range:
+            if self.low > self.high:
+                raise ValueError("low is above high")
+            return self
+
+    with pytest.raises(ValidationError) as caught:
+        read_context(Range, '{"low":2,"high":1}')
+    assert problems_of(caught.value) == ("the whole: Value error, low is above high",)
+
+
+def test_only_fields_that_differ_have_changed() -> None:
+    before, after = '{"a":1,"b":[1],"c":{"x":1}}', '{"a":2,"b":[1],"c":{"x":2}}'
+    assert changed_fields(before, after) == {"a": 2, "c": {"x": 2}}
+
+
+def test_nothing_has_changed_in_the_same_text() -> None:
+    assert changed_fields('{"a":1}', '{"a":1}') == {}
+
+
+def test_all_fields_of_a_first_context_have_changed() -> None:
+    assert changed_fields(None, '{"a":1,"b":null}') == {"a": 1, "b": None}
+
+
+def test_a_field_that_was_not_there_has_changed_even_to_nothing() -> None:
+    assert changed_fields("{}", '{"a":null}') == {"a": None}
+
+
+def test_a_field_that_is_gone_is_now_nothing() -> None:
+    assert changed_fields('{"a":1,"b":2,"c":3}', '{"b":3}') == {"b": 3, "a": None, "c": None}
+
+
+def test_a_field_that_was_deleted_does_not_come_back_as_its_default() -> None:
+    context = Rich(whole=7)
+    del context.whole
+    assert changed_by_writing(context, again(context)) == ("whole: it was deleted; set it instead",)
+
+
+def test_a_field_that_was_deleted_inside_a_field_does_not_come_back_either() -> None:
+    context = Rich(notes=[Note(text="a", likes=2)])
+    del context.notes[0].likes
+    (problem,) = changed_by_writing(context, again(context))
+    assert problem.startswith("notes: ")
+
+
+@pytest.mark.parametrize("number", [math.nan, 1.5])
+def test_what_comes_back_as_it_was_is_no_problem(number: float) -> None:
+    @dataclass
+    class Point:
+        x: float
+
+    class Wrapped(AgentContext):
+        numbers: tuple[dict[str, float], ...] = ()
+        note: Note | None = None
+        point: Point | None = None
+
+    context = Wrapped(numbers=({"a": number},), note=Note(text="a"), point=Point(number))
+    assert changed_by_writing(context, again(context)) == ()
+
+
+@pytest.mark.parametrize(("before", "after"), [("1", "true"), ("0", "false"), ("[1]", "[true]")])
+def test_a_number_that_became_a_truth_value_has_changed(before: str, after: str) -> None:
+    changed = changed_fields(f'{{"a":{before}}}', f'{{"a":{after}}}')
+    assert canonical_json(changed) == f'{{"a":{after}}}'
+
+
+def test_the_fields_of_a_model_are_described_in_one_line() -> None:
+    class Taken(BaseModel):
+        customer: str
+        urgent: bool = False
+        note: str | None = None
+        tags: list[str]
+        more: dict[str, Any] = Field(default_factory=dict)
+
+    assert describe_fields(Taken) == (
+        "customer: str, urgent?: bool, note?: str | None, tags: list[str], more?: dict[str, Any]"
+    )
+
+
+def test_canonical_json_is_the_same_for_the_same_content() -> None:
+    assert canonical_json({"b": [1, {"d": "é", "c": None}], "a": True}) == '{"a":true,"b":[1,{"c":null,"d":"é"}]}'
+    assert canonical_json({"a": 1, "b": 2}) == canonical_json({"b": 2, "a": 1})

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from gatechart import errors
+from gatechart.errors import (
+    DefinitionError,
+    EntryGuardError,
+    EventError,
+    Fault,
+    FileFault,
+    GatechartError,
+    InvalidGraphError,
+    OutsideError,
+    StoreOwnedError,
+    UnknownGraphError,
+    UnknownStateError,
+    suggestion,
+)
+
+from .support import NOW
+
+BRANCHES = (DefinitionError, EventError, OutsideError)
+
+SAMPLES: dict[str, Any] = {
+    "str": "a text",
+    "str | None": "a text or nothing",
+    "int": 7,
+    "tuple[str, ...]": ("one", "two"),
+    "tuple[Fault, ...]": (Fault("state 'A'", "it is odd", "even it out"),),
+    "tuple[FileFault, ...]": (FileFault(1, 2, ("states", "A"), "it is odd", "even it out"),),
+    "datetime | None": NOW,
+}
+
+# What each error says would have worked; one that has no entry here fails, so that none is forgotten.
+REMEDIES: dict[str, str] = {
+    "ActionFailedError": "Mend the action, or the event's payload, or handle 'error.execution'",
+    "AgentEndedError": "wait for a state on its way",
+    "AgentExistsError": "resume it, or start another",
+    "AmbiguousTriggerError": "start one of them by name",
+    "ContextInvalidError": "Mend the action that set it",
+    "DrawingError": "a text",  # the problem that it was given says it
+    "DuplicateGraphError": "a name of its own, or another version",
+    "EntryGuardError": "bring a payload that the guard agrees to",
+    "EntryRefusedError": "its entry points are one, two",
+    "EventIdReusedError": "give a new event a new id",
+    "EventRefusedError": "a text",  # the reason, which tells what would be accepted
+    "IncompatibleGraphError": "register the graph that it was started with",
+    "InsideTurnError": "do it after the turn has ended",
+    "InvalidChartError": "even it out",
+    "InvalidGraphError": "even it out",
+    "MicrostepLimitError": "Break the cycle with a guard",
+    "NoGraphError": "pass graphs=[...]",
+    "OwnershipLostError": "Open a new runtime",
+    "PayloadError": "Expected: a text",
+    "ReadOnlyError": "open it for writing",
+    "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
+    "SchemaOutdatedError": "run `gatechart upgrade`",
+    "SchemaTooNewError": "install a newer gatechart",
+    "StaleAgentError": "send again",
+    "StoreBusyError": "or wait longer",
+    "StoreCorruptError": "restore it from a backup",
+    "StoreFailedError": "again",
+    "StoreMissingError": "name another",
+    "StoreOwnedError": "end it first",
+    "StoreReadOnlyError": "make file and folder writable",
+    "StoreUnreadableError": "make file and folders readable",
+    "StoreUrlError": "use 'sqlite+aiosqlite:///agents.db'",
+    "TimersNotKeptError": "host it on 'memory:'",
+    "UnknownAgentError": "`gatechart list`",
+    "UnknownGraphError": "there are 'one', 'two'",
+    "UnknownStateError": "there are 'one', 'two'",
+    "UnknownTriggerError": "there are 'one', 'two'",
+}
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+LEAVES = [
+    each
+    for each in dict.fromkeys(subclasses(GatechartError))
+    if each.__module__ == errors.__name__ and not each.__subclasses__()
+]
+
+
+def sample(kind: type) -> GatechartError:
+    return kind(*(SAMPLES[field.type] for field in fields(kind)))
+
+
+def test_the_walk_finds_every_error_of_the_module() -> None:
+    defined = {each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, GatechartError)}
+    assert set(LEAVES) >= defined - {GatechartError, *BRANCHES}
+    assert {each.__name__ for each in LEAVES} >= set(REMEDIES)
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_survives_pickling_with_all_its_facts(kind: type) -> None:
+    error = sample(kind)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    for field in fields(kind):
+        assert getattr(again, field.name) == getattr(error, field.name) == SAMPLES[field.type]
+    assert str(again) == str(error)
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_raised_with_keywords_survives_pickling(kind: type) -> None:
+    error = kind(**{field.name: SAMPLES[field.type] for field in fields(kind)})
+    assert str(pickle.loads(pickle.dumps(error))) == str(sample(kind))
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_says_in_its_docstring_what_happened(kind: type) -> None:
+    written = vars(kind)["__doc__"]
+    assert written.endswith(".")
+    assert not written.startswith(f"{kind.__name__}(")  # what dataclass writes where nobody did
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_names_what_would_have_worked(kind: type) -> None:
+    assert kind.__name__ in REMEDIES, "a new error: add what it says would have worked to REMEDIES"
+    assert REMEDIES[kind.__name__] in str(sample(kind))
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_tells_all_its_facts(kind: type) -> None:
+    for field in fields(kind):
+        marked = {each.name: SAMPLES[each.type] for each in fields(kind)}
+        if field.type in {"str", "str | None"}:
+            marked[field.name] = f"<{field.name}>"
+            assert f"<{field.name}>" in str(kind(**marked))
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_belongs_to_exactly_one_branch(kind: type) -> None:
+    assert sum(issubclass(kind, branch) for branch in BRANCHES) == 1
+
+
+def test_the_root_has_the_three_branches_and_no_other_children() -> None:
+    ours = [each for each in GatechartError.__subclasses__() if each.__module__.startswith("gatechart.")]
+    assert sorted(ours, key=str) == sorted(BRANCHES, key=str)
+
+
+def test_an_error_is_equal_to_itself_alone_so_that_it_can_be_hashed() -> None:
+    error = UnknownGraphError("a", ())
+    assert error != UnknownGraphError("a", ())
+    assert {error: 1}[error] == 1
+
+
+def test_a_name_that_is_nearly_right_is_suggested_first() -> None:
+    text = str(UnknownStateError("lamp", "GREETNIG", ("DONE", "GREETING")))
+    assert text == "'lamp' has no state 'GREETNIG': did you mean 'GREETING'? There are 'DONE', 'GREETING'"
+
+
+def test_where_nothing_is_known_the_error_says_that_there_is_none() -> None:
+    assert str(UnknownGraphError("lamp", ())) == "no graph is named 'lamp': there are none"
+
+
+def test_all_faults_stand_in_the_text_each_with_its_remedy() -> None:
+    one, two = Fault("here", "it is odd", "even it out"), Fault("there", "it is round", "square it")
+    assert str(InvalidGraphError("g", (one,))) == "graph 'g' has 1 fault\n  - here: it is odd; even it out"
+    assert str(InvalidGraphError("g", (one, two))) == (
+        "graph 'g' has 2 faults\n  - here: it is odd; even it out\n  - there: it is round; square it"
+    )
+
+
+def test_a_guard_of_an_entry_point_said_no_or_raised() -> None:
+    assert "is_open said no" in str(EntryGuardError("g", "A", "is_open"))
+    assert "is_open raised KeyError: 'x'" in str(EntryGuardError("g", "A", "is_open", "KeyError: 'x'"))
+
+
+def test_the_owner_of_a_store_is_named_with_and_without_the_time() -> None:
+    assert "process 12 on host since 2026-01-02 03:04:05 UTC;" in str(StoreOwnedError("a.db", "host", 12, NOW))
+    assert "process 12 on host; end it first" in str(StoreOwnedError("a.db", "host", 12, None))
+
+
+@pytest.mark.parametrize("wrong", [None, 7, ["A"]])
+def test_what_is_no_text_is_near_to_no_name(wrong: Any) -> None:
+    assert suggestion(wrong, ("A", "B")) == "there are 'A', 'B'"
