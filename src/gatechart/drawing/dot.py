@@ -1,0 +1,248 @@
+"""A graph as Graphviz DOT: the same text for the same graph, on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gatechart.drawing import labels
+from gatechart.drawing.layout import Line, lines_of
+from gatechart.drawing.outline import outline
+from gatechart.drawing.palette import (
+    ACTIVE,
+    ACTIVE_CLUSTER,
+    ALIVE,
+    AROUND,
+    CARD,
+    CLUSTERS,
+    DOOR,
+    DOOR_INK,
+    FONT,
+    MEDIUM,
+    PLAIN,
+    STATE,
+    Tone,
+    tone_of,
+)
+from gatechart.drawing.shapes import Arrow, Box, Door, Outline, Part
+from gatechart.drawing.syntax import Value, edge, identity, node, statement, tooltip
+from gatechart.graph import ROOT, Kind, Recall, StateTransitionGraph
+from gatechart.values import HistoryEntry, Snapshot, StateName
+
+# How hard Graphviz works to draw a line short and straight. A label on a line that has room stays near its source.
+_FAR_HALF = 1
+_NEAR_HALF = 2
+_DIRECT = 5
+_INITIAL = 20
+
+
+def to_dot(
+    graph: StateTransitionGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()
+) -> str:
+    """The drawing of a graph as DOT text, for Graphviz's `dot`.
+
+    highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
+    Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
+    """
+    return write_dot(outline(graph, highlight=highlight, trail=trail))
+
+
+def write_dot(drawing: Outline, **attributes: Value) -> str:
+    """An outline as DOT text. attributes: of the graph, besides the usual ones."""
+    sheet = _Sheet(drawing, {box.name: box for box in drawing.every_box()}, lines_of(drawing))
+    body = [
+        *_defaults(drawing, attributes),
+        *(text for door in drawing.doors for text in _door(sheet, door)),
+        *(text for box in drawing.boxes for text in _box(sheet, box, depth=0)),
+        *_anywhere(sheet),
+        *_labels(sheet, ROOT),
+        *(text for line in sheet.lines for text in _line(sheet, line)),
+    ]
+    return "\n".join([f"digraph {node(identity(drawing.name))} {{", *_indented(body), "}", ""])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    drawing: Outline
+    boxes: Mapping[StateName, Box]
+    lines: Sequence[Line]
+
+    def tone(self, *, marked: bool) -> Tone:
+        return tone_of(marked=marked, among_marked=self.drawing.has_trail)
+
+    def is_region(self, box: Box) -> bool:
+        return any(box in outer.boxes for outer in self.boxes.values() if outer.kind is Kind.PARALLEL)
+
+    def box_tone(self, box: Box) -> Tone:
+        if box.is_active:
+            return AROUND if box.boxes else ALIVE
+        return self.tone(marked=box.is_visited)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a line ends: at a node, or where it crosses the border of a cluster on its way to the node."""
+
+    node: str
+    cluster: str = ""
+
+    def entered(self) -> dict[str, Value]:
+        """What the head of an edge needs; a border takes more room than a node."""
+        return {"lhead": self.cluster, "minlen": 2} if self.cluster else {}
+
+    def left(self) -> dict[str, Value]:
+        """What the tail of an edge needs."""
+        return {"ltail": self.cluster} if self.cluster else {}
+
+
+def _defaults(drawing: Outline, attributes: Mapping[str, Value]) -> Iterator[str]:
+    card: dict[str, Value] = {"bgcolor": CARD, "pad": 0.2, "fontname": FONT}
+    title: dict[str, Value] = {"label": labels.title(drawing), "labelloc": "t", "labeljust": "l"}
+    layout: dict[str, Value] = {"nodesep": 0.22, "ranksep": 0.17, "mclimit": 4, "compound": "true", "newrank": "true"}
+    yield statement("graph", **title, **card, **layout, **attributes)
+    line: dict[str, Value] = {"color": PLAIN.line, "penwidth": PLAIN.width}
+    text: dict[str, Value] = {"fontname": FONT, "fontsize": MEDIUM}
+    size: dict[str, Value] = {"margin": 0, "width": 0, "height": 0}  # a node is as large as its label
+    yield statement("node", shape="box", style="rounded,filled", fillcolor=STATE, **line, **text, **size)
+    yield statement("edge", arrowsize=0.7, **line)
+
+
+def _door(sheet: _Sheet, door: Door) -> Iterator[str]:
+    """Solid; in a drawing with a trail only where it was taken."""
+    name, end = f"door:{identity(door.name)}", _entry(sheet, sheet.boxes[door.state])
+    is_solid = bool(door.places) or not sheet.drawing.has_trail
+    ink, fill, width = (DOOR_INK, DOOR, 2.5) if is_solid else (DOOR, STATE, PLAIN.width)
+    yield statement(node(name), label=labels.door(door, ink), style="filled", fillcolor=fill, color=DOOR)
+    yield statement(edge(name, end.node), color=DOOR, penwidth=width, weight=_DIRECT, **end.entered())
+
+
+def _box(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
+    if box.boxes:
+        return _cluster(sheet, box, depth=depth)
+    return _leaf(sheet, box) if box.recall is None else _history(sheet, box, box.recall)
+
+
+def _history(sheet: _Sheet, box: Box, recall: Recall) -> Iterator[str]:
+    """A circle with an H in it, as in UML; with a star where it remembers deeply."""
+    tone, text = sheet.box_tone(box), "H*" if recall is Recall.DEEP else "H"
+    look: dict[str, Value] = {"color": tone.line, "fontcolor": tone.ink, "penwidth": tone.width}
+    told = tooltip(f"{box.name}: {box.description}" if box.description else box.name)
+    yield statement(
+        node(identity(box.name)), label=text, shape="circle", width=0.3, fixedsize="true", tooltip=told, **look
+    )
+
+
+def _leaf(sheet: _Sheet, box: Box) -> Iterator[str]:
+    active: dict[str, Value] = {"fillcolor": ACTIVE} if box.is_active else {}
+    final: dict[str, Value] = {"peripheries": 2} if box.kind is Kind.FINAL else {}
+    yield statement(node(identity(box.name)), **_look(sheet, box), **active, **final)
+
+
+def _look(sheet: _Sheet, box: Box) -> dict[str, Value]:
+    tone = sheet.box_tone(box)
+    told = f"{box.name}: {box.description}" if box.description else box.name
+    return {
+        "label": labels.state(box, tone),
+        "tooltip": tooltip(told),
+        "color": tone.line,
+        "penwidth": tone.width,
+    }
+
+
+def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
+    """The regions of a parallel state have dashed borders, as in UML."""
+    fill = ACTIVE_CLUSTER if box.is_active else CLUSTERS[depth % len(CLUSTERS)]
+    style = "rounded,filled,dashed" if sheet.is_region(box) else "rounded,filled"
+    yield f"subgraph {node(_entry(sheet, box).cluster)} {{"
+    yield from _indented(
+        [
+            statement("graph", style=style, fillcolor=fill, **_look(sheet, box)),
+            *_beginning(sheet, box),
+            *(text for child in box.boxes for text in _box(sheet, child, depth=depth + 1)),
+            *_labels(sheet, box.name),
+        ]
+    )
+    yield "}"
+
+
+def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:
+    """The dot of a compound state, with a line to each state that it begins in."""
+    if not box.initial:
+        return
+    dot, ink = _entry(sheet, box).node, sheet.tone(marked=box.is_visited).ink
+    yield statement(node(dot), label="", shape="circle", width=0.1, fixedsize="true", fillcolor=ink, color=ink)
+    for initial in box.initial:
+        end = _entry(sheet, sheet.boxes[initial])
+        yield statement(edge(dot, end.node), color=ink, weight=_INITIAL, **end.entered())
+
+
+def _anywhere(sheet: _Sheet) -> Iterator[str]:
+    """What happens in any state without leaving it."""
+    parts = sheet.drawing.parts
+    if parts:
+        yield _roaming("any:", "any state", parts, _tone(sheet, parts))
+
+
+def _labels(sheet: _Sheet, home: StateName) -> Iterator[str]:
+    """The labels that lie directly in a state, each a node on the way of its line."""
+    for arrow in (line.arrow for line in sheet.lines if line.arrow.home == home):
+        name, tone = _label(arrow), _tone(sheet, arrow.parts)
+        yield statement(node(name), label=labels.transitions(arrow.parts, tone), shape="plain", style="solid")
+        if arrow.is_roaming:
+            yield _roaming(f"any:{name}", "any state" if home == ROOT else f"any in {home}", (), tone)
+
+
+def _roaming(name: str, words: str, parts: Sequence[Part], tone: Tone) -> str:
+    label = labels.anywhere(words, parts, tone)
+    return statement(node(name), label=label, style="rounded,dashed", color=tone.line, margin="0.06,0.01")
+
+
+def _line(sheet: _Sheet, line: Line) -> Iterator[str]:
+    """Both halves of a line, from whichever end lies above, through its label."""
+    arrow, label, tone = line.arrow, _label(line.arrow), _tone(sheet, line.arrow.parts)
+    near: dict[str, Value] = {"color": tone.line, "penwidth": tone.width, "arrowhead": "none"}
+    far: dict[str, Value] = {"color": tone.line, "penwidth": tone.width}
+    near["weight"], far["weight"] = (_DIRECT, _DIRECT) if line.is_direct else (_NEAR_HALF, _FAR_HALF)
+    tail, head = _tail(sheet, line), _head(sheet, arrow)
+    if arrow.is_loop:
+        yield statement(edge(tail.node, label), headport="w", **near)
+        yield statement(edge(head.node, label), headport="e", dir="back", **far)
+    elif line.runs_up:
+        yield statement(edge(head.node, label), headport="n", dir="back", **far, **head.left())
+        yield statement(edge(label, tail.node), tailport="s", **near, **tail.entered())
+    else:
+        yield statement(edge(tail.node, label), headport="n", **near, **tail.left())
+        yield statement(edge(label, head.node), tailport="s", **far, **head.entered())
+
+
+def _tail(sheet: _Sheet, line: Line) -> _End:
+    if line.arrow.is_roaming:
+        return _End(f"any:{_label(line.arrow)}")
+    border = _entry(sheet, sheet.boxes[line.arrow.source])
+    return border if line.runs_up else _End(identity(line.source), border.cluster)
+
+
+def _head(sheet: _Sheet, arrow: Arrow) -> _End:
+    """A line from within a cluster crosses no border to reach its initial state."""
+    end = _entry(sheet, sheet.boxes[arrow.target])
+    return _End(end.node) if arrow.home == arrow.target else end
+
+
+def _entry(sheet: _Sheet, box: Box) -> _End:
+    """Where a state is entered: a compound one at the dot of its initial child, a parallel one at its border."""
+    name = identity(box.name)
+    if box.initial:
+        return _End(f"initial:{name}", f"cluster:{name}")
+    return _End(_entry(sheet, box.boxes[0]).node, f"cluster:{name}") if box.boxes else _End(name)
+
+
+def _label(arrow: Arrow) -> str:
+    return f"way:{identity(arrow.source)}:{identity(arrow.target)}"
+
+
+def _tone(sheet: _Sheet, parts: Iterable[Part]) -> Tone:
+    return sheet.tone(marked=any(part.places for part in parts))
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)

@@ -1,0 +1,143 @@
+"""What is written in a Graphviz drawing, as Graphviz's HTML-like labels.
+
+Source: https://graphviz.org/doc/info/shapes.html#html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+from gatechart.drawing.palette import LARGE, MEDIUM, PLAIN, SMALL, TRAIL, TRAIL_INK, Tone
+from gatechart.drawing.shapes import Box, Door, Outline, Part
+from gatechart.drawing.syntax import Markup
+from gatechart.drawing.text import one_line, places_text, visible
+
+_LONGEST_LINE = 36  # characters; a longer transition is broken before its guard or its actions
+_LONGEST_PROSE = 90
+_ENTITIES = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+    "]": "&#93;",  # Graphviz 2.43 takes it for the end of the label where it follows a tag
+    "\\": "<FONT>\\</FONT>",  # kept from what follows, for `\N` and its like would be replaced
+}
+
+
+def escape(text: str) -> str:
+    r"""The text as it stands in a label, whatever it is.
+
+    >>> escape("a<b&c\n")
+    'a&lt;b&amp;c<FONT>\\</FONT>n'
+    """
+    return "".join(_ENTITIES.get(character, character) for character in visible(text))
+
+
+def title(drawing: Outline) -> Markup:
+    """The graph's name and version, and under it what it is for."""
+    name = f"<B>{_font(drawing.name, LARGE, PLAIN.ink)}</B>"
+    lines = [f"{name}  {_font(f'version {drawing.version}', SMALL, PLAIN.soft_ink)}"]
+    lines += (_font(line, MEDIUM, PLAIN.soft_ink) for line in wrap(one_line(drawing.description), _LONGEST_PROSE))
+    return _table([_cell(_lines(lines))], padding=8)
+
+
+def state(box: Box, tone: Tone) -> Markup:
+    """The state's name and, below, what happens inside it."""
+    name = _font(box.name, MEDIUM, tone.ink)
+    if box.boxes:
+        return _table([_cell(f"<B>{name}</B>"), *_inside(box, tone)], padding=2)
+    head = _row(f'<TD CELLPADDING="6">{f"<B>{name}</B>" if box.is_active else name}</TD>')
+    inside = _inside(box, tone)
+    if not inside:
+        return _bare_table(head, padding=0)
+    below = f'<TD CELLPADDING="5" ALIGN="LEFT">{_table(inside, padding=1)}</TD>'
+    return _bare_table(f"{head}<HR/>{_row(below)}", padding=0)
+
+
+def anywhere(text: str, parts: Sequence[Part], tone: Tone) -> Markup:
+    """Wherever the agent is: words for that, and what happens without leaving it."""
+    heading = f'<TD ALIGN="{"LEFT" if parts else "CENTER"}"><I>{_font(text, SMALL, tone.soft_ink)}</I></TD>'
+    return _table([heading, *(_part(part, tone) for part in parts)], padding=3)
+
+
+def transitions(parts: Sequence[Part], tone: Tone) -> Markup:
+    """What is written on an arrow."""
+    return _table([_part(part, tone) for part in parts], padding=1)
+
+
+def door(entry: Door, ink: str) -> Markup:
+    """A doorway, and beside it what opens it and what it takes."""
+    lines = [
+        *([f"<B>{_font(entry.title, MEDIUM, ink)}</B>"] if entry.title else []),
+        *(_font(term, SMALL, ink) for term in entry.terms),
+    ]
+    cells = [
+        *([_badge(entry.places)] if entry.places else []),
+        f'<TD VALIGN="MIDDLE">{_doorway(ink)}</TD>',
+        *([_cell(_lines(lines))] if lines else []),
+    ]
+    return _bare_table(_row("".join(cells)), padding=4)
+
+
+def _inside(box: Box, tone: Tone) -> list[str]:
+    actions = (_cell(_font(line, SMALL, tone.soft_ink)) for line in box.actions)
+    return [*actions, *(_part(part, tone) for part in box.parts)]
+
+
+def _part(part: Part, tone: Tone) -> str:
+    content = _cell(_lines(_part_lines(part, tone)))
+    if not part.places:
+        return content
+    return f'<TD ALIGN="LEFT">{_bare_table(_row(_badge(part.places) + content), padding=2)}</TD>'
+
+
+def _part_lines(part: Part, tone: Tone) -> list[str]:
+    """The transition in one line where it is short, else broken before what follows the event."""
+    lines, length = [_font(part.event, SMALL, tone.ink)], len(part.event)
+    for text in part.details:
+        piece, length = _font(text, SMALL, tone.soft_ink), length + 1 + len(text)
+        if length <= _LONGEST_LINE:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+            length = len(text)
+    return lines
+
+
+def _doorway(ink: str) -> str:
+    """A door frame with the door in it half open."""
+    frame = f'BORDER="1" SIDES="LTR" COLOR="{ink}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
+    leaf = f'<TD FIXEDSIZE="TRUE" WIDTH="6" HEIGHT="13" BGCOLOR="{ink}"></TD>'
+    opening = '<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="13"></TD>'
+    return f'<TABLE FIXEDSIZE="TRUE" WIDTH="12" HEIGHT="15" {frame}>{_row(leaf + opening)}</TABLE>'
+
+
+def _badge(places: Sequence[int]) -> str:
+    text = f"<B>{_font(places_text(places), SMALL, TRAIL_INK)}</B>"
+    return f'<TD BGCOLOR="{TRAIL}">{text}</TD>'
+
+
+def _font(text: str, size: float, color: str) -> str:
+    return f'<FONT POINT-SIZE="{size:g}" COLOR="{color}">{escape(text)}</FONT>'
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return '<BR ALIGN="LEFT"/>'.join(lines) + '<BR ALIGN="LEFT"/>'
+
+
+def _cell(content: str) -> str:
+    return f'<TD ALIGN="LEFT">{content}</TD>'
+
+
+def _row(cells: str) -> str:
+    return f"<TR>{cells}</TR>"
+
+
+def _table(rows: Iterable[str], *, padding: int) -> Markup:
+    return _bare_table("".join(map(_row, rows)), padding=padding)
+
+
+def _bare_table(rows: str, *, padding: int) -> Markup:
+    head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{padding}">'
+    return Markup(f"{head}{rows}</TABLE>")

@@ -1,0 +1,137 @@
+"""What is to be drawn of a graph: its states, arrows and doors, and which of them stand out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gatechart.drawing.shapes import Arrow, Box, Door, Outline, Part
+from gatechart.drawing.text import function_text
+from gatechart.drawing.trail import Trail, active_states, read_trail
+from gatechart.graph import ROOT, Edge, EntryPoint, Kind, Node, State, StateTransitionGraph, Step, callable_name
+from gatechart.values import HistoryEntry, Snapshot, StateName
+
+ELSE: Final = "else"
+"""The guard of a transition that has none, but is asked after guarded ones on the same event."""
+
+
+def outline(
+    graph: StateTransitionGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()
+) -> Outline:
+    """The drawing of a graph, with what is active in `highlight` and the way that `trail` took.
+
+    Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
+    """
+    active, taken = active_states(graph, highlight), read_trail(graph, trail)
+    return Outline(
+        name=graph.name,
+        version=graph.version,
+        description=graph.description,
+        boxes=tuple(_box(graph, state, active, taken) for state in graph.tree),
+        parts=_parts_inside(graph.nodes[ROOT], taken),
+        arrows=_arrows(graph, taken),
+        doors=tuple(_door(graph, entry, taken) for entry in graph.entry_points.values()),
+        has_trail=bool(trail),
+    )
+
+
+def _box(graph: StateTransitionGraph, state: State, active: frozenset[StateName], taken: Trail) -> Box:
+    node = graph.nodes[state.name]
+    return Box(
+        name=node.name,
+        kind=node.kind,
+        description=state.description,
+        on_entry=_names(node.on_entry),
+        on_exit=_names(node.on_exit),
+        does=tuple(function_text(invoke.id) for invoke in node.invokes),
+        parts=_parts_inside(node, taken),
+        initial=node.default.targets if node.default and node.kind is Kind.COMPOUND else (),
+        recall=node.recall,
+        boxes=tuple(_box(graph, child, active, taken) for child in state.states),
+        is_active=node.name in active,
+        is_visited=node.name in taken.visited,
+    )
+
+
+def _door(graph: StateTransitionGraph, entry: EntryPoint, taken: Trail) -> Door:
+    """The root is no box: its door leads to where the graph begins, the first state of several."""
+    begins = graph.nodes[ROOT].default
+    return Door(
+        name=entry.name,
+        state=begins.targets[0] if entry.state == ROOT and begins else entry.state,
+        triggers=entry.opens_on,
+        takes=entry.takes.__name__ if entry.takes else "",
+        guard=function_text(callable_name(entry.guard)) if entry.guard else "",
+        places=taken.through(entry.name),
+    )
+
+
+def _arrows(graph: StateTransitionGraph, taken: Trail) -> tuple[Arrow, ...]:
+    """One arrow for each two states that transitions connect, in document order."""
+    parts: dict[tuple[StateName, StateName], list[Part]] = {}
+    for node in graph.nodes.values():
+        for edge in node.edges:
+            for target in _drawn_targets(graph, edge):
+                reenters = _reentered(graph, edge, target)
+                parts.setdefault((edge.source, target), []).append(_part(node, edge, taken, reenters))
+        if node.kind is Kind.HISTORY and node.default:
+            for target in node.default.targets:
+                parts.setdefault((node.name, target), []).append(Part("at first"))
+    return tuple(_arrow(graph, source, target, tuple(several)) for (source, target), several in parts.items())
+
+
+def _arrow(graph: StateTransitionGraph, source: StateName, target: StateName, parts: tuple[Part, ...]) -> Arrow:
+    around = (*((source,) if graph.nodes[source].children else ()), *graph.nodes[source].ancestors)
+    line = (target, *graph.nodes[target].ancestors)
+    home = next(state for state in around if state in line)
+    is_inner = source != ROOT and home == source
+    return Arrow(source, target, parts, home, is_inner)
+
+
+def _drawn_targets(graph: StateTransitionGraph, edge: Edge) -> tuple[StateName, ...]:
+    """Where arrows point; nowhere where nothing is left, so that the transition is written inside its state."""
+    if edge.internal and edge.source in edge.targets:
+        default = graph.nodes[edge.source].default
+        return default.targets if default else ()  # what a compound state enters when it is not left itself
+    return edge.targets
+
+
+def _reentered(graph: StateTransitionGraph, edge: Edge, target: StateName) -> StateName | None:
+    """The compound state that an external transition between it and its inside leaves and enters again."""
+    if edge.internal or edge.source == ROOT:
+        return None
+    source, end = graph.nodes[edge.source], graph.nodes[target]
+    if source.name in (end.name, *end.ancestors):
+        return source.name if source.children else None
+    return end.name if end.name in source.ancestors else None
+
+
+def _parts_inside(node: Node, taken: Trail) -> tuple[Part, ...]:
+    """The transitions that leave nothing, and lead to nothing that an arrow could point to."""
+    return tuple(
+        _part(node, edge, taken)
+        for edge in node.edges
+        if not edge.targets or (edge.internal and node.name in edge.targets and node.default is None)
+    )
+
+
+def _part(node: Node, edge: Edge, taken: Trail, reenters: StateName | None = None) -> Part:
+    guard = function_text(edge.ask.name) if edge.ask else _implied_guard(node, edge)
+    return Part(_event_text(node, edge), guard, _names(edge.steps), reenters, taken.along(edge.label))
+
+
+def _implied_guard(node: Node, edge: Edge) -> str:
+    """`else` where guarded transitions on the same event are asked before."""
+    earlier = node.edges[: node.edges.index(edge)]
+    return ELSE if any(other.ask and other.event == edge.event for other in earlier) else ""
+
+
+def _event_text(node: Node, edge: Edge) -> str:
+    """The event in words: a delay as `after 30s`, the lack of an event as `always`."""
+    if edge.event in dict(node.timers):
+        return f"after {edge.event.removeprefix('after.').removesuffix(f'.{node.name}')}"
+    return edge.event or "always"
+
+
+def _names(steps: Sequence[Step]) -> tuple[str, ...]:
+    return tuple(function_text(step.name) for step in steps)

@@ -1,0 +1,129 @@
+"""The frozen form between a graph and its drawing: boxes, arrows and doors, whoever draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gatechart.graph import ROOT, Kind, Recall
+from gatechart.values import StateName
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A transition in the words of UML: event [guard] / actions."""
+
+    event: str  # in words
+    guard: str = ""
+    actions: tuple[str, ...] = ()
+    reenters: StateName | None = None  # the compound state that is left and entered again on the way
+    places: tuple[int, ...] = ()  # in the trail, at which it was taken
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What is written after the event, in pieces."""
+        return (
+            *([f"[{self.guard}]"] if self.guard else []),
+            *([f"/ {', '.join(self.actions)}"] if self.actions else []),
+            *([f"«re-enters {self.reenters}»"] if self.reenters else []),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A state: a leaf, or with `boxes` a compound or parallel one."""
+
+    name: StateName
+    kind: Kind
+    description: str
+    on_entry: tuple[str, ...]
+    on_exit: tuple[str, ...]
+    does: tuple[str, ...]  # the functions that it invokes
+    parts: tuple[Part, ...]  # transitions that stay inside
+    initial: tuple[StateName, ...]  # where a compound state begins
+    recall: Recall | None  # of a history state
+    boxes: tuple[Box, ...]
+    is_active: bool
+    is_visited: bool
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What is done when it is entered, while it is active, and when it is left, a line each."""
+        blocks = (("entry", self.on_entry), ("do", self.does), ("exit", self.on_exit))
+        return tuple(f"{when} / {', '.join(names)}" for when, names in blocks if names)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """All transitions from one state to another; `source` is the root where they are taken from anywhere."""
+
+    source: StateName
+    target: StateName
+    parts: tuple[Part, ...]
+    home: StateName  # the innermost state around both ends; the root where there is none
+    is_inner: bool  # it runs inside its source, to the source or to a state in it
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it leaves a state without children and enters it again."""
+        return self.source == self.target and not self.is_inner
+
+    @property
+    def is_roaming(self) -> bool:
+        """Whether it comes from wherever the agent is, in the graph or in the source."""
+        return self.is_inner or self.source == ROOT
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places of the trail at which one of its transitions was taken."""
+        return tuple(sorted(place for part in self.parts for place in part.places))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """An entry point: what opens it, what it takes, whereto it leads."""
+
+    name: str
+    state: StateName
+    triggers: tuple[str, ...]
+    takes: str  # the payload's type; empty where it takes none
+    guard: str
+    places: tuple[int, ...]  # in the trail, at which the agent came in here
+
+    @property
+    def title(self) -> str:
+        """The name, where it says more than the state's."""
+        return "" if self.name == self.state else self.name
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What opens it and what it asks for, a line each."""
+        return (
+            *(f"on {trigger}" for trigger in self.triggers),
+            *([f"takes {self.takes}"] if self.takes else []),
+            *([f"[{self.guard}]"] if self.guard else []),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A whole drawing."""
+
+    name: str
+    version: str
+    description: str
+    boxes: tuple[Box, ...]
+    parts: tuple[Part, ...]  # transitions that are taken anywhere and lead nowhere
+    arrows: tuple[Arrow, ...]
+    doors: tuple[Door, ...]
+    has_trail: bool
+
+    def every_box(self) -> Iterator[Box]:
+        """All states, a parent before its children, in document order."""
+        yield from _every_box(self.boxes)
+
+
+def _every_box(boxes: Sequence[Box]) -> Iterator[Box]:
+    for box in boxes:
+        yield box
+        yield from _every_box(box.boxes)

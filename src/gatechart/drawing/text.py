@@ -1,0 +1,49 @@
+"""Names made fit for a drawing: readable, on one line, and never taken for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_MOST_PLACES = 3  # of a transition taken again and again, this many are shown before the last
+
+
+def visible(text: str) -> str:
+    r"""The text with what cannot be printed written out, so that it stays on one line.
+
+    >>> visible("a\nb")
+    'a\\nb'
+    """
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def one_line(text: str) -> str:
+    r"""Prose as a single line.
+
+    >>> one_line("Answers customers,\n    day and night.")
+    'Answers customers, day and night.'
+    """
+    return visible(" ".join(text.split()))
+
+
+def _visible_character(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
+
+
+def function_text(name: str) -> str:
+    """How a guard or an action is called in a drawing.
+
+    >>> function_text("<lambda>"), function_text("keep_query")
+    ('λ', 'keep_query')
+    """
+    return visible(name).replace("<lambda>", "λ")
+
+
+def places_text(places: Sequence[int]) -> str:
+    """At which places of a trail something happened, in a few characters.
+
+    >>> places_text([1, 4]), places_text([1, 4, 7, 9, 12])
+    ('1 4', '1 4 7 … 12')
+    """
+    if len(places) <= _MOST_PLACES + 1:
+        return " ".join(map(str, places))
+    return f"{places_text(places[:_MOST_PLACES])} … {places[-1]}"

@@ -1,0 +1,130 @@
+"""Drawings as files: what is written, and that nothing is where that fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from gatechart.drawing import draw, to_dot, to_mermaid
+from gatechart.errors import DrawingError, UnknownStateError
+from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, snapshot, support, words_of
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@needs_dot
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")])
+def test_the_suffix_says_what_is_drawn(tmp_path, suffix, magic):
+    path = draw(support, tmp_path / f"support{suffix}")
+    assert path == tmp_path / f"support{suffix}"
+    assert path.read_bytes().startswith(magic)
+    assert list(everything(tmp_path)) == [path.name]
+
+
+@needs_dot
+def test_the_drawn_doors_name_their_triggers(tmp_path):
+    words = words_of(ElementTree.parse(draw(support, tmp_path / "support.svg")).getroot())
+    assert "onHANDED_OVER" in words
+    assert "onRETURNED" in words
+    assert "takesCaseFile" in words
+
+
+@needs_dot
+def test_highlight_and_trail_are_drawn(tmp_path):
+    plain = draw(support, tmp_path / "plain.svg").read_bytes()
+    assert draw(support, tmp_path / "lived.svg", highlight=SNAPSHOT).read_bytes() != plain
+    assert draw(support, tmp_path / "lived.svg", trail=HISTORY).read_bytes() != plain
+
+
+def test_text_needs_no_program(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    dot = draw(support, tmp_path / "support.dot", highlight=SNAPSHOT, trail=HISTORY)
+    assert dot.read_text(encoding="utf-8") == to_dot(support, highlight=SNAPSHOT, trail=HISTORY)
+    mermaid = draw(support, str(tmp_path / "support.MMD"))
+    assert mermaid.read_text(encoding="utf-8") == to_mermaid(support)
+
+
+def test_missing_folders_are_made_and_an_older_drawing_is_replaced(tmp_path):
+    path = tmp_path / "some" / "where" / "support.dot"
+    draw(support, path)
+    path.write_text("old")
+    draw(support, path)
+    assert everything(tmp_path) == {"some/where/support.dot": to_dot(support).encode()}
+
+
+# What cannot be drawn leaves everything as it was.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with an older drawing."""
+    (tmp_path / "support.svg").write_text("old")
+    (tmp_path / "support.dot").write_text("old")
+    return tmp_path
+
+
+@pytest.fixture
+def fake_dot(tmp_path_factory, monkeypatch):
+    """Puts a program named `dot` in the place of Graphviz's."""
+
+    def put(script: str) -> None:
+        place = tmp_path_factory.mktemp("bin")
+        (place / "dot").write_text(f"#!/bin/sh\n{script}\n")
+        (place / "dot").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{place}{os.pathsep}/bin{os.pathsep}/usr/bin")
+
+    return put
+
+
+@pytest.mark.parametrize("name", ["support.jpeg", "support", "svg", ""])
+def test_another_suffix_is_refused_with_those_there_are(folder, name):
+    before = everything(folder)
+    with pytest.raises(DrawingError, match=r"'\.svg', '\.png', '\.pdf', '\.dot', '\.mmd'; name a file"):
+        draw(support, folder / name)
+    assert everything(folder) == before
+
+
+def test_without_graphviz_the_error_says_how_to_get_it(folder, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path_factory.mktemp("empty")))
+    before = everything(folder)
+    with pytest.raises(DrawingError, match="install Graphviz"):
+        draw(support, folder / "support.svg")
+    assert everything(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("script", "told"), [("echo out of ink >&2; exit 3", r"\(out of ink\)"), ("exit 3", r"\(it returned 3\)")]
+)
+def test_what_graphviz_complains_of_is_told(folder, fake_dot, script, told):
+    fake_dot(f"cat > /dev/null; {script}")
+    before = everything(folder)
+    with pytest.raises(DrawingError, match=f"Graphviz failed {told}; draw to a .dot file"):
+        draw(support, folder / "support.svg")
+    assert everything(folder) == before
+
+
+def test_a_file_where_a_folder_should_be_is_told(folder):
+    before = everything(folder)
+    with pytest.raises(DrawingError, match=r"cannot be written \(.+\); name a file that you may write"):
+        draw(support, folder / "support.svg" / "support.dot")
+    assert everything(folder) == before
+
+
+def test_a_folder_where_the_file_should_be_is_told_and_nothing_is_left_beside_it(tmp_path):
+    (tmp_path / "support.dot").mkdir()
+    with pytest.raises(DrawingError, match=r"support\.dot cannot be written"):
+        draw(support, tmp_path / "support.dot")
+    assert everything(tmp_path) == {}
+    assert [path.name for path in tmp_path.iterdir()] == ["support.dot"]
+
+
+def test_a_snapshot_that_does_not_fit_changes_no_file(folder):
+    before = everything(folder)
+    with pytest.raises(UnknownStateError):
+        draw(support, folder / "support.dot", highlight=snapshot(support, "NOWHERE"))
+    assert everything(folder) == before
