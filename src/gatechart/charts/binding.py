@@ -1,0 +1,150 @@
+"""From names to what they stand for: only what the caller passes, under the very name that it has there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, wraps
+from types import ModuleType
+from typing import Any, Final, TypeAlias, TypeVar
+
+from pydantic import BaseModel
+
+from gatechart.charts.expressions import compiled
+from gatechart.charts.forms import Exceptions, Expression, Question, Reference
+from gatechart.charts.parts import Except
+from gatechart.charts.places import Faults
+from gatechart.charts.remedies import suggest
+from gatechart.graph import callable_name
+from gatechart.graph.callables import is_async
+
+Bind: TypeAlias = "Mapping[str, Any] | Sequence[Any] | object | None"
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+_MISSING: Final = object()
+
+
+class Bindings:
+    """What the names of a chart can stand for. A name that begins with an underscore stands for nothing."""
+
+    def __init__(self, bind: Bind, faults: Faults) -> None:
+        self.sources = tuple(bind) if isinstance(bind, list | tuple) else (bind,)
+        self.faults = faults
+        self.renamed: dict[str, Callable[..., Any]] = {}  # one for each name, so that equal names stay equal
+
+    def function(self, reference: Reference, what: str) -> Callable[..., Any]:
+        """The function of a reference, under the reference's name; one that does nothing where there is none, noted."""
+        if not reference.name:  # which is noted already
+            return nothing
+        found = self._look_up(reference.name)
+        if found is _MISSING or not callable(found) or isinstance(found, type):
+            self._note(reference, what, found, (name for name, each in self._all() if _is_function(each)))
+            return nothing
+        named = found
+        if callable_name(found) != reference.name:
+            named = self.renamed.setdefault(reference.name, renamed(found, reference.name))
+        return named if reference.params is None else self._with_params(named, reference)
+
+    def guard(self, question: Question | None) -> Callable[..., Any] | None:
+        """The guard of a question."""
+        if question is None:
+            return None
+        if isinstance(question, Exceptions):
+            return Except(question.events, self.guard(question.guard))
+        if isinstance(question, Expression):
+            return self.expression(question)
+        return self.function(question, "guard")
+
+    def expression(self, expression: Expression) -> Callable[..., Any]:
+        """The guard of an expression; one that does nothing where it cannot be compiled, noted."""
+        guard, faults = compiled(expression.text)
+        for fault in faults:
+            self.faults.add(expression.spot.get("cel") or expression.spot, fault.problem, fault.remedy)
+        return guard or nothing
+
+    def type(self, reference: Reference, base: type[ModelT]) -> type[ModelT] | None:
+        """The type of a reference; None where there is none, noted. Its own name must be the reference's."""
+        found = self._look_up(reference.name)
+        if not (isinstance(found, type) and issubclass(found, base)):
+            known = (name for name, each in self._all() if isinstance(each, type) and issubclass(each, base))
+            self._note(reference, base.__name__, found, known)
+            return None
+        if found.__name__ != reference.name:
+            problem = f"{reference.name!r} is bound to the type {found.__name__!r}"
+            self.faults.add(reference.spot, problem, f"name it {found.__name__!r}, here and where it is bound")
+        return found
+
+    def value(self, name: str) -> Any:
+        """Whatever is bound to the name; None where nothing is."""
+        found = self._look_up(name)
+        return None if found is _MISSING else found
+
+    def _look_up(self, name: str) -> Any:
+        for source in self.sources:
+            if isinstance(source, Mapping):
+                if name in source:
+                    return source[name]
+            elif source is not None and name in _public(source):
+                return getattr(source, name)
+        return _MISSING
+
+    def _all(self) -> Iterator[tuple[str, Any]]:
+        for source in self.sources:
+            names = source if isinstance(source, Mapping) else () if source is None else _public(source)
+            for name in names:
+                yield name, source[name] if isinstance(source, Mapping) else getattr(source, name)
+
+    def _note(self, reference: Reference, what: str, found: Any, known: Iterator[str]) -> None:
+        names = tuple(dict.fromkeys(known))
+        if found is _MISSING:
+            remedy = suggest(reference.name, names) if names else "pass it with bind="
+            self.faults.add(reference.spot, f"no {what} is bound to {reference.name!r}", remedy)
+        else:
+            problem = f"{reference.name!r} is bound to {type(found).__name__} {found!r:.60}, which is no {what}"
+            self.faults.add(reference.spot, problem, suggest(reference.name, names))
+
+    def _with_params(self, function: Callable[..., Any], reference: Reference) -> Callable[..., Any]:
+        params = dict(reference.params or {})
+        unknown = [name for name in params if not _takes(function, name)]
+        for name in unknown:
+            problem = f"{reference.name} has no parameter {name!r}"
+            self.faults.add(reference.spot, problem, "give it one of that name, after context and event")
+        return partial(function, **{name: value for name, value in params.items() if name not in unknown})
+
+
+def renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function under another name."""
+
+    async def wait(*args: Any, **params: Any) -> Any:
+        return await function(*args, **params)
+
+    def call(*args: Any, **params: Any) -> Any:
+        return function(*args, **params)
+
+    other = wraps(function)(wait if is_async(function) else call)
+    other.__name__ = name
+    return other
+
+
+def nothing(*_args: Any, **_params: Any) -> Any:
+    """Stands in for what is not bound, until all faults are told."""
+
+
+def _is_function(found: object) -> bool:
+    return callable(found) and not isinstance(found, type)
+
+
+def _public(source: object) -> tuple[str, ...]:
+    """The names of a module or an object that a chart may use; for a module, what `__all__` offers if it has one."""
+    offered = getattr(source, "__all__", None) if isinstance(source, ModuleType) else None
+    return tuple(name for name in (dir(source) if offered is None else offered) if not name.startswith("_"))
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have none
+        return True
+    kinds = {parameter.kind for parameter in parameters.values()}
+    keyword = name in parameters and parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY
+    return inspect.Parameter.VAR_KEYWORD in kinds or keyword

@@ -1,0 +1,286 @@
+"""From forms to a graph: names are looked up, and what the graph finds wrong is told at its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart.charts import xstate
+from gatechart.charts.binding import Bindings
+from gatechart.charts.forms import (
+    AfterForm,
+    ChartForm,
+    Dialect,
+    EntryForm,
+    EventForm,
+    InvokeForm,
+    Reference,
+    StateForm,
+    ThenForm,
+    TransitionForm,
+    Values,
+)
+from gatechart.charts.parts import Except, Fixed, cannot_be_field, context_of
+from gatechart.charts.places import Faults, Spot
+from gatechart.charts.targets import Names
+from gatechart.context import AgentContext
+from gatechart.errors import Fault, InvalidGraphError
+from gatechart.graph import (
+    ANY,
+    EntryPoint,
+    Initial,
+    Invoke,
+    OnRefusal,
+    State,
+    StateTransitionGraph,
+    Then,
+    Transition,
+)
+from gatechart.graph.definition import after_event
+from gatechart.graph.delays import Delay, delay_text, seconds_of
+from gatechart.values import Name
+
+
+def build(
+    chart: ChartForm, bindings: Bindings, faults: Faults, entry_points: Sequence[EntryPoint | Name] | None
+) -> StateTransitionGraph:
+    """The graph of a chart. entry_points: in place of the chart's own. Raises InvalidChartError with every fault."""
+    if chart.dialect is Dialect.XSTATE:
+        chart = xstate.wrapped(chart)
+    return _Building(chart, bindings, faults).graph(entry_points)
+
+
+class _Building:
+    """A chart, while it is being made into a graph."""
+
+    def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
+        self.chart = chart
+        self.bindings = bindings
+        self.faults = faults
+        self.names = Names(chart, faults)
+        self.is_xstate = chart.dialect is Dialect.XSTATE
+        self.places: dict[str, Spot] = {"entry_points": chart.root.spot.get("entry_points") or chart.root.spot}
+        self.longer = xstate.by_beginning(self._known_events()) if self.is_xstate else {}
+
+    def graph(self, entry_points: Sequence[EntryPoint | Name] | None) -> StateTransitionGraph:
+        """The graph, once nothing is wrong with the chart."""
+        root = self.chart.root
+        doors = [self.entry_point(each) for each in self.chart.entry_points]
+        parts: dict[str, Any] = {
+            "version": self.chart.version,
+            "context": self.context(),
+            "states": [self.state(each) for each in root.states],
+            "transitions": [each for state in (root, *root.walk()) for each in self.transitions(state)],
+            "entry_points": doors if entry_points is None else entry_points,
+            "initial": self.initial(root, root),
+            "on_refusal": OnRefusal(self.chart.on_refusal),
+            "description": self.chart.description,
+            "max_microsteps": self.chart.max_microsteps,
+        }
+        try:
+            graph = StateTransitionGraph(self.chart.name, **parts)
+        except InvalidGraphError as error:
+            self.note(error)
+            raise self.faults.error() from error
+        self.faults.check()
+        return graph
+
+    def note(self, error: InvalidGraphError) -> None:
+        """Tells the graph's faults at their places, unless something is known to be wrong there already."""
+        known = Faults(self.faults.file)
+        known.found = list(self.faults.found)
+        for fault in error.faults:
+            fitting = (place for place in self.places if fault.place == place or fault.place.startswith(f"{place},"))
+            place = max(fitting, key=len, default="")
+            spot = self.places.get(place, self.chart.root.spot)
+            if not place or not _is_told(fault, spot, known):
+                problem = fault.problem if place == fault.place else f"{fault.place}: {fault.problem}"
+                self.faults.add(spot, problem, fault.remedy)
+
+    def context(self) -> type[AgentContext]:
+        """The type of the context: a bound one, or one made from initial values."""
+        context = self.chart.context
+        if context is None:
+            return AgentContext
+        self.places["context"] = context.spot
+        if not isinstance(context, Values):
+            return self.bindings.type(context, AgentContext) or AgentContext
+        for name in filter(cannot_be_field, context.values):
+            self.faults.add(context.spot.key(name), f"{name!r} cannot name a field", "rename it")
+        values = {name: value for name, value in context.values.items() if not cannot_be_field(name)}
+        return context_of(values) if values else AgentContext
+
+    def state(self, form: StateForm) -> State:
+        """A state with all that is inside it."""
+        name = self.names.names[form]
+        self.places.setdefault(f"state {name!r}", form.spot)
+        return State(
+            name,
+            on_entry=[self.bindings.function(each, "action") for each in form.entry],
+            on_exit=[self.bindings.function(each, "action") for each in form.exit],
+            after=dict(self.after(each, form) for each in form.after),
+            invoke=[self.invoke(each) for each in form.invoke],
+            states=[self.state(each) for each in form.states],
+            initial=self.history_default(form) if form.history else self.initial(form, form),
+            parallel=form.parallel,
+            final=form.final,
+            data=self.data(form),
+            history=form.history,
+            description=form.description,
+        )
+
+    def initial(self, form: StateForm, inside: StateForm) -> Initial | None:
+        """Where a state begins. inside: the state whose children its targets name."""
+        if form.initial is None:
+            return None
+        targets = [self.names.inside(each, inside) for each in form.initial.targets]
+        return Initial(targets, actions=[self.bindings.function(each, "action") for each in form.initial.actions])
+
+    def history_default(self, form: StateForm) -> Initial | None:
+        """Where a history state goes while it remembers nothing; in XState, where its parent begins."""
+        parent = self.names.parents[form]
+        if form.initial is not None or not self.is_xstate:
+            return self.initial(form, parent)
+        children = [child for child in parent.states if child.history is None]
+        regions = children if parent.parallel else children[:1]
+        own = Initial([self.names.names[child] for child in regions]) if regions else None
+        return self.initial(parent, parent) or own
+
+    def data(self, form: StateForm) -> Callable[..., Any] | None:
+        """What a final state hands on."""
+        if form.data is None:
+            return None
+        return Fixed(form.data.values) if isinstance(form.data, Values) else self.bindings.function(form.data, "data")
+
+    def after(self, after: AfterForm, form: StateForm) -> tuple[Delay, list[Then]]:
+        """A delay with what follows; in XState also by a bound name, which stands for milliseconds."""
+        delay: Delay = after.delay
+        bound = self.bindings.value(after.delay) if self.is_xstate else None
+        if isinstance(bound, timedelta | str):
+            delay = bound
+        elif isinstance(bound, int | float):
+            delay = f"{bound:g}ms"
+        if seconds_of(delay) is None:
+            self.faults.add(after.spot, f"{delay!r} is no delay", "write '500ms', '30s', '2m', '1h' or '7d'")
+            delay = "0s"
+        event = after_event(self.names.names[form], delay_text(delay))
+        return delay, [self.then(each, form, event) for each in after.then]
+
+    def then(self, then: ThenForm, form: StateForm, event: str) -> Then:
+        """What follows of itself. event: that tells of it."""
+        targets, internal = self.aim(then, form)
+        label = Transition(self.names.names[form], event, targets).label
+        self.places.setdefault(f"transition {label!r}", then.spot)
+        guard = self.bindings.guard(then.guard)
+        return Then(targets, guard=guard, actions=self.actions(then), internal=internal)
+
+    def aim(self, then: ThenForm, form: StateForm) -> tuple[list[str] | None, bool]:
+        """The targets, and whether the source stays: where it is said; in XState wherever it can, unless `reenter`."""
+        targets = [self.names.target(each, form) for each in then.targets]
+        if not self.is_xstate:
+            return targets or None, then.internal
+        stays = bool(targets) and form is not self.chart.root and not then.reenter
+        return targets or None, stays and all(self.names.is_inside(target, form) for target in targets)
+
+    def actions(self, then: ThenForm) -> list[Callable[..., Any]]:
+        """What is done on the way."""
+        return [self.bindings.function(each, "action") for each in then.actions]
+
+    def invoke(self, invoke: InvokeForm) -> Invoke:
+        """A function that runs meanwhile."""
+        timeout_s = invoke.timeout_s
+        return Invoke(self.bindings.function(invoke.function, "invoke"), id=invoke.id or "?", timeout_s=timeout_s)
+
+    def transitions(self, form: StateForm) -> Iterator[Transition]:
+        """The transitions of a state, in the order in which they are asked."""
+        forms = xstate.by_precedence(form.transitions) if self.is_xstate else form.transitions
+        source = self.names.names[form]
+        beside = self.beside(form)
+        for each in forms:
+            targets, internal = self.aim(each.then, form)
+            transition = Transition(
+                source,
+                self.event(each.event, form),
+                targets,
+                guard=self.guard(each, form, beside),
+                actions=self.actions(each.then),
+                internal=internal,
+                description=each.then.description,
+            )
+            self.places.setdefault(f"transition {transition.label!r}", each.then.spot)
+            yield transition
+
+    def event(self, event: EventForm, form: StateForm) -> str | None:
+        """The event of a transition by its name here."""
+        if event.is_done:
+            return f"done.state.{self.names.names[form]}"
+        if not self.is_xstate or event.name is None:
+            return event.name
+        ended = self.names.ids.get(event.name.removeprefix(xstate.STATE_DONE))
+        if ended is None or not event.name.startswith(xstate.STATE_DONE):
+            return xstate.event_of(event.name)
+        return f"done.state.{self.names.names[ended]}"
+
+    def guard(
+        self, transition: TransitionForm, form: StateForm, beside: Mapping[str, bool]
+    ) -> Callable[..., Any] | None:
+        """The guard of a transition; in XState it also says no to events that only SCXML would give it."""
+        guard = self.bindings.guard(transition.then.guard)
+        descriptor = self.event(transition.event, form)
+        if not self.is_xstate or descriptor is None:
+            return guard
+        events = xstate.not_taken(descriptor, beside.items(), self.longer)
+        return Except(events, guard) if events else guard
+
+    def beside(self, form: StateForm) -> Mapping[str, bool]:
+        """The descriptors of a state, each with whether all its transitions have guards."""
+        found: dict[str, bool] = {}
+        for each in form.transitions:
+            event = self.event(each.event, form)
+            if event is not None:
+                found[event] = found.get(event, True) and each.then.guard is not None
+        return found
+
+    def _known_events(self) -> Iterator[str]:
+        """All events that the chart waits for or makes of itself."""
+        yield "error.execution"
+        for state in (self.chart.root, *self.chart.root.walk()):
+            yield from (event for event in self.beside(state) if not event.endswith("*"))
+            yield f"done.state.{self.names.names[state]}"
+            for invoke in state.invoke:
+                yield from (f"done.invoke.{invoke.id}", f"error.invoke.{invoke.id}")
+
+    def maps(self, entry: EntryForm) -> Mapping[str, str] | Callable[..., Any] | None:
+        """Which fields of the context a payload fills."""
+        if isinstance(entry.maps, Reference):
+            return self.bindings.function(entry.maps, "function")
+        return None if entry.maps is None else dict(entry.maps.values)
+
+    def entry_point(self, entry: EntryForm) -> EntryPoint:
+        """A state in which an agent may begin."""
+        is_root = entry.state.node.text == ANY
+        state = ANY if is_root else self.names.inside(entry.state, self.names.machine)
+        takes = None if entry.takes is None else self.bindings.type(entry.takes, BaseModel)
+        found = EntryPoint(
+            state,
+            entry.name,
+            opens_on=entry.opens_on,
+            takes=takes,
+            maps=self.maps(entry),
+            guard=self.bindings.guard(entry.guard),
+            description=entry.description,
+        )
+        self.places.setdefault(f"entry point {found.name!r}", entry.spot)
+        for trigger in entry.opens_on:
+            self.places[f"trigger {trigger!r}"] = entry.spot
+        return found
+
+
+def _is_told(fault: Fault, spot: Spot, known: Faults) -> bool:
+    """Whether what the graph found only follows from what is known to be wrong there."""
+    if fault.place.startswith("state") and "initial" not in fault.problem:
+        return any(each.path == spot.path for each in known.found)
+    return known.touches(spot)

@@ -1,0 +1,244 @@
+"""A graph as data: what `load` makes the same graph of, given the functions and types by their names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, Literal
+
+from gatechart.charts.expressions import Cel
+from gatechart.charts.parts import Except, Fixed, InitialContext, initial_values
+from gatechart.charts.yaml_writing import write_yaml
+from gatechart.context import AgentContext
+from gatechart.errors import FileFault, InvalidChartError
+from gatechart.graph import (
+    ANY,
+    ROOT,
+    EntryPoint,
+    Initial,
+    Invoke,
+    OnRefusal,
+    State,
+    StateTransitionGraph,
+    Then,
+    Transition,
+    callable_name,
+)
+
+
+def dump(graph: StateTransitionGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
+    """The graph as a chart, in YAML or JSON, with a line break at its end.
+
+    Raises InvalidChartError where a chart cannot hold it: one name for two functions, or parameters that are no JSON.
+    """
+    dumping = _Dumping(graph)
+    chart = dumping.chart()
+    if dumping.faults:
+        raise InvalidChartError(f"of {graph.name!r}", tuple(dumping.faults))
+    return f"{json.dumps(chart, indent=2, ensure_ascii=False)}\n" if format == "json" else write_yaml(chart)
+
+
+def bindings_of(graph: StateTransitionGraph) -> Mapping[str, Any]:
+    """The functions and types of a graph by the names that its dump has for them: what `load` needs as `bind`."""
+    dumping = _Dumping(graph)
+    dumping.chart()
+    return dumping.bound
+
+
+def _without_blanks(**values: Any) -> dict[str, Any]:
+    """What there is something to say about; for the rest the default holds."""
+    return {key: value for key, value in values.items() if value or (value == 0 and value is not False)}
+
+
+class _Dumping:
+    """A graph, while it is being written; with all functions and types met so far."""
+
+    def __init__(self, graph: StateTransitionGraph) -> None:
+        self.graph = graph
+        self.bound: dict[str, Any] = {}
+        self.faults: list[FileFault] = []
+
+    def chart(self) -> dict[str, Any]:
+        """The whole."""
+        graph = self.graph
+        return {"id": graph.name, "version": graph.version} | _without_blanks(
+            description=graph.description,
+            context=self.context(graph.context),
+            on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
+            max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
+            entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
+            initial=self.begins(),
+            **self.transitions(ANY),
+            states={state.name: self.state(state) for state in graph.tree},
+        )
+
+    def begins(self) -> Any:
+        """Where the graph begins, unless that is its first state."""
+        default = self.graph.nodes[ROOT].default
+        first = next((state.name for state in self.graph.tree if state.history is None), None)
+        if default is None or (default.targets == (first,) and not default.steps):
+            return None
+        return self.initial(Initial(default.targets, actions=[step.function for step in default.steps]))
+
+    def context(self, context: type[AgentContext]) -> Any:
+        """The name of a type, or the initial values that it was made of; nothing for that without fields."""
+        if issubclass(context, InitialContext):
+            return self.json(initial_values(context), "context") or None
+        return "" if context is AgentContext else self.name(context.__name__, context)
+
+    def state(self, state: State) -> dict[str, Any]:
+        """A state with all that is inside it."""
+        is_history = state.history is not None
+        kind = "history" if is_history else "final" if state.final else "parallel" if state.parallel else ""
+        default = state.initial if is_history else None
+        return _without_blanks(
+            type=kind,
+            history=state.history.value if state.history else "",
+            description=state.description,
+            target=_one_or_many(map(_reference, default.targets)) if default else None,
+            actions=self.functions(default.actions) if default else None,
+            initial=None if is_history or state.initial is None else self.initial(state.initial),
+            entry=self.functions(state.on_entry),
+            exit=self.functions(state.on_exit),
+            invoke=[self.invoke(each) for each in state.invoke],
+            data=self.data(state),
+            **self.transitions(state.name),
+            after=self.after(state),
+            states={child.name: self.state(child) for child in state.states},
+        )
+
+    def initial(self, initial: Initial) -> Any:
+        """Where a compound state begins."""
+        targets = _one_or_many(map(_reference, initial.targets))
+        return {"target": targets, "actions": self.functions(initial.actions)} if initial.actions else targets
+
+    def transitions(self, source: str) -> dict[str, Any]:
+        """By event under `on`, those without one under `always`; as a list where that would change their order."""
+        own = [each for each in self.graph.transitions if each.source == source]
+        grouped = [(event, list(some)) for event, some in groupby(own, key=lambda each: each.event)]
+        events = [event for event, _ in grouped]
+        if len(set(events)) < len(events) or None in events[1:-1]:
+            return {"on": [{"event": each.event, **self.transition(each)} for each in own]}
+        found: dict[str, Any] = {}
+        for event, some in grouped:
+            transitions = _alone([self.transition(each) for each in some])
+            if event is None:
+                found["always"] = transitions
+            else:
+                found.setdefault("on", {})[event] = transitions
+        return found
+
+    def transition(self, each: Transition | Then) -> dict[str, Any]:
+        """A transition, its event aside."""
+        return _without_blanks(
+            target=_one_or_many(map(_reference, each.targets)),
+            guard=None if each.guard is None else self.guard(each.guard),
+            actions=self.functions(each.actions),
+            internal=each.internal,
+            description=getattr(each, "description", ""),
+        )
+
+    def after(self, state: State) -> dict[str, Any]:
+        """Delays with what follows them."""
+        found: dict[str, Any] = {}
+        for after in state.after:
+            if after.delay in found:
+                self.fault(f"state {state.name!r} waits twice for {after.delay!r}", "put both into one delay")
+            found[after.delay] = [self.transition(each) for each in after.then]
+        return found
+
+    def invoke(self, invoke: Invoke) -> Any:
+        """A function that runs meanwhile."""
+        function = self.function(invoke.function)
+        name, params = (function["type"], function["params"]) if isinstance(function, dict) else (function, None)
+        own_id = "" if invoke.id == name else invoke.id
+        return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s)}
+
+    def data(self, state: State) -> Any:
+        """What a final state hands on."""
+        if isinstance(state.data, Fixed):
+            return {"value": self.json(state.data.values, f"state {state.name!r}")}
+        return None if state.data is None else self.function(state.data)
+
+    def entry_point(self, entry: EntryPoint) -> Any:
+        """A state in which an agent may begin; its name alone where nothing more is to be said."""
+        maps: Any = self.function(entry.maps) if callable(entry.maps) else entry.maps and dict(entry.maps)
+        more = _without_blanks(
+            name="" if entry.name == entry.state else entry.name,
+            opens_on=list(entry.opens_on),
+            takes=self.name(entry.takes.__name__, entry.takes) if entry.takes else "",
+            guard=None if entry.guard is None else self.guard(entry.guard),
+            description=entry.description,
+        )
+        if maps is not None:
+            more["maps"] = maps
+        state = ANY if entry.state == ANY else _reference(entry.state)
+        return {"state": state, **more} if more else state
+
+    def guard(self, guard: Callable[..., Any]) -> Any:
+        """A guard: a name, an expression, or another guard with exceptions."""
+        if isinstance(guard, Cel):
+            return {"cel": guard.expression}
+        if isinstance(guard, Except):
+            inner = {} if guard.guard is None else {"guard": self.guard(guard.guard)}
+            return {"except": list(guard.events), **inner}
+        return self.function(guard)
+
+    def functions(self, functions: Iterable[Callable[..., Any]]) -> list[Any]:
+        """Several of them."""
+        return [self.function(each) for each in functions]
+
+    def function(self, function: Callable[..., Any]) -> Any:
+        """The name of a function, with the parameters that it is given already."""
+        params: dict[str, Any] = {}
+        while isinstance(function, partial):
+            if function.args:
+                self.fault(f"{callable_name(function)} is given values without names", "give them by their names")
+            params = {**function.keywords, **params}
+            function = function.func
+        name = self.name(callable_name(function), function)
+        return {"type": name, "params": self.json(params, name)} if params else name
+
+    def name(self, name: str, meaning: object) -> str:
+        """The name, which can only mean one thing."""
+        if self.bound.setdefault(name, meaning) != meaning:
+            self.fault(f"{name!r} is the name of more than one function or type", "give each a name of its own")
+        return name
+
+    def json(self, values: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """The values as they are, if JSON gives them back as they are."""
+        try:
+            plain = json.loads(json.dumps(values, allow_nan=False))
+        except (TypeError, ValueError):
+            plain = None
+        if plain != values:
+            self.fault(f"{place} has values that JSON cannot hold", "use texts, numbers, lists and mappings")
+        return dict(values)
+
+    def fault(self, problem: str, remedy: str) -> None:
+        """Notes what cannot be written. There is no place in a file yet."""
+        self.faults.append(FileFault(1, 1, (), problem, remedy))
+
+
+def _reference(state: str) -> str:
+    """The state's name, with the mark of an id where the name would be read as a path.
+
+    >>> _reference("IDLE"), _reference("a.b")
+    ('IDLE', '#a.b')
+    """
+    return f"#{state}" if "." in state or state.startswith("#") else state
+
+
+def _one_or_many(values: Iterable[Any]) -> Any:
+    found = list(values)
+    return found[0] if len(found) == 1 else found
+
+
+def _alone(transitions: Sequence[dict[str, Any]]) -> Any:
+    """One transition without its list, and a target without its mapping."""
+    if len(transitions) > 1:
+        return list(transitions)
+    only = transitions[0]
+    return only["target"] if only.keys() == {"target"} and isinstance(only["target"], str) else only

@@ -1,0 +1,97 @@
+"""Values of a kind, taken from their places; one of another kind is a fault, and what goes without it is returned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from gatechart.charts.places import Faults, Spot
+from gatechart.charts.remedies import suggest
+
+
+class Fields:
+    """The values under a mapping's keys."""
+
+    def __init__(self, spot: Spot, faults: Faults, known: Mapping[str, str] | None = None) -> None:
+        """Notes a spot that is no mapping, and keys that are not among the known ones.
+
+        known: the keys, each with a kind from `schema`; None where any key will do.
+        """
+        self.spot = spot
+        self.faults = faults
+        if not spot.is_mapping:
+            faults.add(spot, f"{kind_of(spot)} stands where keys with values belong", "write `key: value`")
+        for key in (key for key, _ in spot.items() if known is not None and key not in known):
+            faults.add(spot.key(key), f"{key!r} is no key that can stand here", suggest(key, tuple(known or ())))
+
+    def text(self, key: str, default: str = "") -> str:
+        """A text; a number counts as it was written."""
+        spot = self.spot.get(key)
+        return default if spot is None else text_of(spot, self.faults, may_be_empty=True)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """One text or a list of them."""
+        spot = self.spot.get(key)
+        return () if spot is None else tuple(text_of(each, self.faults) for each in spot.elements())
+
+    def flag(self, key: str) -> bool:
+        """True or false; false where it is left out."""
+        spot = self.spot.get(key)
+        if spot is not None and not isinstance(spot.value, bool):
+            self.faults.add(spot, f"{kind_of(spot)} stands where true or false belongs", "write true or false")
+        return spot is not None and spot.value is True
+
+    def number(self, key: str) -> float | None:
+        """A number as it was written; None where it is left out."""
+        spot = self.spot.get(key)
+        if spot is None:
+            return None
+        value = spot.value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+            self.faults.add(spot, f"{kind_of(spot)} stands where a number belongs", "write a number, 0 or more")
+            return None
+        return value
+
+    def choice(self, key: str, choices: tuple[str, ...], default: str) -> str:
+        """One of some words."""
+        text = self.text(key, default)
+        if text not in choices:
+            spot = self.spot.get(key) or self.spot
+            self.faults.add(spot, f"{text!r} is not among the words that can stand here", suggest(text, choices))
+            return default
+        return text
+
+    def values(self, key: str) -> Iterator[Spot]:
+        """The values of a list, or the one value in its place; none where it is left out."""
+        spot = self.spot.get(key)
+        return iter(()) if spot is None else spot.elements()
+
+    def needs(self, key: str, remedy: str) -> Spot | None:
+        """The value of a key that must be there."""
+        found = self.spot.get(key)
+        if found is None and self.spot.is_mapping:
+            self.faults.add(self.spot, f"{key!r} is missing", remedy)
+        return found
+
+
+_EMPTY: Final = "write a text"
+
+
+def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:
+    """A text; a number counts as it was written. Empty where there is none, noted."""
+    if spot.value == "" and not may_be_empty:
+        faults.add(spot, "an empty text names nothing", _EMPTY)
+    if spot.is_mapping or spot.is_list or isinstance(spot.value, bool | None):
+        faults.add(spot, f"{kind_of(spot)} stands where a text belongs", _EMPTY)
+        return ""
+    return spot.node.text
+
+
+def kind_of(spot: Spot) -> str:
+    """What stands at the place, for a fault to name it."""
+    if spot.is_mapping:
+        return "a mapping"
+    if spot.is_list:
+        return "a list"
+    return "nothing" if spot.value is None else repr(spot.value)[:80]

@@ -1,0 +1,168 @@
+"""A chart as its file puts it: well-formed, with names that nobody has looked up yet, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from gatechart.charts.places import Spot
+
+
+class Dialect(StrEnum):
+    """Whose meanings a chart has."""
+
+    SCXML = "scxml"  # as in code
+    XSTATE = "xstate"  # XState, version 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The name of a function, with the parameters that it is to be called with."""
+
+    spot: Spot
+    name: str
+    params: Mapping[str, Any] | None = None  # JSON values
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A question in CEL."""
+
+    spot: Spot
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """JSON values that stand in the file itself."""
+
+    spot: Spot
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptions:
+    """A question that is not asked about some events; these are denied."""
+
+    spot: Spot
+    events: tuple[str, ...]
+    guard: Question | None
+
+
+Question: TypeAlias = "Reference | Expression | Exceptions"
+
+
+@dataclass(frozen=True, slots=True)
+class ThenForm:
+    """A transition, its event aside."""
+
+    spot: Spot
+    targets: tuple[Spot, ...] = ()
+    guard: Question | None = None
+    actions: tuple[Reference, ...] = ()
+    internal: bool = False
+    reenter: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventForm:
+    """What a transition waits for."""
+
+    spot: Spot
+    name: str | None  # None for an eventless transition
+    is_done: bool = False  # the end of the state itself, whose name is not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionForm:
+    """A transition of a state."""
+
+    event: EventForm
+    then: ThenForm
+
+
+@dataclass(frozen=True, slots=True)
+class AfterForm:
+    """What follows when a state has been active for so long."""
+
+    spot: Spot
+    delay: str
+    then: tuple[ThenForm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeForm:
+    """A function that runs while a state is active."""
+
+    spot: Spot
+    function: Reference
+    id: str
+    timeout_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InitialForm:
+    """Where a state begins."""
+
+    spot: Spot
+    targets: tuple[Spot, ...]
+    actions: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateForm:
+    """A state, or the chart as a whole, with all that stands inside it."""
+
+    spot: Spot
+    key: str
+    id: Spot | None = None
+    parallel: bool = False
+    final: bool = False
+    history: str | None = None
+    initial: InitialForm | None = None
+    entry: tuple[Reference, ...] = ()
+    exit: tuple[Reference, ...] = ()
+    transitions: tuple[TransitionForm, ...] = ()  # in the order of the file
+    after: tuple[AfterForm, ...] = ()
+    invoke: tuple[InvokeForm, ...] = ()
+    states: tuple[StateForm, ...] = ()
+    data: Reference | Values | None = None
+    description: str = ""
+
+    def walk(self) -> Iterator[StateForm]:
+        """All states inside, a parent before its children, without this one."""
+        for state in self.states:
+            yield state
+            yield from state.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class EntryForm:
+    """A state in which an agent may begin."""
+
+    spot: Spot
+    state: Spot
+    name: str = ""
+    opens_on: tuple[str, ...] = ()
+    takes: Reference | None = None
+    maps: Reference | Values | None = None
+    guard: Question | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartForm:
+    """The whole of a chart."""
+
+    root: StateForm
+    dialect: Dialect
+    name: str
+    version: str
+    context: Reference | Values | None
+    entry_points: tuple[EntryForm, ...]
+    on_refusal: str
+    max_microsteps: int
+    description: str

@@ -1,0 +1,143 @@
+"""The keys that each part of a chart may have, each with the kind of its value (see `schema`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_WAITING: Final = {
+    "on": "on",
+    "always": "transitions",
+    "after": "after",
+    "invoke": "invokes",
+    "onDone": "transitions",
+}
+_STATE: Final = {
+    "id": "text",
+    "type": "type",
+    "description": "text",
+    "initial": "initial",
+    "states": "states",
+    "entry": "actions",
+    "exit": "actions",
+    **_WAITING,
+    "history": "history",
+    "target": "targets",
+    "actions": "actions",
+    "data": "data",
+}
+_CHART: Final = {
+    "$schema": "text",
+    "id": "text",
+    "dialect": "dialect",
+    "version": "label",
+    "description": "text",
+    "context": "context",
+    "entry_points": "entry_points",
+    "on_refusal": "on_refusal",
+    "max_microsteps": "count",
+    "initial": "initial",
+    "states": "states",
+    "on": "on",
+    "always": "transitions",
+}
+_TRANSITION: Final = {
+    "target": "targets",
+    "guard": "guard",
+    "actions": "actions",
+    "internal": "flag",
+    "description": "text",
+}
+_INVOKE: Final = {
+    "src": "function",
+    "id": "text",
+    "params": "values",
+    "timeout_s": "number",
+    "onDone": "transitions",
+    "onError": "transitions",
+}
+_SHARED: Final = {
+    "initial": {"target": "targets", "actions": "actions"},
+    "reference": {"type": "text", "params": "values"},
+    "cel": {"cel": "text"},
+    "except": {"except": "texts", "guard": "guard"},
+    "entry_point": {
+        "state": "text",
+        "name": "text",
+        "opens_on": "texts",
+        "takes": "text",
+        "maps": "maps",
+        "guard": "guard",
+        "description": "text",
+    },
+}
+_IGNORED: Final = {"meta": "anything", "tags": "anything"}  # XState's, without a meaning here
+_XSTATE_TRANSITION: Final = {
+    "target": "targets",
+    "guard": "guard",
+    "actions": "actions",
+    "reenter": "flag",
+    "description": "text",
+    **_IGNORED,
+}
+_XSTATE_STATE: Final = {**_STATE, "output": "anything", **_IGNORED}
+
+KEYS: Final = {
+    "scxml": {
+        "chart": _CHART,
+        "state": _STATE,
+        "transition": _TRANSITION,
+        "listed": {"event": "event", **_TRANSITION},
+        "then": {key: kind for key, kind in _TRANSITION.items() if key != "description"},
+        "invoke": _INVOKE,
+        **_SHARED,
+    },
+    "xstate": {
+        "chart": {
+            **_CHART,
+            **_XSTATE_STATE,
+            **dict.fromkeys(("types", "schemas", "tsTypes", "predictableActionArguments"), "anything"),
+        },
+        "state": _XSTATE_STATE,
+        "transition": _XSTATE_TRANSITION,
+        "listed": {"event": "event", **_XSTATE_TRANSITION},
+        "then": _XSTATE_TRANSITION,
+        "invoke": {**_INVOKE, "input": "values", "systemId": "anything"},
+        **_SHARED,
+    },
+}
+
+MEANINGS: Final = {
+    "id": "The graph's name; of a state, what #id targets name it by.",
+    "dialect": "Whose meanings hold: SCXML's as in code, or XState's, version 5.",
+    "version": "The graph's version; a number counts as it is written.",
+    "context": "The name of a bound type, or initial values.",
+    "entry_points": "The states in which an agent may begin.",
+    "on_refusal": "Whether an event that is refused returns an outcome or raises an error.",
+    "max_microsteps": "How many transitions one turn may take.",
+    "initial": "The state entered first; the first one where left out.",
+    "states": "The states inside, by name.",
+    "type": "What the state is made of.",
+    "entry": "Actions done when the state is entered.",
+    "exit": "Actions done when the state is left.",
+    "on": "Transitions by event, or a list in which each names its event.",
+    "always": "Transitions without an event.",
+    "after": "Transitions by delay: 500ms, 30s, 2m, 1h, 7d; a bare number is seconds, in XState milliseconds.",
+    "invoke": "Functions that run while the state is active.",
+    "onDone": "Transitions taken at the end of the state, or of what it invoked.",
+    "onError": "Transitions taken when what was invoked fails.",
+    "history": "How deep a history state remembers.",
+    "target": "A state: #id, .child, a sibling, sibling.child, or any state's name.",
+    "guard": "The name of a bound function, or {cel: an expression over context and event}.",
+    "actions": "Names of bound functions.",
+    "internal": "Whether the source stays, where the target lies inside it.",
+    "reenter": "Whether the source is left and entered again.",
+    "data": "What a final state hands on: the name of a bound function, or {value: ...}.",
+    "src": "The name of a bound function of context and work.",
+    "timeout_s": "Seconds after which what was invoked has failed.",
+    "params": "Values that the function is given by name.",
+    "opens_on": "Business triggers.",
+    "takes": "The name of a bound type: the payload's schema.",
+    "maps": "Fields of the payload with the context's fields that they fill, or the name of a bound function.",
+    "cel": "An expression of the Common Expression Language.",
+    "except": "Events that the guard says no to.",
+}

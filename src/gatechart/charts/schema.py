@@ -1,0 +1,119 @@
+"""The JSON Schema of charts, for editors: what a key may hold, for completion and early words about mistakes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gatechart.charts.keys import KEYS, MEANINGS
+from gatechart.graph import OnRefusal
+
+_ID: Final = "urn:gatechart:chart:1"
+
+
+def schema() -> dict[str, Any]:
+    """The schema, JSON Schema draft 2020-12, for both dialects: a file's `dialect` chooses.
+
+    It knows shapes only; whether targets and bound names exist is told by `load`.
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": _ID,
+        "title": "gatechart chart",
+        "type": "object",
+        "properties": {"dialect": {"enum": list(KEYS)}},
+        "if": {"properties": {"dialect": {"const": "xstate"}}, "required": ["dialect"]},
+        "then": {"$ref": "#/$defs/xstate.chart"},
+        "else": {"$ref": "#/$defs/scxml.chart"},
+        "$defs": {name: each for dialect in KEYS for name, each in _definitions(dialect).items()},
+    }
+
+
+def _definitions(dialect: str) -> dict[str, Any]:
+    """The parts of a chart in a dialect, each under the dialect's name and its own."""
+    parts = {part: _object(dialect, keys) for part, keys in KEYS[dialect].items()}
+    parts["chart"]["required"] = ["states"] if dialect == "xstate" else ["id", "entry_points", "states"]
+    for part, needed in (("listed", "event"), ("invoke", "src"), ("initial", "target"), ("reference", "type")):
+        parts[part]["required"] = [needed]
+    parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
+    parts["listed_entry_point"] = parts["entry_point"] | {"required": ["state"]}
+    parts |= _kinds(dialect)
+    return {f"{dialect}.{part}": each for part, each in parts.items()}
+
+
+def _object(dialect: str, keys: dict[str, str]) -> dict[str, Any]:
+    """A mapping with these keys and no others."""
+    properties = {key: _described(key, {"$ref": f"#/$defs/{dialect}.kind.{kind}"}) for key, kind in keys.items()}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _described(key: str, kind: dict[str, Any]) -> dict[str, Any]:
+    return {"description": MEANINGS[key], **kind} if key in MEANINGS else kind
+
+
+def _kinds(dialect: str) -> dict[str, Any]:
+    """The kinds of values that `keys` speaks of."""
+    xstate = dialect == "xstate"
+    text: dict[str, Any] = {"type": ["string", "number"]}
+    values = {"type": "object"}
+    reference = {"anyOf": [text, _part(dialect, "reference")]}
+    guard = {"anyOf": [text, _part(dialect, "cel"), _part(dialect, "except"), _part(dialect, "reference")]}
+    transition = {"anyOf": [text, _part(dialect, "transition"), *([{"type": "null"}] if xstate else [])]}
+    listed = {"type": "array", "items": _part(dialect, "listed")}
+    state = {"anyOf": [{"type": "null"}, _part(dialect, "state")]}
+    then = {"anyOf": [text, _part(dialect, "then"), *([{"type": "null"}] if xstate else [])]}
+    invoke = {"anyOf": [text, _part(dialect, "invoke")]}
+    kinds = {
+        "anything": {},
+        "text": text,
+        "label": text,
+        "texts": _one_or_many(text),
+        "flag": {"type": "boolean"},
+        "number": {"type": "number", "minimum": 0},
+        "count": {"type": "integer", "minimum": 1},
+        "values": values,
+        "dialect": {"enum": list(KEYS)},
+        "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},
+        "history": {"enum": ["shallow", "deep", *([False] if xstate else [])]},
+        "on_refusal": {"enum": [choice.value for choice in OnRefusal]},
+        "event": {"type": ["string", "number", "null"]},
+        "targets": _one_or_many(text),
+        "function": reference,
+        "actions": _one_or_many(reference),
+        "guard": guard,
+        "data": {"anyOf": [text, _part(dialect, "reference"), _fixed(values)]},
+        "context": {"anyOf": [text, values]},
+        "maps": {"anyOf": [text, _part(dialect, "reference"), {"type": "object", "additionalProperties": text}]},
+        "initial": {"anyOf": [_one_or_many(text), _part(dialect, "initial")]},
+        "transitions": _one_or_many(transition),
+        "on": {"anyOf": [{"type": "object", "additionalProperties": _one_or_many(transition)}, listed]},
+        "after": {"type": "object", "additionalProperties": _one_or_many(then)},
+        "invokes": _one_or_many(invoke),
+        "states": {"type": "object", "additionalProperties": state},
+        "entry_points": _entry_points(dialect, text),
+    }
+    return {f"kind.{kind}": each for kind, each in kinds.items()}
+
+
+def _entry_points(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
+    """A list of states, or a mapping of names to what makes an entry point."""
+    listed = {"anyOf": [text, _part(dialect, "listed_entry_point")]}
+    named = {"anyOf": [{"type": "null"}, _part(dialect, "entry_point")]}
+    return {
+        "anyOf": [
+            {"type": "array", "items": listed, "minItems": 1},
+            {"type": "object", "additionalProperties": named, "minProperties": 1},
+            text,
+        ]
+    }
+
+
+def _part(dialect: str, part: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{dialect}.{part}"}
+
+
+def _one_or_many(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [kind, {"type": "array", "items": kind}]}
+
+
+def _fixed(values: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {"value": values}, "required": ["value"], "additionalProperties": False}

@@ -1,0 +1,206 @@
+"""From nodes to forms: whether every part of a chart has the shape that it should have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gatechart.charts import keys
+from gatechart.charts.entries import Entries
+from gatechart.charts.fields import Fields, kind_of, text_of
+from gatechart.charts.forms import (
+    AfterForm,
+    ChartForm,
+    Dialect,
+    EventForm,
+    InitialForm,
+    InvokeForm,
+    Reference,
+    StateForm,
+    ThenForm,
+    TransitionForm,
+)
+from gatechart.charts.places import Faults, Node, Spot
+from gatechart.graph import OnRefusal
+
+_NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+_OF_HISTORY: Final = ("history", "target", "actions")
+_KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
+
+
+def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> ChartForm:
+    """The form of a chart. dialect: as the caller wants it; what the file says where None."""
+    spot = Spot(top)
+    if not spot.is_mapping:
+        raise faults.stop(top.line, top.column, f"{kind_of(spot)} stands where a chart belongs", "write `id: ...`")
+    said = Fields(spot, faults).choice("dialect", tuple(keys.KEYS), Dialect.SCXML.value)
+    shape = _Shape(faults, dialect or Dialect(said))
+    return shape.chart(spot)
+
+
+class _Shape(Entries):
+    """The reading of a whole chart, states and transitions."""
+
+    def chart(self, spot: Spot) -> ChartForm:
+        """The whole file."""
+        fields = Fields(spot, self.faults, self.known["chart"])
+        if not self.is_xstate:
+            fields.needs("id", "write `id:` with the name of the graph")
+        choices = tuple(choice.value for choice in OnRefusal)
+        limit = fields.number("max_microsteps")
+        return ChartForm(
+            root=self.state(spot, fields.text("id", "(machine)"), known="chart"),
+            dialect=self.dialect,
+            name=fields.text("id", "(machine)"),
+            version=fields.text("version", "1"),
+            context=self.context(spot.get("context")),
+            entry_points=tuple(self.entry_points(spot.get("entry_points"))),
+            on_refusal=fields.choice("on_refusal", choices, OnRefusal.RETURN.value),
+            max_microsteps=100 if limit is None else int(limit),
+            description=fields.text("description"),
+        )
+
+    def state(self, spot: Spot, key: str, known: str = "state") -> StateForm:
+        """A state, or the chart as the outermost one."""
+        if spot.value is None:  # `IDLE:` with nothing behind it
+            return StateForm(spot, key)
+        fields = Fields(spot, self.faults, self.known[known] if known == "state" else None)
+        kind = fields.choice("type", _KINDS, "compound")
+        is_history = kind == "history"
+        self.misplaced(spot, kind)
+        return StateForm(
+            spot=spot,
+            key=key,
+            id=spot.get("id"),
+            parallel=kind == "parallel",
+            final=kind == "final",
+            history=fields.choice("history", ("shallow", "deep"), "shallow") if is_history else None,
+            initial=self.default_of(spot) if is_history else self.initial(spot.get("initial")),
+            entry=self.actions(fields, "entry"),
+            exit=self.actions(fields, "exit"),
+            transitions=tuple(self.transitions(spot)),
+            after=tuple(self.after(spot.get("after"))),
+            invoke=tuple(self.invoke(each) for each in fields.values("invoke")),
+            states=tuple(self.states(spot.get("states"))),
+            data=self.data(spot.get("data") or spot.get("output")),
+            description=fields.text("description"),
+        )
+
+    def misplaced(self, spot: Spot, kind: str) -> None:
+        """Notes what only a state of another kind can have."""
+        for key, value in spot.items():
+            if key in _OF_HISTORY and kind != "history" and not (self.is_xstate and value.value is False):
+                self.faults.add(
+                    spot.key(key), f"{key!r} belongs to a history state", "write `type: history`, or drop it"
+                )
+            if key == "initial" and kind == "history":
+                self.faults.add(spot.key(key), "a history state has a target", "write `target:`")
+        children = spot.get("states")
+        if kind == "atomic" and children is not None and children.value:
+            self.faults.add(children, "an atomic state has no states", "drop `type: atomic`")
+
+    def states(self, spot: Spot | None) -> Iterator[StateForm]:
+        """The states under their keys."""
+        if spot is not None:
+            Fields(spot, self.faults)
+            for key, body in spot.items():
+                yield self.state(body, key)
+
+    def initial(self, spot: Spot | None) -> InitialForm | None:
+        """The name of a state, or a target with actions."""
+        if spot is None:
+            return None
+        if not spot.is_mapping:
+            return InitialForm(spot, self.targets(spot))
+        fields = Fields(spot, self.faults, self.known["initial"])
+        target = fields.needs("target", "name the state to begin with")
+        return InitialForm(spot, self.targets(target), self.actions(fields, "actions"))
+
+    def default_of(self, spot: Spot) -> InitialForm | None:
+        """Where a history state goes while it remembers nothing."""
+        target = spot.get("target")
+        actions = self.actions(Fields(spot, self.faults), "actions")
+        return None if target is None else InitialForm(target, self.targets(target), actions)
+
+    def transitions(self, spot: Spot) -> Iterator[TransitionForm]:
+        """All transitions of a state but the delayed ones, in the order of the file."""
+        for key, value in spot.items():
+            if key == "on":
+                yield from self.on(value)
+            elif key == "always":
+                yield from self.each(EventForm(value, None), value)
+            elif key == "onDone":
+                yield from self.each(EventForm(value, f"done.state.{spot.path[-1:]}", is_done=True), value)
+            elif key == "invoke":
+                for invoke in value.elements():
+                    yield from self.ends(invoke)
+
+    def on(self, spot: Spot) -> Iterator[TransitionForm]:
+        """Transitions under their events, or a list in which each names its event."""
+        if not spot.is_list:
+            Fields(spot, self.faults)
+            for event, value in spot.items():
+                yield from self.each(EventForm(spot.key(event), event), value)
+            return
+        for each in spot.elements():
+            fields = Fields(each, self.faults, self.known["listed"])
+            found = fields.needs("event", "name the event, or write null for a transition without one")
+            if found is not None:
+                name = None if found.value is None else text_of(found, self.faults)
+                yield TransitionForm(EventForm(found, name), self.then(each, known="listed"))
+
+    def each(self, event: EventForm, spot: Spot) -> Iterator[TransitionForm]:
+        """The transitions of one event: a target, a transition, or a list of either."""
+        for each in spot.elements():
+            yield TransitionForm(event, self.then(each))
+
+    def then(self, spot: Spot, known: str = "transition") -> ThenForm:
+        """A transition, or just its target."""
+        if not spot.is_mapping and (spot.value is not None or not self.is_xstate):
+            return ThenForm(spot, self.targets(spot))
+        if spot.value is None:
+            return ThenForm(spot)
+        fields = Fields(spot, self.faults, self.known[known])
+        return ThenForm(
+            spot=spot,
+            targets=self.targets(spot.get("target")),
+            guard=self.guard(spot.get("guard")),
+            actions=self.actions(fields, "actions"),
+            internal=fields.flag("internal"),
+            reenter=fields.flag("reenter"),
+            description=fields.text("description"),
+        )
+
+    def after(self, spot: Spot | None) -> Iterator[AfterForm]:
+        """Delays with what follows them; a number without a unit is seconds, in XState milliseconds."""
+        if spot is None:
+            return
+        Fields(spot, self.faults)
+        for delay, value in spot.items():
+            unit = ("ms" if self.is_xstate else "s") if _NUMBER.fullmatch(delay) else ""
+            then = tuple(self.then(each, known="then") for each in value.elements())
+            yield AfterForm(spot.key(delay), delay + unit, then)
+
+    def invoke(self, spot: Spot) -> InvokeForm:
+        """The name of a function, or a mapping with more about it."""
+        if not spot.is_mapping:
+            function = self.reference(spot)
+            return InvokeForm(spot, function, function.name, None)
+        fields = Fields(spot, self.faults, self.known["invoke"])
+        source = fields.needs("src", "name the function to run")
+        function = Reference(spot, "") if source is None else self.reference(source)
+        given = spot.get("params") or spot.get("input")
+        if given is not None:
+            function = Reference(function.spot, function.name, self.params(given))
+        return InvokeForm(spot, function, fields.text("id", function.name), fields.number("timeout_s"))
+
+    def ends(self, spot: Spot) -> Iterator[TransitionForm]:
+        """The transitions that an invoke's end takes."""
+        source, name = spot.get("src"), spot.get("id")
+        named = name or source
+        known = "" if named is None else (named.get("type") or named).node.text
+        for key, event in (("onDone", f"done.invoke.{known}"), ("onError", f"error.invoke.{known}")):
+            value = spot.get(key)
+            if value is not None:
+                yield from self.each(EventForm(spot.key(key), event), value)

@@ -1,0 +1,103 @@
+"""What XState, version 5, means otherwise than SCXML, told in SCXML's terms.
+
+Source: https://github.com/statelyai/xstate, `stateUtils.ts`: `getCandidates`, `getTransitionDomain`.
+- A transition stays inside its source where it can, unless it says `reenter`.
+- A descriptor takes its own event only, not those it is a prefix of; `error.*` takes a prefix, `*` everything.
+- Of one state's transitions, those for the very event are asked alone; else longer wildcards before shorter ones.
+- The machine itself may be parallel, have entry and exit actions, timers and invokes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from gatechart.charts.forms import ChartForm, EventForm, StateForm, ThenForm, TransitionForm
+from gatechart.charts.places import Node, Spot
+
+_MOST_WORDS: Final = 10  # of an event whose beginnings are looked at
+STATE_DONE: Final = "xstate.done.state."  # and the state's id
+_RENAMED: Final = {"xstate.done.actor.": "done.invoke.", "xstate.error.actor.": "error.invoke."}
+
+
+def event_of(name: str) -> str:
+    """XState's name of an event in the words of this package.
+
+    >>> event_of("xstate.error.actor.search"), event_of("PRESSED")
+    ('error.invoke.search', 'PRESSED')
+    """
+    for theirs, ours in _RENAMED.items():
+        if name.startswith(theirs):
+            return ours + name.removeprefix(theirs)
+    return name
+
+
+def by_precedence(transitions: Iterable[TransitionForm]) -> list[TransitionForm]:
+    """The transitions of a state in the order in which XState asks them."""
+    return sorted(transitions, key=lambda each: _rank(each.event.name))
+
+
+def _rank(descriptor: str | None) -> tuple[bool, int]:
+    wild = descriptor is not None and _is_wild(descriptor)
+    return wild, -len(descriptor or "") if wild else 0
+
+
+def _is_wild(descriptor: str) -> bool:
+    return descriptor == "*" or descriptor.endswith(".*")
+
+
+def by_beginning(events: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The events that begin with the same whole words, and more, by these words; in alphabetical order.
+
+    >>> by_beginning(["a.b.c", "a.b", "d"])
+    {'a': ('a.b', 'a.b.c'), 'a.b': ('a.b.c',)}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for event in sorted(set(events)):
+        words = event.split(".")
+        for count in range(1, min(len(words), _MOST_WORDS)):
+            beginning = ".".join(words[:count])
+            found[beginning] = (*found.get(beginning, ()), event)
+    return found
+
+
+def not_taken(
+    descriptor: str, beside: Iterable[tuple[str, bool]], longer: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """The events that SCXML would give to the descriptor, but XState does not, in alphabetical order.
+
+    beside: the descriptors of the same state, each with whether all its transitions have guards. longer: all events
+    that the chart knows of, as `by_beginning` has them; a descriptor also takes unknown ones that it is a prefix of.
+
+    >>> not_taken("*", [("*", False), ("GO", True), ("STOP", False)], {})
+    ('GO',)
+    >>> not_taken("GO", [("GO", False)], by_beginning(["GO", "GO.AWAY", "GONE"]))
+    ('GO.AWAY',)
+    """
+    if _is_wild(descriptor):
+        prefix = descriptor.removesuffix("*").removesuffix(".")
+        guarded = (name for name, is_guarded in beside if is_guarded and not _is_wild(name))
+        return tuple(sorted({name for name in guarded if not prefix or f"{name}.".startswith(f"{prefix}.")}))
+    return longer.get(descriptor, ())
+
+
+def wrapped(chart: ChartForm) -> ChartForm:
+    """The chart with its machine as a state of its own, where the machine is more than its states.
+
+    Its end leads to a final state, `<machine>.done`, as a machine's end is the agent's.
+    """
+    root = chart.root
+    if not (root.parallel or root.entry or root.exit or root.after or root.invoke):
+        return chart
+    done = StateForm(root.spot, f"{root.key}.done", final=True)
+    target = _text_at(root, f"#{done.key}")
+    end = TransitionForm(EventForm(root.spot, None, is_done=True), ThenForm(root.spot, targets=(target,)))
+    machine = replace(root, id=_text_at(root, root.key), transitions=(*root.transitions, end))
+    top = StateForm(root.spot, "", states=(machine, done))
+    return replace(chart, root=top)
+
+
+def _text_at(state: StateForm, text: str) -> Spot:
+    """A text that stands nowhere, with the place of the state."""
+    return Spot(Node(text, state.spot.node.line, state.spot.node.column, text), state.spot.path)

@@ -1,0 +1,169 @@
+"""YAML as nodes with places, by the core schema of YAML 1.2: `on` is a text, no text is a date.
+
+Source: https://yaml.org/spec/1.2.2/#103-core-schema. What a chart does not need is refused: other tags, several
+documents, keys that are no scalars, and more depth or values than `places` allows, aliases followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from ruamel.yaml.reader import ReaderError
+
+from gatechart.charts.places import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar
+
+_TAGS: Final = (None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq")))
+_MOST_LINES: Final = 100_000
+_LONGEST_LINE: Final = 65_536  # characters
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_OTHER_BASE: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_WORDS: Final[dict[str, Scalar]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+def parse_yaml(text: str, faults: Faults) -> Node:
+    """The one document of the text. Keys that occur twice are noted; the first one counts. Raises InvalidChartError."""
+    lines = text.split("\n")
+    if len(lines) > _MOST_LINES:
+        raise faults.stop(_MOST_LINES, 1, f"it has more than {_MOST_LINES} lines", "leave out what is no chart")
+    too_long = next((number for number, line in enumerate(lines, 1) if len(line) > _LONGEST_LINE), None)
+    if too_long is not None:
+        raise faults.stop(too_long, 1, f"the line has more than {_LONGEST_LINE} characters", "break it")
+    try:
+        return _Composer(text, faults).document()
+    except (YAMLError, ReaderError) as error:
+        raise _syntax_fault(error, text, faults) from error
+
+
+def scalar_of(text: str) -> Scalar:
+    """What a plain scalar means.
+
+    >>> [scalar_of(text) for text in ("on", "yes", "true", "~", "017", "0o17", "1e3", "2020-01-01")]
+    ['on', 'yes', True, None, 17, 15, 1000.0, '2020-01-01']
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _OTHER_BASE.fullmatch(text) and len(text) < 18:
+        return int(text, 0)
+    if _INTEGER.fullmatch(text) and len(text) < 20:
+        return int(text)
+    return float(text.replace(".inf", "inf").replace(".nan", "nan").lower()) if _FLOAT.fullmatch(text) else text
+
+
+class _Composer:
+    """The events of a YAML text, while they are being made into nodes."""
+
+    def __init__(self, text: str, faults: Faults) -> None:
+        self.events: Iterator[Any] = iter(YAML(typ="safe", pure=True).parse(text))
+        self.faults = faults
+        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with the size; None while it is still open
+        self.size = 0
+
+    def document(self) -> Node:
+        """The node of the first document, which must be the only one."""
+        top = None
+        for event in self.events:
+            if isinstance(event, DocumentStartEvent):
+                if top is not None:
+                    raise self._stop(event, "a second document begins here", "put one chart into one file")
+                top = self._node(next(self.events), 0)
+            elif not isinstance(event, DocumentEndEvent | StreamEndEvent):
+                continue
+        return top or Node(None, 1, 1)
+
+    def _node(self, event: Any, depth: int) -> Node:
+        if isinstance(event, AliasEvent):
+            return self._alias(event)
+        before, anchor = self.size, event.anchor
+        self._grow(event, 1)
+        if anchor:
+            self.anchors[anchor] = None
+        if str(event.tag) not in map(str, _TAGS):
+            raise self._stop(event, f"the tag {event.tag} is not understood", "write plain values without tags")
+        if depth > MAX_DEPTH:
+            raise self._stop(event, f"it is nested more than {MAX_DEPTH} deep", "flatten the chart")
+        node = self._content(event, depth)
+        if anchor:
+            self.anchors[anchor] = (node, self.size - before)
+        return node
+
+    def _content(self, event: Any, depth: int) -> Node:
+        line, column = _place(event)
+        if isinstance(event, ScalarEvent):
+            plain = event.implicit[0] and event.tag is None
+            return Node(scalar_of(event.value) if plain else event.value, line, column, event.value)
+        if isinstance(event, SequenceStartEvent):
+            return Node(tuple(self._elements(depth)), line, column)
+        keys: dict[str, tuple[int, int]] = {}
+        return Node(dict(self._items(depth, keys)), line, column, keys=keys)
+
+    def _elements(self, depth: int) -> Iterator[Node]:
+        while not isinstance(event := next(self.events), SequenceEndEvent):
+            yield self._node(event, depth + 1)
+
+    def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
+        while not isinstance(event := next(self.events), MappingEndEvent):
+            key = self._node(event, depth + 1)
+            if isinstance(event, MappingStartEvent | SequenceStartEvent) or isinstance(key.value, tuple | dict):
+                raise self._stop(event, "a key must be a text", "write it in quotes")
+            value = self._node(next(self.events), depth + 1)
+            if key.text in keys:
+                remedy = f"keep one of them; the first is in line {keys[key.text][0]}"
+                raise self._stop(event, f"the key {key.text!r} occurs twice", remedy)
+            keys[key.text] = (key.line, key.column)
+            yield key.text, value
+
+    def _alias(self, event: Any) -> Node:
+        if event.anchor not in self.anchors:
+            raise self._stop(event, f"there is no anchor {event.anchor!r}", f"set it before with &{event.anchor}")
+        found = self.anchors[event.anchor]
+        if found is None:
+            raise self._stop(event, f"the alias {event.anchor!r} contains itself", "write the values out")
+        node, size = found
+        self._grow(event, size)
+        return node
+
+    def _grow(self, event: Any, size: int) -> None:
+        self.size += size
+        if self.size > MAX_NODES:
+            problem = f"it has more than {MAX_NODES} values, aliases followed"
+            raise self._stop(event, problem, "split the chart into several graphs")
+
+    def _stop(self, event: Any, problem: str, remedy: str) -> Exception:
+        return self.faults.stop(*_place(event), problem, remedy)
+
+
+def _place(event: Any) -> tuple[int, int]:
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def _syntax_fault(error: Exception, text: str, faults: Faults) -> Exception:
+    line, column, problem = 1, 1, str(error).splitlines()[0]
+    if isinstance(error, MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        problem = error.problem or error.context or problem
+    elif isinstance(error, ReaderError):
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        problem = f"the character {error.character!r} may not stand here"
+    return faults.stop(line, column, f"this is no YAML: {problem}", "mend the text at this place")

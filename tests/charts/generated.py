@@ -1,0 +1,170 @@
+"""Graphs of any shape, with everything that a chart can hold."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hypothesis import strategies as st
+
+from gatechart.charts import Cel
+from gatechart.charts.parts import Except, Fixed, context_of
+from gatechart.graph import (
+    ANY,
+    EntryPoint,
+    Initial,
+    Invoke,
+    OnRefusal,
+    State,
+    StateTransitionGraph,
+    Then,
+    Transition,
+)
+from tests.charts.functions import (
+    Brought,
+    Case,
+    CaseFile,
+    add,
+    filled,
+    is_alone,
+    is_below,
+    is_ready,
+    look_up,
+    note,
+    result,
+    search,
+    wait,
+)
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+ODD = st.sampled_from(["on", "null", "~", "true", "1", "1.5", "a.b", ".a", "#a", "a: b", "- a", "é\u2028", " a ", "<<"])
+NAMES = (st.from_regex(r"[a-z]{1,3}(\.[a-z])?", fullmatch=True) | ODD | TEXTS).filter(lambda name: name != ANY)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+GUARDS = st.sampled_from(
+    [
+        is_ready,
+        is_alone,
+        Cel("context.retries < 3"),
+        partial(is_below, limit=2),
+        Except(("x", "y")),
+        Except(("x",), note),
+    ]
+)
+ACTIONS = st.lists(st.sampled_from([note, add, look_up, partial(add, amount=2)]), max_size=2)
+DELAYS = st.sampled_from(["500ms", "30s", "2m", " 1h", 7, 1.5])
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> StateTransitionGraph:
+    names = draw(st.lists(NAMES, min_size=2, max_size=9, unique=True))
+    tree, parents = _tree(draw, names)
+    states = [_state(draw, name, tree, parents, names) for name in tree[None]]
+    wait_in = [name for name in names if tree["kinds"][name] not in ("final", "history")]
+    transitions = [_transition(draw, wait_in, parents, names) for _ in range(draw(st.integers(0, 8)))]
+    doors = draw(st.lists(st.sampled_from([*names, ANY]), min_size=1, max_size=3, unique=True))
+    firsts = [name for name in tree[None] if tree["kinds"][name] != "history"]
+    return StateTransitionGraph(
+        draw(TEXTS),
+        version=draw(TEXTS),
+        context=draw(st.sampled_from([Case, context_of({"query": "", "retries": [1, {"a": None}]})])),
+        states=states,
+        transitions=transitions,
+        entry_points=[_entry_point(draw, state, number) for number, state in enumerate(doors)],
+        initial=draw(st.none() | st.sampled_from(firsts).map(lambda name: Initial(name, actions=draw(ACTIONS)))),
+        on_refusal=draw(st.sampled_from(OnRefusal)),
+        description=draw(st.just("") | TEXTS),
+        max_microsteps=draw(st.sampled_from([1, 100])),
+    )
+
+
+def _tree(draw, names):
+    """Children by parent, None for the root, and kinds by name under "kinds"; parents by name."""
+    parents = {names[0]: None}
+    for index, name in enumerate(names[1:], 1):
+        parents[name] = draw(st.sampled_from([None, *names[:index]]))
+    tree = {parent: [name for name in names if parents[name] == parent] for parent in (None, *names)}
+    kinds = {}
+    for name in names:
+        if tree[name]:
+            kinds[name] = draw(st.sampled_from(["compound", "parallel"]))
+        else:
+            siblings = tree[parents[name]]
+            in_region = kinds.get(parents[name]) == "parallel"
+            allowed = ["atomic", *([] if in_region else ["final"]), *(["history"] if name != siblings[0] else [])]
+            kinds[name] = draw(st.sampled_from(allowed))
+    return {**tree, "kinds": kinds}, parents
+
+
+def _state(draw, name, tree, parents, names):
+    kind = tree["kinds"][name]
+    description = draw(st.just("") | TEXTS)
+    if kind == "history":
+        first = next(each for each in tree[parents[name]] if tree["kinds"][each] != "history")
+        default = Initial(first, actions=draw(ACTIONS))
+        return State(name, history=draw(st.sampled_from(["shallow", "deep"])), initial=default, description=description)
+    children = [_state(draw, child, tree, parents, names) for child in tree[name]]
+    real = [child for child in tree[name] if tree["kinds"][child] != "history"]
+    waits = kind != "final"
+    return State(
+        name,
+        on_entry=draw(ACTIONS),
+        on_exit=draw(ACTIONS),
+        after=draw(st.dictionaries(DELAYS, st.lists(_thens(names), min_size=1, max_size=2), max_size=2))
+        if waits
+        else {},
+        invoke=draw(st.sampled_from(INVOKES)) if waits else (),
+        states=children,
+        initial=draw(st.none() | st.sampled_from(real)) if kind == "compound" else None,
+        parallel=kind == "parallel",
+        final=kind == "final",
+        data=draw(st.sampled_from([None, result, Fixed({"a": [1, {"b": None}]})])) if kind == "final" else None,
+        description=description,
+    )
+
+
+INVOKES = (
+    (),
+    (search,),
+    (Invoke(search, "other", timeout_s=30), Invoke(partial(wait, for_s=2), timeout_s=0), search),
+)
+
+
+def _thens(names):
+    return st.builds(Then, st.none() | st.sampled_from(names), guard=st.none() | GUARDS, actions=ACTIONS)
+
+
+def _transition(draw, sources, parents, names):
+    source = draw(st.sampled_from([ANY, *sources]))
+    event = draw(st.none() | st.sampled_from(["a", "b.c", "*", "error.*", "done.state.x", "null"]) | NAMES)
+    inside = [name for name in names if source in (name, *_above(parents, name))]
+    internal = bool(inside) and draw(st.booleans())
+    target = draw(st.none() | st.sampled_from(inside if internal else names))
+    guard = draw(GUARDS) if event is None else draw(st.none() | GUARDS)
+    description = draw(st.just("") | TEXTS)
+    return Transition(
+        source, event, target, guard=guard, actions=draw(ACTIONS), internal=internal, description=description
+    )
+
+
+def _above(parents, name):
+    while name is not None:
+        yield name
+        name = parents[name]
+
+
+def _entry_point(draw, state, number):
+    takes, maps = draw(
+        st.sampled_from([(None, None), (CaseFile, None), (Brought, {"text": "query"}), (Brought, filled)])
+    )
+    return EntryPoint(
+        state,
+        draw(st.just("") | TEXTS.map(lambda name: f"{name} {number}")),
+        opens_on=draw(st.sampled_from([(), (f"T{number}",), (f"T{number}", f"U{number}")])),
+        takes=takes,
+        maps=maps,
+        guard=draw(st.none() | GUARDS),
+        description=draw(st.just("") | TEXTS),
+    )

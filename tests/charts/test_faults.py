@@ -1,0 +1,174 @@
+"""Every fault of a file, all at once, each at its place."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from gatechart.charts import load
+from gatechart.errors import DefinitionError, FileFault, InvalidChartError
+from tests.charts import functions
+from tests.charts.support import faults
+
+STATES = "id: x\nentry_points: [A]\nstates:\n"
+
+
+def test_faults_are_told_with_file_line_column_and_path_all_at_once(tmp_path):
+    path = tmp_path / "lamp.yaml"
+    path.write_text(
+        "id: lamp\nentry_points: [A]\nstates:\n  A:\n    onn: {}\n    on: {GO: {guard: [], target: C}}\n  B: 3\n"
+    )
+    with pytest.raises(InvalidChartError) as caught:
+        load(path)
+    error = caught.value
+    assert isinstance(error, DefinitionError)
+    assert error.faults[0] == FileFault(5, 5, ("states", "A", "onn"), error.faults[0].problem, error.faults[0].remedy)
+    assert [(each.line, each.column, each.place) for each in error.faults] == [
+        (5, 5, "states.A.onn"),
+        (6, 22, "states.A.on.GO.guard"),
+        (6, 34, "states.A.on.GO.target"),
+        (7, 6, "states.B"),
+    ]
+    assert str(error).startswith(f"chart {path} has 4 faults\n  - {path}:5:5 states.A.onn: ")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_faults_in_json_have_their_places_too():
+    text = '{"id": "x",\n "entry_points": ["A"],\n "states": {"A": {"on": {"GO":\n   "B"}}}}'
+    assert faults(text) == ["4:4 states.A.on.GO: there is no state 'B'; there are 'A'"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "1:1 the whole: nothing stands where a chart belongs; write `id: ...`"),
+        ("- a\n", "1:1 the whole: a list stands where a chart belongs; write `id: ...`"),
+        (
+            "states: {A: }\nentry_points: [A]\n",
+            "1:1 the whole: 'id' is missing; write `id:` with the name of the graph",
+        ),
+        ("id: x\nstates: {A: }\n", "1:1 the whole: there is none, so no agent could begin"),
+        (
+            "id: x\ndialect: scmxl\n",
+            "2:10 dialect: 'scmxl' is not among the words that can stand here; did you mean 'scxml'?",
+        ),
+        (STATES + "  A: {type: fnal}\n", "4:13 states.A.type: 'fnal' is not among the words"),
+        (STATES + "  A: {type: atomic, states: {B: }}\n", "4:29 states.A.states: an atomic state has no states"),
+        (STATES + "  A: {history: deep}\n", "4:7 states.A.history: 'history' belongs to a history state"),
+        (STATES + "  A: \n  H: {type: history, initial: A}\n", "5:22 states.H.initial: a history state has a target"),
+        (STATES + "  A: \n  H: {type: history}\n", "5:6 states.H: nothing says where to go while it remembers nothing"),
+        (STATES + "  A: {type: final, states: {B: }}\n", "4:6 states.A: it is final and has children"),
+        (
+            STATES + "  A: {on: {GO: {internal: 1}}}\n",
+            "4:27 states.A.on.GO.internal: 1 stands where true or false belongs",
+        ),
+        (STATES + "  A: {on: {GO: {reenter: true}}}\n", "4:17 states.A.on.GO.reenter: 'reenter' is no key"),
+        (STATES + "  A: {on: {GO: }}\n", "4:15 states.A.on.GO: nothing stands where a text belongs"),
+        (
+            STATES + "  A: {on: [{target: A}]}\n",
+            "4:12 states.A.on[0]: 'event' is missing; name the event, or write null",
+        ),
+        (STATES + "  A: {on: 3}\n", "4:11 states.A.on: 3 stands where keys with values belong"),
+        (
+            STATES + "  A: {on: {GO: {target: B, internal: true}}}\n  B:\n",
+            "4:16 states.A.on.GO: it is internal, but 'B' lies",
+        ),
+        (STATES + "  A: {after: {soon: A}}\n", "4:15 states.A.after.soon: 'soon' is no delay"),
+        (
+            STATES + "  A: {after: {1s: {target: A, description: x}}}\n",
+            "4:31 states.A.after.1s.description: 'description' is no key",
+        ),
+        (
+            STATES + "  A: {after: {1s: {target: B, internal: true}}}\n  B:\n",
+            "4:19 states.A.after.1s: it is internal, but",
+        ),
+        (STATES + "  A: {after: }\n", "4:13 states.A.after: nothing stands where keys with values belong"),
+        (
+            STATES + "  A: {always: {}}\n",
+            "4:15 states.A.always: without event, guard and target it would be taken for ever",
+        ),
+        (STATES + "  A: {invoke: {id: x}}\n", "4:15 states.A.invoke: 'src' is missing; name the function to run"),
+        (
+            STATES + "  A: {invoke: {src: search, timeout_s: -1}}\n",
+            "4:40 states.A.invoke.timeout_s: -1 stands where a number",
+        ),
+        (
+            STATES + "  A: {invoke: {src: search, timeout_s: .inf}}\n",
+            "4:40 states.A.invoke.timeout_s: inf stands where a number",
+        ),
+        (STATES + "  A: {invoke: [search, search]}\n", "4:6 states.A: the invoke 'search' occurs twice"),
+        (STATES + "  A: {entry: {params: {}}}\n", "4:14 states.A.entry: 'type' is missing; name the function"),
+        (
+            STATES + "  A: {entry: {type: add, params: 3}}\n",
+            "4:34 states.A.entry.params: 3 stands where keys with values",
+        ),
+        (STATES + "  A: {initial: {actions: note}, states: {B: }}\n", "4:16 states.A.initial: 'target' is missing"),
+        (STATES + "  A: {initial: A, states: {B: }}\n", "4:6 states.A: its initial state 'A' is not inside it"),
+        (STATES + "  A: {entry: note_alone}\n", "4:14 states.A.entry: no action is bound to 'note_alone'"),
+        (STATES + "  A: {on: {GO: ''}}\n", "4:16 states.A.on.GO: an empty text names nothing"),
+        (STATES + "  A: {entry: ''}\n", "4:14 states.A.entry: an empty text names nothing"),
+        (STATES + "  A: {entry: filled}\n", "4:6 states.A: state 'A', on_entry: action filled takes neither"),
+        (STATES + "  A: {states: {B: }}\n  C: {states: {B: }}\n", "4:18 states.A.states.B: the name occurs twice"),
+        ("id: x\nstates: {A: }\nentry_points: [B]\n", "3:16 entry_points[0]: there is no state 'B'; there are 'A'"),
+        ("id: x\nstates: {A: }\nentry_points: [[A]]\n", "3:16 entry_points[0]: a list stands where a text belongs"),
+        ("id: x\nstates: {A: }\nentry_points: [{name: B}]\n", "3:16 entry_points[0]: 'state' is missing"),
+        ("id: x\nstates: {A: }\nentry_points: {A: 3}\n", "3:19 entry_points.A: 3 stands where keys with values belong"),
+        ("id: x\nstates: {A: }\nentry_points: {A: {opens_on: T}, B: {state: A, opens_on: T}}\n", "it opens A, B"),
+        ("id: x\nstates: {A: }\nentry_points: [{state: A, takes: Case}]\n", "AgentContext has no field 'query'"),
+        ("id: x\nstates: {A: }\nentry_points: [A]\ncontext: {model_fields: 1, _a: 2}\n", "4:11 context.model_fields"),
+        ("id: x\nstates: {A: }\nentry_points: [A]\non: {GO: '*'}\n", "4:10 on.GO: there is no state '*'"),
+        ("id: x\nstates: {A: }\nentry_points: [A]\nexit: note\n", "4:1 exit: 'exit' is no key that can stand here"),
+        ("id: x\n a: b\n", "2:3 the whole: this is no YAML: mapping values are not allowed here"),
+        ("{'a': 1", "this is no YAML: "),
+        ('{"a" 1}', "1:6 the whole: this is no JSON: ':' is missing"),
+        ('{"a": }', "1:7 the whole: this is no JSON: a value is missing"),
+        ('{"a": 1, b: 2}', "1:10 the whole: this is no JSON: a key in quotes is missing"),
+        ('{"a": "b', "this is no JSON: Unterminated string"),
+        ('{"a": [1 2]}', "1:10 the whole: this is no JSON: ',' is missing"),
+        ('{"a": [], "b": {}} 1', "1:20 the whole: something follows the end"),
+    ],
+)
+def test_a_fault_is_told_at_its_place(text, fault):
+    with pytest.raises(InvalidChartError) as caught:
+        load(text.encode(), bind=functions)
+    assert any(fault in str(each) for each in caught.value.faults), str(caught.value)
+
+
+def test_a_fault_is_not_told_again_by_what_follows_from_it():
+    text = (
+        "id: x\nentry_points: [B]\ncontext: Nothing\nstates:\n  A: {always: {target: C}, initial: D, states: {E: }}\n"
+    )
+    assert [each.partition(" ")[2].partition(":")[0] for each in faults(text)] == [
+        "entry_points[0]",
+        "context",
+        "states.A.always.target",
+        "states.A.initial",
+    ]
+
+
+def test_the_file_itself_may_be_at_fault(tmp_path):
+    assert "No such file" in str(_refused(tmp_path / "none.yaml"))
+    assert "Is a directory" in str(_refused(tmp_path))
+    assert "cannot be read" in str(_refused("a\0b.yaml"))
+
+
+def test_text_that_no_file_can_hold_is_refused():
+    assert "not UTF-8" in str(_refused("id: \ud800\n"))
+    with pytest.raises(InvalidChartError) as caught:
+        load(b"id: x\nb: \xff\n")
+    assert (caught.value.faults[0].line, caught.value.faults[0].column) == (2, 4)
+
+
+def _refused(source):
+    with pytest.raises(InvalidChartError) as caught:
+        load(source)
+    return caught.value
+
+
+def test_names_are_told_only_so_many_and_faults_too():
+    states = "".join(f"  s{n}: {{on: {{GO: nowhere{n}}}}}\n" for n in range(600))
+    with pytest.raises(InvalidChartError) as caught:
+        load(f"id: x\nentry_points: [s0]\nstates:\n{states}")
+    assert len(caught.value.faults) == 500
+    assert str(caught.value.faults[0]).endswith("'s19' and 580 more")

@@ -1,0 +1,81 @@
+"""Files that mean harm are refused within a second of time and 200 MB of memory, with an error that says why."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gatechart.charts import load
+from gatechart.errors import InvalidChartError
+
+MIB = 1 << 20
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+HOSTILE = {
+    "too large": (b"id: x\n" + b"#" * MIB, "more than 1048576 bytes"),
+    "too large and endless": (b"[" * (2 * MIB), "more than 1048576 bytes"),
+    "deep lists": (b"a: " + b"[" * 60_000, "nested more than"),
+    "deep mappings": (b"{a: " * 15_000, "nested more than"),
+    "deep dashes": (b"- " * 30_000, "nested more than"),
+    "deep keys": (b"? " * 30_000, "nested more than"),
+    "deep indents": ("".join(f"{' ' * n}a:\n" for n in range(1000)).encode(), "nested more than"),
+    "deep json": (b'{"a":' * (MIB // 5 - 4), "nested more than"),
+    "alias bomb": (BOMB.encode(), "more than 30000 values"),
+    "alias of itself": (b"a: &a [*a]\n", "contains itself"),
+    "alias of nothing": (b"a: *b\n", "no anchor"),
+    "many values": (b"a:\n" + b"- 1\n" * 90_000, "more than 30000 values"),
+    "many json values": (b'{"a": [' + b"1," * (MIB // 2 - 9), "more than 30000 values"),
+    "python tag": (b"a: !!python/object/apply:os.system [ls]\n", "tag"),
+    "unknown tag": (b"a: !secret 1\n", "tag"),
+    "deep and on one line": (b"a: " + b"[" * (MIB - 10), "more than 65536 characters"),
+    "long tag": (b"a: !" + b"x" * 60_000, "tag"),
+    "tag directives": ((b"%TAG ! " + b"x" * 60_000 + b"\n") * 17, "no YAML"),
+    "unknown tag far down": (b"a:\n" + b"- x\n" * 29_000 + b"- !secret 1\n", "tag"),
+    "binary": (bytes(range(256)), "not UTF-8"),
+    "utf-16": ("id: x\n".encode("utf-16"), "not UTF-8"),
+    "control characters": (b"id: x\n\x00\x01", "no YAML"),
+    "two documents": (b"id: x\n---\nid: y\n", "second document"),
+    "double key": (b"id: x\nid: y\n", "occurs twice"),
+    "double json key": (b'{"id": 1, "id": 2}', "occurs twice"),
+    "long text": (b"a: '" + b"x " * (MIB // 2 - 4), "more than 65536 characters"),
+    "long number": (b"version: " + b"9" * 60_000, "missing"),
+    "long json number": (b'{"version": ' + b"9" * (MIB - 20), "no JSON"),
+    "list as a key": (b"? [a]\n: 1\n", "key must be a text"),
+    "many blanks": (b"a: 1\n" + b"\n" * (MIB - 10), "more than 100000 lines"),
+    "many comments": (b"# c\n" * (MIB // 4 - 4), "more than 100000 lines"),
+}
+PROGRAM = """
+import resource, signal, sys
+from gatechart.charts import load
+from gatechart.errors import InvalidChartError
+content = sys.stdin.buffer.read()
+signal.setitimer(signal.ITIMER_PROF, 1.0)  # seconds of the processor, after which the process is ended
+resource.setrlimit(resource.RLIMIT_DATA, (200 << 20, 200 << 20))
+try:
+    load(content)
+except InvalidChartError as error:
+    print(str(error)[:2000])
+"""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_within_its_limits(name):
+    content, problem = HOSTILE[name]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("COV")}  # measuring takes time
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, input=content, capture_output=True, check=False, timeout=60, env=plain)
+    assert done.returncode == 0, done.stderr.decode()[-500:]
+    assert problem in done.stdout.decode()
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE.keys() - {"many values", "unknown tag far down"}))
+def test_what_is_refused_is_refused_with_a_place(name):
+    content, problem = HOSTILE[name]
+    with pytest.raises(InvalidChartError, match=problem) as caught:
+        load(content)
+    assert caught.value.faults[-1].line >= 1

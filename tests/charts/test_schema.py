@@ -1,0 +1,82 @@
+"""The schema that editors get."""
+
+from __future__ import annotations
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from gatechart.charts import dump, schema
+from gatechart.charts.keys import KEYS, MEANINGS
+from gatechart.charts.places import Spot
+from gatechart.charts.reading import read
+from statecharts.customer_service import customer_service
+from statecharts.leave_approval import leave_approval
+from statecharts.service_desk import service_desk
+from tests.charts.test_loading import DATA
+from tests.charts.test_xstate import MACHINE
+
+VALIDATOR = Draft202012Validator(schema())
+
+
+def plain(text):
+    node, _ = read(text)
+    return Spot(node).plain()
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("text", [DATA, *map(dump, (customer_service, leave_approval, service_desk))])
+def test_right_charts_fit(text):
+    from textwrap import dedent
+
+    VALIDATOR.validate(plain(dedent(text)))
+
+
+def test_an_exported_machine_fits():
+    VALIDATOR.validate(MACHINE | {"dialect": "xstate"})
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        {},
+        [],
+        {"id": "x", "entry_points": [], "states": {}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": {"onn": {}}}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": {"on": {"GO": {"reenter": True}}}}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": {"on": {"GO": None}}}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": {"on": [{"target": "A"}]}}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": {"type": "fnal"}}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": {"invoke": {"id": "y"}}}},
+        {"id": "x", "entry_points": [{"name": "A"}], "states": {"A": None}},
+        {"id": "x", "entry_points": ["A"], "states": {"A": None}, "max_microsteps": 0},
+        {"id": "x", "entry_points": ["A"], "states": {"A": None}, "dialect": "other"},
+        {"dialect": "xstate", "states": {"a": {"on": {"GO": {"internal": True}}}}},
+    ],
+)
+def test_wrong_charts_do_not_fit(chart):
+    assert not VALIDATOR.is_valid(chart)
+
+
+def test_every_reference_of_the_schema_leads_somewhere():
+    definitions = schema()["$defs"]
+    found = []
+
+    def walk(node):
+        if isinstance(node, dict):
+            found.extend([node["$ref"]] if "$ref" in node else [])
+            for each in node.values():
+                walk(each)
+        elif isinstance(node, list):
+            for each in node:
+                walk(each)
+
+    walk(schema())
+    assert {reference.removeprefix("#/$defs/") for reference in found} <= set(definitions)
+
+
+def test_every_meaning_is_that_of_a_key():
+    known = {key for parts in KEYS.values() for keys in parts.values() for key in keys}
+    assert set(MEANINGS) <= known

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from gatechart.checks import RULES, Allow, Severity, check
+from gatechart.graph import ANY, EntryPoint, State, Transition
+from statecharts import graphs
+
+from .support import graph_of
+
+TRAP = graph_of([Transition("A", "E", "B")], entry_points=[EntryPoint("A", description="a customer asks")])
+
+
+def test_a_finding_says_what_where_and_how_to_mend_it():
+    (finding,) = check(TRAP)
+    assert str(finding) == (
+        "GC102 warning: state 'B': no transition leaves it; let a transition leave it, or make it final"
+    )
+
+
+def test_a_graph_without_fault_has_no_findings():
+    ways = [Transition("A", "E", "B"), Transition(ANY, "FAILED", "B")]
+    graph = graph_of(ways, states=[State("B", final=True)], entry_points=[EntryPoint("A", description="it begins")])
+    assert check(graph) == ()
+
+
+def test_findings_are_ordered_by_code():
+    graph = graph_of([Transition("A", "E", "B"), Transition("A", "E", "C"), Transition("LOST", None, "LOST")])
+    codes = [finding.code for finding in check(graph)]
+    assert codes == sorted(codes)
+    assert len(set(codes)) > 3
+
+
+def test_codes_are_told_apart():
+    assert len({rule.code for rule in RULES}) == len(RULES)
+    assert all(rule.meaning for rule in RULES)
+
+
+def test_what_is_allowed_with_a_reason_is_left_out():
+    assert check(TRAP, allow=[Allow("GC102", "state 'B'", "an operator ends it")]) == ()
+
+
+@pytest.mark.parametrize(
+    ("allowance", "remedy"),
+    [
+        (Allow("GC102", "state 'A'", "why not"), "There are \"state 'B'\""),
+        (Allow("GC101", "state 'B'", "why not"), "drop it"),
+        (Allow("GC999", "state 'B'", "why not"), "no finding has this code"),
+    ],
+)
+def test_an_allowance_for_nothing_is_a_finding(allowance, remedy):
+    stuck, unused = check(TRAP, allow=[allowance])
+    assert (stuck.code, unused.code, unused.severity) == ("GC102", "GC401", Severity.WARNING)
+    assert allowance.code in unused.place
+    assert remedy in unused.remedy
+
+
+def test_an_allowance_without_a_reason_allows_nothing():
+    assert [finding.code for finding in check(TRAP, allow=[Allow("GC102", "state 'B'", " ")])] == ["GC102", "GC402"]
+
+
+@pytest.mark.parametrize("graph", graphs, ids=lambda graph: graph.name)
+def test_the_example_charts_have_no_errors(graph):
+    assert [finding for finding in check(graph) if finding.severity is Severity.ERROR] == []
+
+
+def test_a_thousand_states_take_well_under_a_second():
+    ways = [Transition(f"S{number}", "NEXT", f"S{number + 1}") for number in range(1000)]
+    graph = graph_of([*ways, Transition(ANY, "ERROR", "S0")], entry_points=["S0", "S500"])
+    began = process_time()
+    check(graph)
+    assert process_time() - began < 0.8
