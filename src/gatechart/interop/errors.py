@@ -1,0 +1,19 @@
+"""What a foreign chart has that a graph has not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors import DefinitionError, Fault
+
+
+@dataclass(eq=False)
+class NotCarriedError(DefinitionError):
+    """A foreign chart has parts that cannot be carried over; all of them are here."""
+
+    chart: str
+    faults: tuple[Fault, ...]
+
+    def __str__(self) -> str:
+        heading = f"{self.chart} cannot be carried over, for {len(self.faults)} reason{'s' * (len(self.faults) != 1)}"
+        return "\n".join([heading, *(f"  - {fault}" for fault in self.faults)])

@@ -1,0 +1,222 @@
+"""Executable content as actions of a graph.
+
+An error in one element is the event `error.execution`, the rest of its block is skipped, and nothing is undone: that
+is SCXML's rule, https://www.w3.org/TR/scxml/#EvaluationofExecutableContent.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from gatechart.errors import PayloadError
+from gatechart.graph import Action
+from gatechart.graph.delays import seconds_of
+from gatechart.interop.scxml.expressions import Value
+from gatechart.interop.scxml.faults import Faults
+from gatechart.interop.scxml.payloads import Parts, payload_parts
+from gatechart.interop.scxml.scope import EvaluationError, Scope, is_true, text_of
+from gatechart.interop.scxml.xml import Element
+from gatechart.turn import ERROR_EXECUTION, Turn
+from gatechart.values import Event, EventName
+
+logger = logging.getLogger(__name__)
+
+Deed: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
+INTERNAL: Final = "#_internal"
+
+
+def action_of(element: Element, faults: Faults, chart: str) -> Action | None:
+    """One action for all that stands in the element; None where nothing does."""
+    deeds = _deeds(element.children, faults)
+    if not deeds:
+        return None
+
+    def act(context: Any, event: Event, turn: Turn) -> None:
+        try:
+            _do(deeds, Scope(context, event, turn.active, chart), turn)
+        except EvaluationError as error:
+            _raise_error(turn, str(error))
+
+    act.__name__ = ", ".join(_told(child) for child in element.children)
+    act.raises = _raised(element)  # type: ignore[attr-defined]  # for gatechart.checks.RaisesEvents
+    return act
+
+
+def _raised(element: Element) -> tuple[EventName, ...]:
+    """The events that come of the element, as far as they are said outright."""
+    sources = (each for each in element.walk() if each.name in ("raise", "send"))
+    return tuple(each.attributes["event"] for each in sources if "event" in each.attributes)
+
+
+def raising(message: str) -> Action:
+    """An action that tells of an error."""
+
+    def act(_: Any, __: Event, turn: Turn) -> None:
+        _raise_error(turn, message)
+
+    act.__name__ = f"raise {ERROR_EXECUTION}"
+    return act
+
+
+def _told(element: Element) -> str:
+    """An element as drawings and refusals name it."""
+    given = (element.attributes.get(name) for name in ("event", "location", "label", "cond", "sendid"))
+    return " ".join([element.name, *(text for text in given if text)])
+
+
+def _do(deeds: Sequence[Deed], scope: Scope, turn: Turn) -> None:
+    for deed in deeds:
+        deed(scope, turn)
+
+
+def _raise_error(turn: Turn, message: str) -> None:
+    turn.raise_event(ERROR_EXECUTION, {"message": message})
+
+
+def _deeds(elements: Sequence[Element], faults: Faults) -> tuple[Deed, ...]:
+    return tuple(_DEEDS[element.name](element, faults) for element in elements if element.name in _DEEDS)
+
+
+def _raise(element: Element, _: Faults) -> Deed:
+    event = element.attributes["event"]
+    return lambda _, turn: turn.raise_event(event)
+
+
+def _log(element: Element, faults: Faults) -> Deed:
+    label, value = element.attributes.get("label", ""), faults.expression(element, "expr")
+
+    def log(scope: Scope, turn: Turn) -> None:
+        told = value(scope) if value else None
+        logger.info("a chart logged", extra={"agent_id": turn.agent_id, "label": label, "value": told})
+
+    return log
+
+
+def _assign(element: Element, faults: Faults) -> Deed:
+    place, value = faults.location(element, "location"), faults.expression(element, "expr")
+    constant = element.text.strip()
+
+    def assign(scope: Scope, _: Turn) -> None:
+        place(scope, deepcopy(value(scope)) if value else constant)
+
+    return assign
+
+
+def _if(element: Element, faults: Faults) -> Deed:
+    branches = [
+        (faults.expression(head, "cond"), _deeds(body, faults)) for head, body in _branches(element)
+    ]  # the condition of <else> is None
+
+    def choose(scope: Scope, turn: Turn) -> None:
+        for condition, deeds in branches:
+            if condition is None or _holds(condition, scope, turn):
+                _do(deeds, scope, turn)
+                return
+
+    return choose
+
+
+def _branches(element: Element) -> Iterator[tuple[Element, list[Element]]]:
+    head, body = element, list[Element]()
+    for child in element.children:
+        if child.name in ("elseif", "else"):
+            yield head, body
+            head, body = child, []
+        else:
+            body.append(child)
+    yield head, body
+
+
+def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
+    """A condition that cannot be evaluated counts as false, and is told of."""
+    try:
+        return is_true(condition(scope))
+    except EvaluationError as error:
+        _raise_error(turn, str(error))
+        return False
+
+
+def _foreach(element: Element, faults: Faults) -> Deed:
+    array, item = faults.expression(element, "array"), faults.location(element, "item")
+    index = faults.location(element, "index") if "index" in element.attributes else None
+    deeds = _deeds(element.children, faults)
+
+    def repeat(scope: Scope, turn: Turn) -> None:
+        items = array(scope) if array else None
+        if not isinstance(items, list):
+            raise EvaluationError(f"{text_of(items)} is no array to go through")
+        for number, each in enumerate(tuple(items)):
+            item(scope, deepcopy(each))
+            if index:
+                index(scope, number)
+            _do(deeds, scope, turn)
+
+    return repeat
+
+
+def _send(element: Element, faults: Faults) -> Deed:
+    given = element.attributes
+    parts = payload_parts(element, faults)
+    keep_id = faults.location(element, "idlocation") if "idlocation" in given else None
+    is_internal = given.get("target") == INTERNAL
+    if is_internal and ("delay" in given or "delayexpr" in given):
+        faults.add(element, "an internal event cannot be delayed", "drop target='#_internal', or the delay")
+    send = partial(_post, _text(element, "event", faults), _delay(element, faults), parts, given.get("id"))
+
+    def send_or_raise(scope: Scope, turn: Turn) -> None:
+        sent_id = send(scope, turn, is_internal)
+        if keep_id:
+            keep_id(scope, sent_id)
+
+    return send_or_raise
+
+
+def _post(
+    event: Value, delay: Value, parts: Parts, send_id: str | None, scope: Scope, turn: Turn, is_internal: bool
+) -> str:
+    name, payload = event(scope), parts(scope)
+    if not isinstance(name, str) or not name:
+        raise EvaluationError(f"{text_of(name)} cannot name an event")
+    after_s = seconds_of(str(delay(scope)))
+    if after_s is None:
+        raise EvaluationError(f"{delay(scope)!r} is no delay; write '500ms' or '1.5s'")
+    try:
+        if not is_internal:
+            return turn.send(name, payload, after_s=after_s, id=send_id)
+        turn.raise_event(name, payload)
+    except PayloadError as error:
+        raise EvaluationError(str(error)) from error
+    return send_id or turn.new_id()
+
+
+def _delay(element: Element, faults: Faults) -> Value:
+    text = element.attributes.get("delay", "0s")
+    if seconds_of(text) is None:
+        faults.add(element, f"delay={text!r} is no delay", "write '500ms' or '1.5s'")
+    return faults.expression(element, "delayexpr") or (lambda _: text)
+
+
+def _text(element: Element, attribute: str, faults: Faults) -> Value:
+    """An attribute that says it outright, or its twin with an expression."""
+    text = element.attributes.get(attribute, "")
+    return faults.expression(element, f"{attribute}expr") or (lambda _: text)
+
+
+def _cancel(element: Element, faults: Faults) -> Deed:
+    sent_id = _text(element, "sendid", faults)
+    return lambda scope, turn: turn.withdraw(text_of(sent_id(scope)))
+
+
+_DEEDS: Final[dict[str, Callable[[Element, Faults], Deed]]] = {
+    "raise": _raise,
+    "log": _log,
+    "assign": _assign,
+    "if": _if,
+    "foreach": _foreach,
+    "send": _send,
+    "cancel": _cancel,
+}

@@ -1,0 +1,234 @@
+"""Expressions of `cond` and `expr`: a subset of ECMAScript, parsed here and never handed to anything that runs code.
+
+Literals (numbers, texts, `true`, `false`, `null`, `undefined`, arrays, objects), variables of the data model, `_name`,
+`_event.name` and `_event.data`, members (`a.b`, `a['b']`, `a[0]`, `.length`), `In('state')`, `typeof`, `!`, `-`, `+`,
+`*`, `/`, `%`, `<`, `<=`, `>`, `>=`, `==`, `!=`, `===`, `!==`, `&&`, `||`, `a ? b : c`, parentheses. No functions, no
+assignment, no regular expressions.
+
+Source: ECMA-262 for precedence and values, https://www.w3.org/TR/scxml/#ecma-profile for `In`, `_event` and `_name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from gatechart.interop.scxml.operators import BINARY, logical, member, typeof, unary
+from gatechart.interop.scxml.scope import EvaluationError, Scope, is_true
+from gatechart.interop.scxml.tokens import ExpressionError, Token, tokens_of
+
+Value: TypeAlias = Callable[[Scope], Any]  # raises EvaluationError
+Place: TypeAlias = Callable[[Scope, Any], None]  # raises EvaluationError
+
+_LEVELS: Final = (("||",), ("&&",), ("===", "!==", "==", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
+_CONSTANTS: Final = {"true": True, "false": False, "null": None, "undefined": None}
+_MOST_LEVELS: Final = 50
+
+
+def expression(text: str) -> Value:
+    """The text as a function of a scope. Raises ExpressionError.
+
+    >>> from types import SimpleNamespace
+    >>> expression("x + 1 === 3 && !In('s')")(Scope(SimpleNamespace(x=2)))
+    True
+    """
+    parser = _Parser(text)
+    value = parser.ternary()
+    parser.expect("end", "")
+    return value
+
+
+def location(text: str) -> Place:
+    """The text as the place of a value, a variable or a member of one. Raises ExpressionError."""
+    parser = _Parser(text)
+    root = parser.take()
+    if root.kind != "name" or root.text in _CONSTANTS:
+        raise ExpressionError(f"{text!r} is no location; name a variable, or a member of one")
+    keys: list[Value] = []
+    while (key := parser.key()) is not None:
+        keys.append(key)
+    parser.expect("end", "")
+    return partial(_store, root.text, tuple(keys))
+
+
+def _store(name: str, keys: tuple[Value, ...], scope: Scope, value: Any) -> None:
+    if not keys:
+        scope.assign(name, value)
+        return
+    holder = scope.lookup(name)
+    for key in keys[:-1]:
+        holder = member(holder, key(scope))
+    last = keys[-1](scope)
+    if not _has_place(holder, last):
+        raise EvaluationError(f"{last!r} of {name!r} cannot be assigned to")
+    holder[last] = value
+    scope.assign(name, scope.lookup(name))  # refuses what is not of the data model
+
+
+def _has_place(holder: Any, key: Any) -> bool:
+    if isinstance(holder, dict):
+        return isinstance(key, str)
+    return isinstance(holder, list) and key in range(len(holder))
+
+
+class _Parser:
+    """Recursive descent over the words of one expression."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens_of(text)
+        self._at = 0
+        self._depth = 0
+
+    def take(self) -> Token:
+        """The next word."""
+        token = self._tokens[self._at]
+        self._at += token.kind != "end"
+        return token
+
+    def expect(self, kind: str, text: str) -> None:
+        """Takes a word that must come now."""
+        found = self.take()
+        if (found.kind, found.text) != (kind, text):
+            wanted = repr(text) if text else "the end"
+            raise ExpressionError(f"{wanted} is expected where {found} stands")
+
+    def _next_is(self, *signs: str) -> bool:
+        token = self._tokens[self._at]
+        return token.kind == "sign" and token.text in signs
+
+    def ternary(self) -> Value:
+        """`a ? b : c`, or anything that binds tighter."""
+        self._depth += 1
+        if self._depth > _MOST_LEVELS:
+            raise ExpressionError(f"it is nested deeper than {_MOST_LEVELS}")
+        value = self._binary(0)
+        if self._next_is("?"):
+            self.take()
+            then = self.ternary()
+            self.expect("sign", ":")
+            value = partial(_choose, value, then, self.ternary())
+        self._depth -= 1
+        return value
+
+    def _binary(self, level: int) -> Value:
+        if level == len(_LEVELS):
+            return self._unary()
+        left = self._binary(level + 1)
+        while self._next_is(*_LEVELS[level]):
+            sign = self.take().text
+            right = self._binary(level + 1)
+            left = partial(logical, sign, left, right) if level < 2 else partial(_apply, sign, left, right)
+        return left
+
+    def _unary(self) -> Value:
+        signs = []
+        while self._next_is("!", "-", "+") or self._tokens[self._at].text == "typeof":
+            signs.append(self.take().text)
+        value = self._postfix()
+        for sign in reversed(signs):
+            value = partial(typeof, value) if sign == "typeof" else partial(unary, sign, value)
+        return value
+
+    def _postfix(self) -> Value:
+        is_event = self._tokens[self._at].text == "_event"
+        value = self._primary()
+        while self._next_is(".", "["):
+            text = self._tokens[self._at + 1].text.strip("'\"")
+            if is_event and text not in ("name", "data"):
+                raise ExpressionError(f"_event has name and data, but not {text!r}")
+            is_event = False
+            value = partial(_get, value, self._key())
+        return value
+
+    def key(self) -> Value | None:
+        """The key of a member, `.name` or `[expression]`; None where none comes."""
+        return self._key() if self._next_is(".", "[") else None
+
+    def _key(self) -> Value:
+        if self.take().text == "[":
+            key = self.ternary()
+            self.expect("sign", "]")
+            return key
+        name = self.take()
+        if name.kind != "name":
+            raise ExpressionError(f"a name is expected after '.', not {name}")
+        return partial(_constant, name.text)
+
+    def _primary(self) -> Value:
+        token = self.take()
+        if token.kind in ("number", "text"):
+            return partial(_constant, token.value)
+        if token.kind == "name":
+            return self._name(token.text)
+        if token.text == "(":
+            value = self.ternary()
+            self.expect("sign", ")")
+            return value
+        if token.text == "[":
+            return partial(_array, self._items("]", self.ternary))
+        if token.text == "{":
+            return partial(_object, self._items("}", self._pair))
+        raise ExpressionError(f"a value is expected where {token} stands")
+
+    def _name(self, name: str) -> Value:
+        if name in _CONSTANTS:
+            return partial(_constant, _CONSTANTS[name])
+        if name == "In":
+            self.expect("sign", "(")
+            state = self.ternary()
+            self.expect("sign", ")")
+            return partial(_is_in, state)
+        if self._next_is("("):
+            raise ExpressionError(f"{name}() is no function here; there is only In('state')")
+        if name in ("_sessionid", "_ioprocessors", "_x"):
+            raise ExpressionError(f"there is no {name}")
+        return partial(_variable, name)
+
+    def _items(self, end: str, item: Callable[[], Any]) -> tuple[Any, ...]:
+        items = []
+        while not self._next_is(end):
+            items.append(item())
+            if not self._next_is(end):
+                self.expect("sign", ",")
+        self.take()
+        return tuple(items)
+
+    def _pair(self) -> tuple[str, Value]:
+        key = self.take()
+        if key.kind not in ("name", "text", "number"):
+            raise ExpressionError(f"a key is expected where {key} stands")
+        self.expect("sign", ":")
+        return key.value if key.kind == "text" else key.text, self.ternary()
+
+
+def _constant(value: Any, _: Scope) -> Any:
+    return value
+
+
+def _variable(name: str, scope: Scope) -> Any:
+    return scope.lookup(name)
+
+
+def _is_in(state: Value, scope: Scope) -> bool:
+    return state(scope) in scope.active
+
+
+def _get(holder: Value, key: Value, scope: Scope) -> Any:
+    return member(holder(scope), key(scope))
+
+
+def _choose(condition: Value, then: Value, otherwise: Value, scope: Scope) -> Any:
+    return then(scope) if is_true(condition(scope)) else otherwise(scope)
+
+
+def _apply(sign: str, left: Value, right: Value, scope: Scope) -> Any:
+    return BINARY[sign](left(scope), right(scope))
+
+
+def _array(items: tuple[Value, ...], scope: Scope) -> list[Any]:
+    return [item(scope) for item in items]
+
+
+def _object(pairs: tuple[tuple[str, Value], ...], scope: Scope) -> dict[str, Any]:
+    return {key: value(scope) for key, value in pairs}

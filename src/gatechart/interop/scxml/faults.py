@@ -1,0 +1,46 @@
+"""The faults of a document, while they are being gathered."""
+
+from __future__ import annotations
+
+from gatechart.errors import Fault
+from gatechart.interop.scxml.expressions import Place, Value, expression, location
+from gatechart.interop.scxml.scope import EvaluationError
+from gatechart.interop.scxml.tokens import ExpressionError
+from gatechart.interop.scxml.xml import Element
+
+_SUBSET = "see gatechart.interop.scxml.expressions for what there is"
+
+
+class Faults:
+    """What is wrong so far. Reading goes on behind a fault, so that all are told at once."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+
+    def add(self, element: Element, problem: str, remedy: str) -> None:
+        """Notes one more."""
+        self.found.append(Fault(str(element), problem, remedy))
+
+    def expression(self, element: Element, attribute: str) -> Value | None:
+        """The attribute as an expression; None where it is left out or wrong."""
+        text = element.attributes.get(attribute)
+        if text is None:
+            return None
+        try:
+            return expression(text)
+        except ExpressionError as error:
+            self.add(element, f"{attribute}={text!r}: {error}", _SUBSET)
+            return _nothing
+
+    def location(self, element: Element, attribute: str) -> Place:
+        """The attribute as the place of a value."""
+        text = element.attributes[attribute]
+        try:
+            return location(text)
+        except ExpressionError as error:
+            self.add(element, f"{attribute}={text!r}: {error}", _SUBSET)
+            return _nothing
+
+
+def _nothing(*_: object) -> None:
+    raise EvaluationError

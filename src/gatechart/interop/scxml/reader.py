@@ -1,0 +1,212 @@
+"""An SCXML document as a graph.
+
+What differs from SCXML: `null` and `undefined` are one value; `<data>` is evaluated when the document is read (an
+error in that is the event `error.execution` of an agent that begins at the initial state of the whole); expressions are
+checked then, too; when the chart ends, exit actions of its last states do not run.
+
+Source: W3C SCXML, https://www.w3.org/TR/scxml/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gatechart.context import AgentContext
+from gatechart.errors import Fault, suggestion
+from gatechart.graph import (
+    Action,
+    Data,
+    EntryPoint,
+    Guard,
+    Initial,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
+from gatechart.interop.beginning import beginning
+from gatechart.interop.errors import NotCarriedError
+from gatechart.interop.scxml.content import action_of, raising
+from gatechart.interop.scxml.data import context_type
+from gatechart.interop.scxml.faults import Faults
+from gatechart.interop.scxml.grammar import grammar_faults
+from gatechart.interop.scxml.payloads import payload_parts
+from gatechart.interop.scxml.scope import Scope, is_true
+from gatechart.interop.scxml.xml import Element, parse
+from gatechart.values import Event, Name
+
+_STATES: Final = ("state", "parallel", "final", "history")
+
+
+def read(
+    document: str | bytes | Path,
+    *,
+    entry_points: Sequence[EntryPoint | Name] = (),
+    context: type[AgentContext] | None = None,
+    name: str | None = None,
+    version: str = "1",
+) -> StateTransitionGraph:
+    """The graph that the document describes.
+
+    document: its text, or the path of a file.
+    entry_points: where left out, agents begin where the document does: at the entry point of its initial state's name,
+        or `initial` where it has several or its data have errors.
+    context: a type whose fields the variables of the data model take up or are added to.
+    name: the document's where left out, else `chart`.
+
+    Raises NotCarriedError, which names the element and the line of all that cannot be carried over, and
+    InvalidGraphError.
+
+    >>> chart = '<scxml><state id="a"><transition event="go" target="b"/></state><state id="b"/></scxml>'
+    >>> read(chart, entry_points=["a"]).states
+    ('a', 'b')
+    """
+    root = parse(document)
+    _refuse(root, tuple(grammar_faults(root)))
+    chart = name or root.attributes.get("name") or "chart"
+    faults = Faults()
+    kind, failures = context_type(root, chart, context or AgentContext, faults)
+    reading = _Reading(root, chart, faults)
+    states = tuple(map(reading.state, root.named(*_STATES)))
+    initial = _telling(failures, reading.initial(root), states)
+    _refuse(root, tuple(faults.found))
+    return StateTransitionGraph(
+        chart,
+        version=version,
+        context=kind,
+        states=states,
+        transitions=reading.transitions,
+        entry_points=tuple(entry_points) or (beginning(initial, states),),
+        initial=initial,
+    )
+
+
+def _telling(failures: Sequence[str], initial: Initial | None, states: Sequence[State]) -> Initial | None:
+    """The initial state, with the errors that the data had told on the way."""
+    if not failures:
+        return initial
+    targets = initial.targets if initial else [state.name for state in states[:1]]
+    return Initial(targets, actions=[raising(message) for message in failures])
+
+
+def _refuse(root: Element, faults: tuple[Fault, ...]) -> None:
+    if faults:
+        raise NotCarriedError(f"the document {root.attributes.get('name', '')!r}", faults)
+
+
+class _Reading:
+    """A document on its way to become a graph."""
+
+    def __init__(self, root: Element, chart: str, faults: Faults) -> None:
+        self.transitions: list[Transition] = []
+        self._chart = chart
+        self._faults = faults
+        self._names = _names(root)
+        self._by_name: dict[str, Element] = {}
+        for element, name in self._names.items():
+            if self._by_name.setdefault(name, element) is not element:
+                faults.add(element, f"the id {name!r} occurs twice", "rename one")
+
+    def state(self, element: Element) -> State:
+        """The state with all inside it. Its transitions go to the list."""
+        name = self._names[element]
+        if element.name == "history":
+            recall = element.attributes.get("type", "shallow")
+            return State(name, history=recall, initial=self._default(element))
+        self.transitions += [self._transition(name, element, each) for each in element.named("transition")]
+        return State(
+            name,
+            on_entry=self._blocks(element, "onentry"),
+            on_exit=self._blocks(element, "onexit"),
+            states=tuple(map(self.state, element.named(*_STATES))),
+            initial=self.initial(element),
+            parallel=element.name == "parallel",
+            final=element.name == "final",
+            data=self._done_data(element),
+        )
+
+    def initial(self, element: Element) -> Initial | None:
+        """Where a state begins: by attribute, by element, else None."""
+        if not element.named("initial"):
+            targets = self._targets(element, "initial")
+            return Initial(targets) if targets else None
+        if "initial" in element.attributes:
+            self._faults.add(element, "it has an initial attribute and an <initial>", "drop one of them")
+        return self._default(element.named("initial")[0])
+
+    def _default(self, element: Element) -> Initial:
+        transition = element.named("transition")[0]
+        for attribute in ("event", "cond"):
+            if attribute in transition.attributes:
+                self._faults.add(transition, f"it cannot have {attribute} here", "leave it out")
+        if not transition.attributes.get("target", "").split():
+            self._faults.add(transition, "it has no target", "say where to go")
+        action = action_of(transition, self._faults, self._chart)
+        return Initial(self._targets(transition, "target"), actions=[action] if action else ())
+
+    def _targets(self, element: Element, attribute: str) -> tuple[str, ...]:
+        targets = tuple(element.attributes.get(attribute, "").split())
+        known = tuple(self._by_name)
+        for target in targets:
+            if target not in known:
+                self._faults.add(element, f"there is no state {target!r}", suggestion(target, known))
+        return targets
+
+    def _transition(self, source: str, parent: Element, element: Element) -> Transition:
+        targets = self._targets(element, "target")
+        action = action_of(element, self._faults, self._chart)
+        return Transition(
+            source,
+            " ".join(element.attributes["event"].split()) if "event" in element.attributes else None,
+            targets or None,
+            guard=self._guard(element),
+            actions=[action] if action else (),
+            internal=element.attributes.get("type") == "internal" and self._lie_inside(parent, targets),
+        )
+
+    def _lie_inside(self, parent: Element, targets: Sequence[str]) -> bool:
+        """What it takes for an internal transition to be one: a compound source, and targets inside."""
+        inside = {self._names[each] for each in parent.walk() if each in self._names and each is not parent}
+        return parent.name == "state" and bool(targets) and inside.issuperset(targets)
+
+    def _guard(self, element: Element) -> Guard | None:
+        condition, chart = self._faults.expression(element, "cond"), self._chart
+        if condition is None:
+            return None
+
+        def guard(context: Any, event: Event, configuration: frozenset[str]) -> bool:
+            return is_true(condition(Scope(context, event, configuration, chart)))
+
+        guard.__name__ = element.attributes["cond"]
+        return guard  # type: ignore[return-value]  # a guard may ask for the configuration, too
+
+    def _blocks(self, element: Element, slot: str) -> list[Action]:
+        actions = (action_of(block, self._faults, self._chart) for block in element.named(slot))
+        return [action for action in actions if action]
+
+    def _done_data(self, element: Element) -> Data | None:
+        found = element.named("donedata")
+        if not found:
+            return None
+        parts, chart = payload_parts(found[0], self._faults), self._chart
+
+        def donedata(context: Any, event: Event) -> Any:
+            return parts(Scope(context, event, chart=chart))
+
+        return donedata
+
+
+def _names(root: Element) -> dict[Element, str]:
+    """The id of each state; one without gets the name of its element, with a number."""
+    states = [element for element in root.walk() if element.name in _STATES]
+    taken = {element.attributes["id"] for element in states if "id" in element.attributes}
+    return {element: element.attributes.get("id") or next(_free(element.name, taken)) for element in states}
+
+
+def _free(stem: str, taken: set[str]) -> Iterator[str]:
+    number = 1
+    while f"{stem}.{number}" in taken:
+        number += 1
+    taken.add(f"{stem}.{number}")
+    yield f"{stem}.{number}"

@@ -1,0 +1,126 @@
+"""What an expression can see, and how its values behave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gatechart.values import STARTED, Event
+
+CONTENT: Final = "scxml.content"  # the one key of a payload that stands for data without names
+
+
+class EvaluationError(Exception):
+    """An expression has no value, or what was asked for cannot be done with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The data, the event, and what is active, at one moment."""
+
+    context: Any  # its attributes are the variables of the data model
+    event: Event | None = None
+    active: frozenset[str] = frozenset()
+    chart: str = ""
+
+    def lookup(self, name: str) -> Any:
+        """The value of a variable. Raises EvaluationError."""
+        if name == "_event":
+            return self._event()
+        if name == "_name":
+            return self.chart
+        if name not in self.context.__dict__:
+            raise EvaluationError(f"there is no variable {name!r}; declare it with <data id={name!r}/>")
+        return self.context.__dict__[name]
+
+    def assign(self, name: str, value: Any) -> None:
+        """Sets a variable. Raises EvaluationError."""
+        if name not in self.context.__dict__:
+            raise EvaluationError(f"{name!r} cannot be assigned to; declare it with <data id={name!r}/>")
+        setattr(self.context, name, value)
+
+    def _event(self) -> Any:
+        """`_event`, undefined until the first event."""
+        if self.event is None or self.event.name.startswith(STARTED):
+            return None
+        return {"name": self.event.name, "data": data_of(self.event.payload)}
+
+
+def data_of(payload: Mapping[str, Any]) -> Any:
+    """What an event carries as `_event.data`.
+
+    >>> data_of({}), data_of({"a": 1}), data_of({CONTENT: "text"})
+    (None, {'a': 1}, 'text')
+    """
+    if len(payload) == 1 and CONTENT in payload:
+        return payload[CONTENT]
+    return dict(payload) or None
+
+
+def payload_of(data: Any) -> Mapping[str, Any]:
+    """The payload that carries the data of an event."""
+    if data is None:
+        return {}
+    return data if isinstance(data, Mapping) else {CONTENT: data}
+
+
+def is_true(value: Any) -> bool:
+    """Whether a condition with this value holds, as in ECMAScript: an empty array or object does.
+
+    >>> is_true([]), is_true(""), is_true(0), is_true("0")
+    (True, False, False, True)
+    """
+    if isinstance(value, list | dict):
+        return True
+    return bool(value) and value == value  # noqa: PLR0124  NaN is not itself
+
+
+def text_of(value: Any) -> str:
+    """The value as `+` puts it behind a text.
+
+    >>> text_of(None), text_of(True), text_of(2.0), text_of([1, "a"])
+    ('null', 'true', '2', '1,a')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(map(text_of, value))
+    if isinstance(value, dict):
+        return "[object Object]"
+    return str(whole(value))
+
+
+def whole(number: Any) -> Any:
+    """A float without a fraction as the integer that it is; JSON and ECMAScript know only one kind of number."""
+    return int(number) if isinstance(number, float) and math.isfinite(number) and number.is_integer() else number
+
+
+def kind_of(value: Any) -> str:
+    """What `typeof` says; null and undefined are one here."""
+    if value is None:
+        return "undefined"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "object"
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """`===`: equal without any conversion."""
+    return kind_of(left) == kind_of(right) and bool(left == right)
+
+
+def is_alike(left: Any, right: Any) -> bool:
+    """`==`: equal once texts and truth values beside numbers are read as numbers."""
+    simple = ("number", "string", "boolean")
+    if kind_of(left) != kind_of(right) and kind_of(left) in simple and kind_of(right) in simple:
+        try:
+            return float(left or 0) == float(right or 0)
+        except ValueError:
+            return False
+    return is_same(left, right)

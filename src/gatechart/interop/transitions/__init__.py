@@ -1,0 +1,6 @@
+"""Machines of the `transitions` package as graphs."""
+
+from gatechart.interop.transitions.bridge import graph_from
+from gatechart.interop.transitions.callbacks import EventData
+
+__all__ = ["EventData", "graph_from"]

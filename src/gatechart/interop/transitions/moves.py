@@ -1,0 +1,66 @@
+"""The transitions of a machine in the order in which it tries them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from transitions import Machine
+
+from gatechart.graph import ANY
+from gatechart.interop.transitions.machine import Seat, separator_of
+
+
+@dataclass(frozen=True)
+class Move:
+    """A transition with the full names of its ends."""
+
+    event: str
+    source: str
+    target: str | None  # None: nothing is left
+    transition: Any
+
+    @property
+    def place(self) -> str:
+        """How faults name it."""
+        return f"transition {self.event!r} from {self.source!r}"
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """All but the source. Two that are alike were made of one wildcard, or might have been."""
+        found = self.transition
+        conditions = tuple((condition.func, condition.target) for condition in found.conditions)
+        return self.target, conditions, tuple(found.prepare), tuple(found.before), tuple(found.after)
+
+
+def moves_of(machine: Machine, seats: Sequence[Seat]) -> Iterator[Move]:
+    """Those that an inner state declares for its children come before those of outer states and of the machine."""
+    separator = separator_of(machine)
+    for seat in reversed([each for root in seats for each in root.walk()]):
+        yield from _moves(getattr(seat.state, "events", {}), seat.name + separator, ())
+    automatic = [f"to_{each.name}" for root in seats for each in root.walk()] if machine.auto_transitions else []
+    yield from _moves(machine.events, "", automatic)
+
+
+def _moves(events: Mapping[str, Any], prefix: str, automatic: Sequence[str]) -> Iterator[Move]:
+    for name, event in events.items():
+        if name in automatic:
+            continue
+        for source, transitions in event.transitions.items():
+            for found in transitions:
+                target = None if found.dest is None else prefix + found.dest
+                yield Move(name, prefix + source, target, found)
+
+
+def with_wildcards(moves: Sequence[Move], states: Sequence[str]) -> list[Move]:
+    """The same with one from ANY in place of what every state of a flat machine tries last for an event."""
+    last = {(move.event, move.source): move for move in moves}
+    found: list[Move] = []
+    for event in dict.fromkeys(move.event for move in moves):
+        ends = [last.get((event, state)) for state in states]
+        first = ends[0]
+        if len(states) > 1 and first and all(each is not None and each.content == first.content for each in ends):
+            found.append(replace(first, source=ANY))
+            moves = [move for move in moves if not any(move is each for each in ends)]
+    return [*moves, *found]

@@ -1,0 +1,148 @@
+"""The subset of ECMAScript that conditions and values are written in."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from gatechart.interop.scxml.expressions import expression, location
+from gatechart.interop.scxml.scope import EvaluationError, Scope, data_of, payload_of
+from gatechart.interop.scxml.tokens import ExpressionError
+from gatechart.testing.clock import VirtualClock
+from gatechart.values import Event
+
+
+def scope(**variables):
+    event = Event("order.placed", {"n": 3, "list": ["x", {"y": 1}]}, VirtualClock().now())
+    return Scope(SimpleNamespace(**variables), event, frozenset({"a", "a1"}), "chart")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("7 % 3 - -1", 2),
+        ("-7 % 3", -1),
+        ("7 / 2", 3.5),
+        ("8 / 2", 4),
+        ("0x1F + 1e2 + .5", 131.5),
+        ("'a' + 1 + true + null", "a1truenull"),
+        ("1 + 1 + 'x'", "2x"),
+        ("'' + [1, [2, 'b']] + {}", "1,2,b[object Object]"),
+        ("'\\u0041\\x42\\n\\q' + \"'\"", "AB\nq'"),
+        ("1 < 2 && 'a' < 'b' && 2 >= 2 && 3 <= 3 && 4 > 3", True),
+        ("0 || 'other'", "other"),
+        ("0 && nowhere", 0),
+        ("1 || nowhere", 1),
+        ("!''", True),
+        ("![]", False),
+        ("!!{}", True),
+        ("+true", 1),
+        ("n > 1 ? 'many' : n === 1 ? 'one' : 'none'", "many"),
+        ("1 == '1' && 1 !== '1' && true == 1 && true !== 1", True),
+        ("'x' == 1", False),
+        ("'' == 0", True),
+        ("null == undefined", True),
+        ("null == 0", False),
+        ("1 === 1.0", True),
+        ("[1, 2] == '1,2'", False),
+        ("1 != 2 && 1 != '2'", True),
+        ("typeof 1 + typeof '' + typeof true + typeof [] + typeof nowhere", "numberstringbooleanobjectundefined"),
+        ("typeof nowhere.at.all === 'undefined'", True),
+        ("_event.name", "order.placed"),
+        ("_event.data.n + _event['data'].list.length", 5),
+        ("_event.data.list[1].y", 1),
+        ("_event.data.missing", None),
+        ("_name", "chart"),
+        ("In('a') && !In('b')", True),
+        ("list[0] + list[list.length - 1]", 5),
+        ("list[9]", None),
+        ("list['0']", None),
+        ("'abc'.length + 'abc'[1]", "3b"),
+        ("{a: 1, 'b c': [2,], 3: 4,}", {"a": 1, "b c": [2], "3": 4}),
+        ("{a: {b: 2}}.a['b']", 2),
+        ("{1: 'x'}[1]", "x"),
+    ],
+)
+def test_an_expression_has_the_value_that_ecmascript_gives_it(text, value):
+    assert expression(text)(scope(n=2, list=[1, 2, 4])) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "a value is expected where the end stands"),
+        ("1 +", "a value is expected"),
+        ("1 2", "the end is expected where '2' stands"),
+        ("(1", r"'\)' is expected"),
+        ("a ? b", "':' is expected"),
+        ("x = 1", "'= 1' is not understood"),
+        ("'open", "is not understood"),
+        ("a.1", "is expected"),
+        ("a.'b'", "a name is expected after '.'"),
+        ("{[1]: 2}", "a key is expected"),
+        ("{a 1}", "':' is expected"),
+        ("[1 2]", "',' is expected"),
+        ("open('/etc/passwd')", r"open\(\) is no function here"),
+        ("x.constructor('y')", "the end is expected"),
+        ("In 'a'", r"'\(' is expected"),
+        ("_event.sendid", "_event has name and data, but not 'sendid'"),
+        ("_sessionid", "there is no _sessionid"),
+        ("#", "is not understood"),
+        ("(" * 60 + "1" + ")" * 60, "nested deeper"),
+    ],
+)
+def test_what_is_not_of_the_subset_is_refused_before_it_runs(text, why):
+    with pytest.raises(ExpressionError, match=why):
+        expression(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nowhere", "there is no variable 'nowhere'"),
+        ("n.a.b", "has no members"),
+        ("null.a", "null has no members"),
+        ("1 / 0", "division"),
+        ("1 % 0", "division"),
+        ("'a' * 2", "is no number"),
+        ("1 < 'x'", "is no number"),
+        ("-[]", "is no number"),
+        ("__class__", "there is no variable"),
+    ],
+)
+def test_an_expression_without_a_value_is_an_error(text, why):
+    with pytest.raises(EvaluationError, match=why):
+        expression(text)(scope(n=2))
+
+
+def test_a_location_is_a_variable_or_a_member_of_one():
+    here = scope(n=1, list=[1, [2]], deep={"a": {}})
+    for text, value in [("n", 5), ("list[1][0]", 6), ("deep.a.b", 7), ("deep['c']", 8)]:
+        location(text)(here, value)
+    assert vars(here.context) == {"n": 5, "list": [1, [6]], "deep": {"a": {"b": 7}, "c": 8}}
+
+
+@pytest.mark.parametrize(
+    "text", ["nowhere", "nowhere.a", "_event", "_event.data", "_name", "list[5]", "list.x", "n.a", "list[0][0]"]
+)
+def test_what_is_no_place_cannot_be_assigned_to(text):
+    here = scope(n=1, list=[1])
+    with pytest.raises(EvaluationError):
+        location(text)(here, 2)
+    assert vars(here.context) == {"n": 1, "list": [1]}
+
+
+@pytest.mark.parametrize("text", ["1", "'a'", "null", "n + 1", "n.", "In('a')"])
+def test_what_is_no_location_is_refused_before_it_runs(text):
+    with pytest.raises(ExpressionError):
+        location(text)
+
+
+def test_event_is_undefined_until_the_first_event():
+    assert expression("_event")(Scope(SimpleNamespace())) is None
+
+
+@pytest.mark.parametrize("data", [None, "text", 3, [1], {"a": 1}])
+def test_data_come_back_from_a_payload(data):
+    assert data_of(payload_of(data)) == data
