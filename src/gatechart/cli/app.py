@@ -1,0 +1,82 @@
+"""The commands, put together for typer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import cleandoc
+from typing import Final, TypedDict
+
+import typer
+from typer.main import get_command
+
+from gatechart.cli.agent_commands import send_event, start_agent, stop_agent
+from gatechart.cli.graph_commands import check_graphs, draw_graph, print_schema
+from gatechart.cli.options import Job, Work, common_options, with_settings
+from gatechart.cli.reading_commands import list_agents, show_agent, show_history
+from gatechart.cli.store_commands import upgrade_database
+
+HELP: Final = """Agents driven by statecharts that have many doors.
+
+A graph declares in which states an agent may begin; an agent is one case that lives in it, kept in a database."""
+
+EPILOG: Final = """[bold]Examples[/]
+
+  gatechart check
+  gatechart check --app charts/lamp.yaml:house.lamps
+  gatechart start customer_service --at GREETING_CUSTOMER --id case-1
+  gatechart send case-1 CUSTOMER_PROVIDED_INPUT --payload '{"text": "Help!"}'
+  gatechart show case-1
+  gatechart draw customer_service case-1.svg --agent case-1
+
+[bold]Exit codes[/]
+
+    0  done
+    1  the event was refused, and nothing was changed
+    2  the command line is wrong
+    3  the definition is wrong: a graph, where the graphs are, or what `check` found
+    4  this call is wrong now: an unknown agent, a failing action, and so on
+    5  the world around failed: a database, a file, Graphviz
+   70  a bug
+  130  interrupted with Ctrl-C
+  141  whoever read the output stopped reading"""
+
+
+class _Help(TypedDict):
+    help: str
+    epilog: str
+
+
+COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "check": check_graphs,
+    "schema": print_schema,
+    "draw": draw_graph,
+    "start": start_agent,
+    "send": send_event,
+    "show": show_agent,
+    "list": list_agents,
+    "history": show_history,
+    "stop": stop_agent,
+    "upgrade": upgrade_database,
+}
+
+
+def _help_of(command: Callable[..., object]) -> _Help:
+    """What typer says of a command: the prose of its docstring, and as the epilog the examples at its end."""
+    prose, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
+    paragraphs = (" ".join(paragraph.split()) for paragraph in prose.split("\n\n"))
+    return {"help": "\n\n".join(paragraphs), "epilog": f"[bold]Examples[/]\n\n{examples}"}
+
+
+app = typer.Typer(name="gatechart", help=HELP, epilog=EPILOG, rich_markup_mode="rich")
+app.callback()(common_options)
+for _name, _command in COMMANDS.items():
+    app.command(_name, **_help_of(_command))(with_settings(_command))
+
+
+def parse(arguments: Sequence[str]) -> Job | int:
+    """The command that is asked for, ready to be run, or the exit code where typer has done all itself.
+
+    Raises typer.TyperException where the arguments are wrong.
+    """
+    asked: Job | int = get_command(app)(list(arguments), prog_name="gatechart", standalone_mode=False)
+    return asked

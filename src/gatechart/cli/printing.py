@@ -1,0 +1,86 @@
+"""What people read: facts, tables and errors. In colour on a terminal only, and without line breaks in a pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gatechart.cli.documents import Document, text_of
+from gatechart.drawing.text import visible
+from gatechart.values import Status
+
+Cell: TypeAlias = str | Text  # of a text, what cannot be printed is written out
+
+_ENDLESS: Final = 100_000  # columns; whoever reads a pipe breaks lines as they like
+_STYLES: Final = {Status.ACTIVE: "green", Status.DONE: "cyan", Status.STOPPED: "yellow"}
+
+
+def print_document(document: Document) -> None:
+    """One JSON document on stdout."""
+    typer.echo(text_of(document))
+
+
+def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
+    """Names and what they stand for, one below the other."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(name, _cell(value))
+    _print(grid)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, whole: Sequence[str] = ()) -> None:
+    """A table; the columns in `whole` are never broken, the others where the terminal is too narrow."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=column in whole, overflow="fold")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    _print(table)
+
+
+def print_line(line: Cell = "") -> None:
+    """One line on stdout."""
+    _print(line)
+
+
+def print_hint(hint: str) -> None:
+    """A line on stderr that helps on, and is no part of what was asked for."""
+    _print(Text(hint, "dim"), stderr=True)
+
+
+def print_warning(message: str) -> None:
+    """What may be wrong, on stderr."""
+    _print(Text.assemble(("warning: ", "bold yellow"), message), stderr=True)
+
+
+def print_error(message: str) -> None:
+    """What went wrong, on stderr."""
+    _print(Text.assemble(("error: ", "bold red"), message), stderr=True)
+
+
+def status_text(status: Status) -> Text:
+    """The status in its colour."""
+    return Text(status.value, _STYLES[status])
+
+
+def _cell(cell: Cell) -> Cell:
+    return visible(cell) if isinstance(cell, str) else cell
+
+
+def _print(content: Cell | Table, *, stderr: bool = False) -> None:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _ENDLESS
+    console = Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        console.print(content, soft_wrap=not isinstance(content, Table))
+    lines = (line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
+    typer.echo("\n".join(lines), err=stderr, color=True)  # rich has left out the colours where there should be none

@@ -1,0 +1,156 @@
+"""Commands that only read: an agent is shown, agents are listed, a history is told. They need no ownership."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from gatechart.cli.documents import accepted_document, entry_document, snapshot_document
+from gatechart.cli.loading import find_app, load_graphs
+from gatechart.cli.options import AgentArgument, Settings
+from gatechart.cli.printing import print_document, print_hint
+from gatechart.cli.views import Accepted, accepted_by, print_agents, print_history, print_whole_agent
+from gatechart.errors import DefinitionError, GatechartError
+from gatechart.ports import Store
+from gatechart.runtime.registry import Registry
+from gatechart.stores import open_store
+from gatechart.values import ActiveIn, Page, Query, Snapshot, Status
+
+GraphOption = Annotated[
+    str | None, typer.Option("--graph", metavar="GRAPH", help="Only agents of this graph.", show_default=False)
+]
+StateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Only agents in this state, or in one inside it.",
+        show_default=False,
+    ),
+]
+StatusOption = Annotated[
+    Status | None, typer.Option("--status", help="Only agents of this status.", show_default=False)
+]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="At most so many.")]
+AfterAgentOption = Annotated[
+    str | None,
+    typer.Option("--after", metavar="AGENT", help="Only agents started after this one.", show_default=False),
+]
+AllOption = Annotated[bool, typer.Option("--all", metavar="", help="All there are, however many.")]
+AfterVersionOption = Annotated[
+    int, typer.Option("--after", min=0, metavar="VERSION", help="Only turns after this version.")
+]
+
+
+async def show_agent(settings: Settings, agent: AgentArgument) -> None:
+    """Show an agent: its state, its context, and what it accepts now.
+
+    Examples:
+      gatechart show case-1
+      gatechart show case-1 --json
+    """
+    async with open_store(settings.store, read_only=True) as store:
+        snapshot = await store.load(agent)
+    accepted, problem = _accepted(settings, snapshot)
+    if settings.json:
+        accepts = None if accepted is None else accepted_document(accepted)
+        print_document({**snapshot_document(snapshot), "accepts": accepts, "problem": problem})
+        return
+    print_whole_agent(snapshot, accepted or {})
+    if problem is not None:
+        print_hint(f"what it accepts is not known: {problem}")
+
+
+async def list_agents(
+    settings: Settings,
+    graph: GraphOption = None,
+    state: StateOption = None,
+    status: StatusOption = None,
+    after: AfterAgentOption = None,
+    limit: LimitOption = 100,
+    every: AllOption = False,
+) -> None:
+    """List agents in the order in which they were started.
+
+    It needs no graphs. But with an app, --state knows the states inside a state, and wrong names are told.
+
+    Examples:
+      gatechart list --status active --state ESCALATING_ISSUE
+      gatechart list --graph customer_service --all --json
+    """
+    query = _query(settings, graph, state, status, after, limit)
+    async with open_store(settings.store, read_only=True) as store:
+        page = await (_all_pages(store, query) if every else store.find(query))
+        if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
+            _check_known(settings, graph)
+    if settings.json:
+        print_document({"agents": [snapshot_document(found) for found in page.agents], "next": page.next})
+        return
+    if page.agents:
+        print_agents(page.agents)
+    else:
+        print_hint("no agents found")
+    if page.next is not None:
+        print_hint(f"there are more: add --after {page.next}, or --all")
+
+
+async def show_history(
+    settings: Settings, agent: AgentArgument, after: AfterVersionOption = 0, limit: LimitOption = 100
+) -> None:
+    """Tell an agent's turns, oldest first.
+
+    It needs no graphs.
+
+    Examples:
+      gatechart history case-1
+      gatechart history case-1 --after 100 --json
+    """
+    async with open_store(settings.store, read_only=True) as store:
+        found = await store.history(agent, after=after, limit=limit + 1)
+    entries = found[:limit]
+    next_after = entries[-1].version if len(found) > limit else None
+    if settings.json:
+        documents = [entry_document(entry) for entry in entries]
+        print_document({"agent_id": agent, "history": documents, "next": next_after})
+        return
+    print_history(entries)
+    if next_after is not None:
+        print_hint(f"there are more: add --after {next_after}")
+
+
+def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
+    """What the agent accepts, or why that is not known. What is stored can be shown in any case."""
+    try:
+        graph = Registry(load_graphs(settings.app)).graph_for(snapshot)
+    except GatechartError as error:
+        return None, str(error)
+    return accepted_by(graph, snapshot), None
+
+
+def _query(
+    settings: Settings, graph: str | None, state: str | None, status: Status | None, after: str | None, limit: int
+) -> Query:
+    if state is None:
+        return Query(graph, None, status, after, limit)
+    if find_app(settings.app) is None:
+        return Query(graph, (ActiveIn(graph, (state,)),), status, after, limit)
+    return Registry(load_graphs(settings.app)).query(graph, state, status, after, limit)
+
+
+def _check_known(settings: Settings, graph: str) -> None:
+    """Raises UnknownGraphError where there is an app and it has no such graph."""
+    with suppress(DefinitionError):  # an app that cannot be loaded says nothing about names
+        if find_app(settings.app) is not None:
+            Registry(load_graphs(settings.app)).graph(graph)
+
+
+async def _all_pages(store: Store, query: Query) -> Page:
+    page = await store.find(query)
+    agents = [*page.agents]
+    while page.next is not None:
+        page = await store.find(replace(query, after=page.next))
+        agents += page.agents
+    return Page(tuple(agents))

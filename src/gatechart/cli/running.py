@@ -1,0 +1,92 @@
+"""From the command line to an exit code: what a command raises is told here, and only here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from io import UnsupportedOperation
+
+import typer
+
+from gatechart.cli.app import parse
+from gatechart.cli.codes import ExitCode, code_of
+from gatechart.cli.documents import error_document, text_of
+from gatechart.cli.errors import UsageError
+from gatechart.cli.logs import logging_to_stderr
+from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
+from gatechart.cli.printing import print_error
+from gatechart.errors import GatechartError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that the arguments (by default, those of the process) ask for; returns its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        code = _carry_out(given)
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        _drop_output()
+        return code_of(error)
+    except (Exception, KeyboardInterrupt) as error:
+        return _tell(error, given)
+    return code
+
+
+def _carry_out(arguments: Sequence[str]) -> int:
+    _check_text(arguments)
+    asked = parse(arguments)
+    if not isinstance(asked, Job):  # typer has done it itself, such as --help
+        if asked == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        return asked
+    with logging_to_stderr(verbose=asked.settings.verbose):
+        return asyncio.run(asked.work()) or ExitCode.DONE
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Raises UsageError for bytes that are no text: Python lets them pass, and a database does not."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"the argument {argument!a} is no text; write it in UTF-8") from None
+
+
+def _tell(error: BaseException, arguments: Sequence[str]) -> ExitCode:
+    code, message = code_of(error), _message(error)
+    trace = "".join(traceback.format_exception(error)) if is_set(arguments, "--debug", DEBUG_VARIABLE) else None
+    if is_set(arguments, "--json", JSON_VARIABLE):
+        typer.echo(text_of(error_document(error, message, code, trace)), err=True)
+    else:
+        typer.echo(trace or "", err=True, nl=False)
+        print_error(message)
+    return code
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, typer.TyperException):
+        return _usage_message(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; a turn that was under way may have been finished and kept: look with `gatechart show`"
+    if isinstance(error, GatechartError):
+        return str(error)
+    raised = "".join(traceback.format_exception_only(error)).strip()
+    return f"{raised}; this should not happen: run it with --debug, and report the traceback"
+
+
+def _usage_message(error: typer.TyperException) -> str:
+    """Typer's words in one line, and whose help tells more."""
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return error.format_message()
+    return f"{' '.join(error.format_message().split()).rstrip('.')}; see `{context.command_path} --help`"
+
+
+def _drop_output() -> None:
+    """Lets the interpreter flush at its end what nobody reads any more."""
+    with suppress(UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

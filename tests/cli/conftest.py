@@ -1,0 +1,168 @@
+"""A small application in a folder of its own, and ways to run the command there."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from gatechart.cli import main
+
+DESK = dedent(
+    """
+    import os, signal
+    from pydantic import BaseModel, Field
+    from gatechart import ANY, AgentContext, EntryPoint, OnRefusal, State, StateTransitionGraph, Transition
+
+    class Case(BaseModel):
+        name: str = Field(min_length=1)
+
+    class Talk(AgentContext):
+        name: str = ""
+        notes: list[str] = []
+
+    def is_long(context, event):
+        return len(event.payload.get("text", "")) > 5
+
+    def is_divisible(context, event):
+        return 1 / 0
+
+    def keep(context, event):
+        context.notes.append(event.payload["text"])
+
+    def jam(context, event):
+        raise ValueError("no paper")
+
+    def spoil(context, event):
+        context.name = 7
+
+    def interrupt(context, event):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    desk = StateTransitionGraph(
+        "desk", context=Talk,
+        states=[State("TALKING", states=["LISTENING", "ANSWERING"]), State("CLOSED", final=True)],
+        transitions=[
+            Transition("LISTENING", "ASKED", "ANSWERING", guard=is_long, actions=keep),
+            Transition("LISTENING", "ASKED", actions=keep),
+            Transition("LISTENING", "PRESSED", "ANSWERING", guard=is_long),
+            Transition("LISTENING", "DIVIDED", "ANSWERING", guard=is_divisible),
+            Transition("LISTENING", "DIVIDED_AGAIN", "ANSWERING", guard=is_divisible),
+            Transition("LISTENING", "DIVIDED_AGAIN", "ANSWERING"),
+            Transition("LISTENING", "JAMMED", "ANSWERING", actions=jam),
+            Transition("LISTENING", "SPOILED", "ANSWERING", actions=spoil),
+            Transition("LISTENING", "INTERRUPTED", "ANSWERING", actions=interrupt),
+            Transition("ANSWERING", "ANSWERED", "LISTENING"),
+            Transition(ANY, "LEFT", "CLOSED"),
+        ],
+        entry_points=[
+            EntryPoint("LISTENING", opens_on="CALLED"),
+            EntryPoint("ANSWERING", opens_on="TAKEN_OVER", takes=Case),
+        ],
+    )
+    strict = StateTransitionGraph(
+        "strict", version="2", states=[State("GONE", final=True)], transitions=[Transition("OPEN", "LEFT", "GONE")],
+        entry_points=[EntryPoint("OPEN", opens_on="OPENED")], on_refusal=OnRefusal.RAISE,
+    )
+    both = (desk, strict)
+    by_name = {"first": desk, "second": strict}
+    number, mixed, nothing, word = 7, [desk, "strict", 7], [], "desk"
+    """
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self):
+        """The JSON document on stdout, the only thing there."""
+        return json.loads(self.out)
+
+    @property
+    def error(self):
+        """The JSON document on stderr, the only thing there."""
+        return json.loads(self.err)
+
+    @property
+    def rows(self):
+        """The words of each line on stdout."""
+        return [line.split() for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory: it holds the module `desk`, and nothing that says so."""
+    for name in [name for name in os.environ if name.startswith("GATECHART_")] + ["COLUMNS", "FORCE_COLOR", "NO_COLOR"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "desk.py").write_text(DESK)
+    known = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def project(folder):
+    """The working directory, with a pyproject.toml that names both graphs of `desk`."""
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "desk:both"\n')
+    return folder
+
+
+@pytest.fixture
+def gatechart(folder, capfd):
+    """Runs the command in this process."""
+
+    def run(*arguments):
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Result(int(code), captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def child(folder):
+    """Runs the command in a process of its own."""
+
+    def run(*arguments, program=("gatechart",), where=folder, stdin=""):
+        command = [str(Path(sys.executable).with_name(program[0])), *program[1:], *map(str, arguments)]
+        done = subprocess.run(command, cwd=where, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def unchanged(folder):
+    """Within it what the database holds of agents stays as it is; one that is not there stays away."""
+
+    @contextmanager
+    def check():
+        before = _agents(folder / "agents.db")
+        yield
+        assert _agents(folder / "agents.db") == before
+
+    return check
+
+
+def _agents(path):
+    if not path.exists():
+        return None
+    with closing(sqlite3.connect(path)) as connection:
+        return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("agents", "history")]

@@ -1,0 +1,169 @@
+"""Apps that are chart files, and `gatechart schema`."""
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from gatechart.charts import schema
+
+LAMP = """\
+id: lamp
+entry_points:
+  OFF: {description: Somebody moves in., opens_on: MOVED_IN, takes: Tenant}
+states:
+  OFF: {on: {PRESSED: {target: ON, guard: is_dark, actions: count}}}
+  ON: {on: {PRESSED: OFF, BROKE: BROKEN}}
+  BROKEN: {type: final}
+context: Lamp
+"""
+
+FUNCTIONS = """\
+from pydantic import BaseModel
+from gatechart import AgentContext
+
+class Lamp(AgentContext):
+    name: str = ""
+
+class Tenant(BaseModel):
+    name: str
+
+def is_dark(context, event):
+    return not event.payload.get("sun")
+
+def count(context, event):
+    pass
+
+functions = {"Lamp": Lamp, "Tenant": Tenant, "is_dark": is_dark, "count": count}
+"""
+
+
+@pytest.fixture
+def lamp(folder):
+    """The working directory, with a chart in a folder, and a package that holds what its names stand for."""
+    (folder / "charts").mkdir()
+    (folder / "charts" / "lamp.yaml").write_text(LAMP)
+    (folder / "house").mkdir()
+    (folder / "house" / "__init__.py").touch()
+    (folder / "house" / "lamps.py").write_text(FUNCTIONS)
+    return folder
+
+
+@pytest.mark.parametrize("bindings", ["house.lamps", "house.lamps:functions"])
+def test_an_app_is_a_chart_file_with_the_module_or_attribute_that_its_names_stand_for(bindings, lamp, gatechart):
+    app = ("--app", f"charts/lamp.yaml:{bindings}")
+    assert gatechart("check", "--strict", *app).code == 0
+    assert gatechart("start", "--on", "MOVED_IN", "-p", '{"name": "Ada"}', "--id", "a", *app).code == 0
+    assert gatechart("send", "a", "PRESSED", "-p", '{"sun": true}', *app).code == 1
+    assert gatechart("send", "a", "PRESSED", *app).code == 0
+    assert gatechart("show", "a", "--json", *app).document["configuration"] == ["ON"]
+    assert gatechart("draw", *app).out.startswith('digraph "lamp"')
+
+
+def test_what_the_names_of_a_chart_stand_for_may_lie_in_several_modules(lamp, gatechart):
+    (lamp / "house" / "people.py").write_text("from house.lamps import Tenant\n")
+    (lamp / "house" / "rest.py").write_text(
+        "from house.lamps import functions\nrest = dict(functions)\ndel rest['Tenant']"
+    )
+    checked = gatechart("check", "--app", "charts/lamp.yaml:house.people,house.rest:rest", "--json")
+    assert checked.document["graphs"][0]["entry_points"][0]["takes"] == "Tenant"
+
+
+@pytest.mark.parametrize("name", ["lamp.json", "lamp.yml", "LAMP.YAML", "a:b.yaml"])
+def test_the_ending_tells_a_chart_file(name, lamp, gatechart):
+    state = {"on": {"BROKE": "BROKEN"}}
+    chart = {"id": "lamp", "entry_points": ["ON"], "states": {"ON": state, "BROKEN": {"type": "final"}}}
+    (lamp / name).write_text(json.dumps(chart))
+    checked = gatechart("check", "--app", name, "--json")  # it names nothing that must be bound
+    assert checked.document["graphs"][0]["states"] == ["ON", "BROKEN"]
+
+
+def test_an_absolute_path_names_a_chart_file_too(lamp, gatechart):
+    assert gatechart("check", "--app", f"{lamp}/charts/lamp.yaml:house.lamps").code == 0
+
+
+def test_a_project_names_a_chart_file_from_its_own_folder(lamp, gatechart, monkeypatch):
+    (lamp / "pyproject.toml").write_text('[tool.gatechart]\napp = "charts/lamp.yaml:house.lamps"\n')
+    monkeypatch.chdir(lamp / "house")
+    assert gatechart("check").code == 0
+    (lamp / "charts" / "lamp.yaml").write_text(LAMP.replace("target: ON", "target: OON"))
+    assert f"\n  - {lamp}/charts/lamp.yaml:5:32 states.OFF.on.PRESSED.target: " in gatechart("check").err
+
+
+def test_every_fault_of_a_chart_file_is_told_at_once_with_its_place(lamp, gatechart):
+    (lamp / "charts" / "lamp.yaml").write_text(LAMP.replace("is_dark", "is_drak").replace("PRESSED: OFF", "PRESSED: X"))
+    app = ("--app", "charts/lamp.yaml:house.lamps")
+    failed = gatechart("check", *app)
+    assert (failed.code, failed.out) == (3, "")
+    heading, *faults = failed.err.splitlines()
+    assert heading == "error: chart charts/lamp.yaml has 2 faults"
+    assert faults[0].startswith("  - charts/lamp.yaml:5:43 states.OFF.on.PRESSED.guard: no guard is bound to 'is_drak'")
+    assert "did you mean 'is_dark'?" in faults[0]
+    assert faults[1].startswith("  - charts/lamp.yaml:6:22 states.ON.on.PRESSED: ")
+    told = gatechart("check", "--json", *app).error
+    assert (told["error"], told["facts"]["file"]) == ("InvalidChartError", "charts/lamp.yaml")
+    assert [set(fault) for fault in told["facts"]["faults"]] == [{"line", "column", "path", "problem", "remedy"}] * 2
+
+
+def test_a_module_of_the_same_name_is_not_guessed_and_the_error_says_how_names_are_bound(lamp, gatechart):
+    (lamp / "charts" / "lamp.py").write_text(FUNCTIONS)
+    failed = gatechart("check", "--app", "charts/lamp.yaml")
+    assert (failed.code, failed.out) == (3, "")
+    form = "; name the module that has it: let the app be charts/lamp.yaml:package.module"
+    assert [line.endswith(form) for line in failed.err.splitlines()] == [False] + [True] * 4
+
+
+def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
+    (lamp / "house" / "empty.py").touch()
+    failed = gatechart("check", "--app", "charts/lamp.yaml:house.empty")
+    assert failed.code == 3
+    assert failed.err.count("'house.empty' has none; define it there, or name its module, too, behind a comma") == 4
+
+
+@pytest.mark.parametrize(
+    ("app", "error", "told"),
+    [
+        ("charts/lamp.yaml:", "AppNameError", "or as chart.yaml, chart.yaml:module or chart.yaml:module:attribute"),
+        ("charts/lamp.yaml:a:", "AppNameError", "is of no form that is known"),
+        ("charts/lamp.yaml:a:b:c", "AppNameError", "is of no form that is known"),
+        ("charts/lamp.yaml:house.lamps,", "AppNameError", "more than one joined by commas"),
+        ("charts/lamp.yaml:./house/lamps.py", "AppNameError", "is of no form that is known"),
+        (
+            "charts/lamp.yaml:house.lmps",
+            "AppModuleError",
+            "no module 'house.lmps' is installed or in {folder}/house: did you mean 'house.lamps'?",
+        ),
+        (
+            "charts/lamp.yaml:house.lamps:function",
+            "AppBindingsError",
+            "no 'function'; of bindings, did you mean 'functions'? There are 'functions'; the module itself can be",
+        ),
+        ("charts/lamp.yaml:broken", "AppImportError", "ZeroDivisionError: division by zero ({folder}/broken.py:1)"),
+        ("charts/lmp.yaml:house.lamps", "InvalidChartError", "charts/lmp.yaml:1:1 the whole: it cannot be read (No "),
+        ("charts.yaml:house.lamps", "InvalidChartError", "charts.yaml:1:1 the whole: it cannot be read (Is a dir"),
+    ],
+)
+def test_a_chart_file_that_cannot_be_loaded_is_told_with_a_remedy(app, error, told, lamp, gatechart):
+    (lamp / "broken.py").write_text("1 / 0")
+    (lamp / "charts.yaml").mkdir()
+    failed = gatechart("check", "--app", app)
+    assert (failed.code, failed.out) == (3, "")
+    assert told.format(folder=lamp) in failed.err
+    document = gatechart("check", "--app", app, "--json").error
+    assert (document["error"], document["exit_code"]) == (error, 3)
+
+
+def test_a_chart_file_is_named_as_the_app_and_not_as_a_graph(lamp, gatechart):
+    failed = gatechart("check", "charts/lamp.yaml")
+    assert (failed.code, failed.out) == (2, "")
+    assert failed.err == (
+        "error: 'charts/lamp.yaml' is a chart file, not the name of a graph; write --app charts/lamp.yaml\n"
+    )
+
+
+@pytest.mark.parametrize("style", [(), ("--json",)])
+def test_the_schema_of_chart_files_is_printed(style, folder, gatechart):
+    printed = gatechart("schema", *style)
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.document == schema()
+    Draft202012Validator.check_schema(printed.document)

@@ -1,0 +1,268 @@
+"""`gatechart check` and `gatechart draw`."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gatechart.drawing import to_dot, to_mermaid
+
+needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+
+
+@pytest.fixture
+def described(folder):
+    """The working directory, with a pyproject.toml that names graphs in which nothing is found."""
+    text = (folder / "desk.py").read_text()
+    for trigger in ("CALLED", "TAKEN_OVER", "OPENED"):
+        text = text.replace(f'opens_on="{trigger}"', f'opens_on="{trigger}", description="One is {trigger}."')
+    (folder / "desk.py").write_text(text)
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "desk:both"\n')
+    return folder
+
+
+def test_a_check_tells_the_graphs(described, gatechart):
+    checked = gatechart("check")
+    assert (checked.code, checked.err) == (0, "")
+    assert checked.out.splitlines() == [
+        "GRAPH   VERSION  STATES  TRANSITIONS  ENTRY POINTS",
+        "desk    1        4       11           LISTENING",
+        "                                        on CALLED",
+        "                                      ANSWERING",
+        "                                        on TAKEN_OVER",
+        "strict  2        2       1            OPEN",
+        "                                        on OPENED",
+        "",
+        "2 graphs without a fault",
+    ]
+
+
+def test_machines_get_the_graphs(folder, gatechart):
+    document = gatechart("check", "--app", "desk:desk", "--json").document
+    assert list(document) == ["graphs", "findings", "failed"]
+    [graph] = document["graphs"]
+    assert (graph["graph"], graph["graph_version"], len(graph["fingerprint"])) == ("desk", "1", 32)
+    assert graph["states"] == ["TALKING", "LISTENING", "ANSWERING", "CLOSED"]
+    assert graph["events"][:2] == ["ASKED", "PRESSED"]
+    assert graph["transitions"][0] == "LISTENING --ASKED--> ANSWERING"
+    reaches = ["TALKING", "LISTENING", "ANSWERING", "CLOSED"]
+    assert graph["entry_points"] == [
+        {
+            "name": "LISTENING",
+            "state": "LISTENING",
+            "opens_on": ["CALLED"],
+            "takes": None,
+            "guard": None,
+            "reaches": reaches,
+        },
+        {
+            "name": "ANSWERING",
+            "state": "ANSWERING",
+            "opens_on": ["TAKEN_OVER"],
+            "takes": "Case",
+            "guard": None,
+            "reaches": reaches,
+        },
+    ]
+
+
+def test_the_graphs_of_this_repository_have_no_fault(child):
+    checked = child("check", "--strict", where=Path(__file__).parents[2])
+    assert checked.code == 0
+
+
+MAZE = """
+from gatechart import StateTransitionGraph, State, EntryPoint, Transition as T
+here = EntryPoint("HERE", description="Where all begins.")
+end = State("END", final=True)
+noted = StateTransitionGraph("noted", states=[end], transitions=[T("HERE", "GO", "END")], entry_points=["HERE"])
+warned = StateTransitionGraph(
+    "warned", states=[end, "LOST\\u2028"], entry_points=[here],
+    transitions=[T("HERE", "GO", "END"), T("LOST\\u2028", "GO", "END")])
+failing = StateTransitionGraph(
+    "failing", states=[end], entry_points=[here],
+    transitions=[T("HERE", "GO", "ROUND"), T("ROUND", None, "HERE"), T("HERE", None, "ROUND"), T("ROUND", "GO", "END")])
+graphs = noted, warned, failing
+"""
+
+
+@pytest.fixture
+def maze(folder):
+    """The working directory, with an app of which one graph is noted, one warned of, and one failing."""
+    (folder / "maze.py").write_text(MAZE)
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "maze:graphs"\n')
+    return folder
+
+
+def test_what_is_found_is_told_below_the_graphs_and_fits_a_terminal(maze, gatechart, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    checked = gatechart("check")
+    assert (checked.code, checked.err) == (3, "")
+    graphs, told, end = checked.out.split("\n\n")
+    assert [line.split()[0] for line in graphs.splitlines()] == ["GRAPH", "noted", "warned", "failing"]
+    assert told.splitlines() == [
+        "CODE   SEVERITY  PLACE, PROBLEM → REMEDY",
+        "GC302  note      noted: entry point 'HERE'",
+        "                 it has no description",
+        "                 → say in a sentence who begins here, and when",
+        "GC101  warning   warned: state 'LOST\\u2028'",
+        "                 no way leads there from the entry points 'HERE'",
+        "                 → let a transition lead there, or drop it",
+        "GC202  error     failing: state 'HERE'",
+        "                 eventless transitions lead round HERE → ROUND → HERE, and no",
+        "                 guard ends it",
+        "                 → guard one of them, or let it wait for an event",
+    ]
+    assert end == "3 graphs: 1 error, 1 warning, 1 note\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "end"),
+    [
+        (["noted"], 0, "1 graph: 1 note"),
+        (["noted", "--strict"], 0, "1 graph: 1 note"),
+        (["warned"], 0, "1 graph: 1 warning"),
+        (["warned", "--strict"], 3, "1 graph: 1 warning"),
+        (["failing"], 3, "1 graph: 1 error"),
+        (["warned", "noted", "warned"], 0, "2 graphs: 1 warning, 1 note"),
+        (["noted", "warned", "--strict"], 3, "2 graphs: 1 warning, 1 note"),
+    ],
+)
+def test_errors_fail_a_check_and_strictly_warnings_too(arguments, code, end, maze, gatechart):
+    checked = gatechart("check", *arguments)
+    assert (checked.code, checked.out.splitlines()[-1], checked.err) == (code, end, "")
+    told = gatechart("check", *arguments, "--json")
+    assert (told.code, told.document["failed"]) == (code, code == 3)
+    assert [graph["graph"] for graph in told.document["graphs"]] == list(
+        dict.fromkeys(argument for argument in arguments if argument != "--strict")
+    )
+
+
+def test_machines_get_the_findings(maze, gatechart):
+    told = gatechart("check", "noted", "warned", "--json")
+    assert told.document["findings"] == [
+        {
+            "graph": "noted",
+            "code": "GC302",
+            "severity": "note",
+            "place": "entry point 'HERE'",
+            "problem": "it has no description",
+            "remedy": "say in a sentence who begins here, and when",
+        },
+        {
+            "graph": "warned",
+            "code": "GC101",
+            "severity": "warning",
+            "place": "state 'LOST\\u2028'",
+            "problem": "no way leads there from the entry points 'HERE'",
+            "remedy": "let a transition lead there, or drop it",
+        },
+    ]
+
+
+def test_an_unknown_graph_is_not_checked(maze, gatechart):
+    failed = gatechart("check", "notd")
+    assert (failed.code, failed.out) == (4, "")
+    assert "did you mean 'noted'?" in failed.err
+
+
+def test_every_fault_of_a_graph_is_told_at_once(folder, gatechart):
+    (folder / "wrong.py").write_text(
+        "from gatechart import StateTransitionGraph, Transition\n"
+        "gone = Transition('A', 'GONE', '*', guard=len)\n"
+        "graph = StateTransitionGraph('wrong', transitions=[gone], entry_points=['B'])"
+    )
+    failed = gatechart("check", "--app", "wrong:graph")
+    assert (failed.code, failed.out) == (3, "")
+    heading, *faults = failed.err.splitlines()
+    assert heading == "error: graph 'wrong' has 3 faults"
+    assert len(faults) == 3
+    told = gatechart("check", "--app", "wrong:graph", "--json")
+    assert told.code == 3
+    assert [set(fault) for fault in told.error["facts"]["faults"]] == [{"place", "problem", "remedy"}] * 3
+
+
+def test_a_drawing_is_printed_where_no_file_is_named(project, gatechart):
+    printed = gatechart("draw", "desk")
+    from desk import desk  # now that the command has found it
+
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out.strip() == to_dot(desk).strip()
+    assert gatechart("draw", "desk", "--format", "mermaid").out.strip() == to_mermaid(desk).strip()
+    document = gatechart("draw", "desk", "--format", "mermaid", "--json").document
+    assert document == {"graph": "desk", "format": "mermaid", "text": to_mermaid(desk)}
+
+
+@pytest.mark.parametrize("arguments", [["desk", "out/desk.dot"], ["desk", "-o", "out/desk.dot"]])
+def test_a_drawing_is_written_to_the_file_that_is_named(arguments, project, gatechart):
+    drawn = gatechart("draw", *arguments)
+    from desk import desk  # now that the command has found it
+
+    assert (drawn.code, drawn.out, drawn.err) == (0, "desk was drawn to out/desk.dot\n", "")
+    assert (project / "out" / "desk.dot").read_text() == to_dot(desk)
+    assert gatechart("draw", *arguments, "--json").document == {"graph": "desk", "path": "out/desk.dot"}
+
+
+@needs_graphviz
+def test_graphviz_draws_a_picture(project, gatechart):
+    assert gatechart("draw", "desk", "desk.svg").code == 0
+    assert "<svg" in (project / "desk.svg").read_text()
+
+
+def test_an_agent_stands_out_with_its_way(project, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    gatechart("send", "a", "ASKED", "-p", '{"text": "my printer"}')
+    highlighted = gatechart("draw", "--agent", "a")
+    assert highlighted.code == 0
+    assert highlighted.out.startswith('digraph "desk"')
+    assert highlighted.out != gatechart("draw", "desk").out
+
+
+def test_an_agent_of_another_graph_is_not_drawn(project, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    failed = gatechart("draw", "strict", "strict.dot", "--agent", "a")
+    assert failed.code == 4
+    assert not (project / "strict.dot").exists()
+
+
+def test_the_only_graph_is_drawn_where_none_is_named(folder, gatechart):
+    assert gatechart("draw", "--app", "desk:strict").out.startswith('digraph "strict"')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "say which graph to draw: one of desk, strict"),
+        (["desk", "a.svg", "-o", "b.svg"], "PATH and --output both name the file"),
+        (["desk", "a.svg", "--format", "dot"], "a file's ending says what it holds"),
+        (["desk", "--format", "gif"], "Invalid value for '--format'"),
+    ],
+)
+def test_what_cannot_be_drawn_for_its_command_line_is_a_usage_error(arguments, told, project, gatechart):
+    failed = gatechart("draw", *arguments)
+    assert (failed.code, failed.out) == (2, "")
+    assert told in failed.err
+    assert not list(project.glob("*.svg"))
+
+
+def test_a_file_with_an_unknown_ending_is_an_error(project, gatechart):
+    failed = gatechart("draw", "desk", "desk.gif")
+    assert failed.code == 5
+    assert "'.svg'" in failed.err
+    assert not (project / "desk.gif").exists()
+
+
+def test_without_graphviz_the_error_says_how_to_get_it(project, gatechart, monkeypatch):
+    monkeypatch.setenv("PATH", os.fspath(project))
+    failed = gatechart("draw", "desk", "desk.svg")
+    assert failed.code == 5
+    assert "install Graphviz" in failed.err
+    assert not (project / "desk.svg").exists()
+
+
+def test_an_unknown_graph_is_not_drawn(project, gatechart):
+    assert (
+        gatechart("draw", "dusk").err
+        == "error: no graph is named 'dusk': did you mean 'desk'? There are 'desk', 'strict'\n"
+    )

@@ -1,0 +1,209 @@
+"""What all commands share: help, options before and behind, errors, exit codes, what is logged."""
+
+import logging
+import signal
+
+import pytest
+from typer.main import get_command
+
+import gatechart.cli as package
+from gatechart.cli.app import COMMANDS, app
+from gatechart.cli.codes import ExitCode
+from gatechart.stores import MemoryStore
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_the_help_names_commands_variables_and_exit_codes(arguments, gatechart):
+    told = gatechart(*arguments)
+    assert (told.code, told.err) == (0, "")
+    for name in [*COMMANDS, "GATECHART_APP", "GATECHART_STORE", "GATECHART_JSON", "Examples"]:
+        assert name in told.out
+    for code in ExitCode:
+        assert f" {code.value}  " in told.out
+        assert f"| {code.value} |" in package.__doc__
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_examples_and_every_option(command, gatechart):
+    told = gatechart(command, "--help")
+    assert (told.code, told.err) == (0, "")
+    assert f"gatechart {command}" in told.out.partition("Examples")[2]
+    for parameter in get_command(app).commands[command].params:
+        assert parameter.opts[-1].upper() in told.out.upper()
+
+
+def test_the_version_is_told(gatechart):
+    told = gatechart("--version")
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith("gatechart 0.")
+
+
+def test_options_may_stand_before_the_command_or_behind_it(project, gatechart):
+    url = "sqlite+aiosqlite:///one.db"
+    before = gatechart("--store", url, "--json", "start", "desk", "--at", "LISTENING", "--id", "a").document
+    assert gatechart("show", "a", "--store", url, "--json").document["agent_id"] == before["agent_id"]
+
+
+def test_what_stands_behind_goes_before_what_stands_before_and_both_before_the_environment(
+    project, gatechart, monkeypatch
+):
+    def store(*arguments):
+        failed = gatechart(*arguments)
+        return failed.err.partition("at ")[2].partition(".db")[0].rpartition("/")[2]
+
+    monkeypatch.setenv("GATECHART_STORE", "sqlite+aiosqlite:///environment.db")
+    before, behind = (("--store", f"sqlite+aiosqlite:///{name}.db") for name in ("before", "behind"))
+    assert store("list") == "environment"
+    assert store(*before, "list") == "before"
+    assert store("list", *behind) == "behind"
+    assert store(*before, "list", *behind) == "behind"
+
+
+def test_json_may_be_set_in_the_environment(project, gatechart, monkeypatch):
+    monkeypatch.setenv("GATECHART_JSON", "1")
+    assert gatechart("check").document["graphs"]
+    assert gatechart("list").error["exit_code"] == 5
+    assert gatechart("lst").error["exit_code"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["lst"], "No such command 'lst'. Did you mean 'list'?; see `gatechart --help`"),
+        (["send", "a"], "Missing argument 'EVENT'; see `gatechart send --help`"),
+        (["send", "a", "B", "--jsn"], "No such option: --jsn"),
+        (["--store"], "Option '--store' requires an argument"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_one_line(arguments, told, folder, gatechart):
+    failed = gatechart(*arguments)
+    assert (failed.code, failed.out) == (2, "")
+    assert failed.err.startswith(f"error: {told}")
+    assert failed.err.count("\n") == 1
+    assert gatechart(*arguments, "--json").error["exit_code"] == 2 or arguments == ["--store"]
+
+
+def test_an_argument_that_is_no_text_is_a_usage_error(project, gatechart):
+    failed = gatechart("start", "desk", "--at", "LISTENING", "--id", "\udcff")
+    assert (failed.code, failed.out) == (2, "")
+    assert failed.err == "error: the argument '\\udcff' is no text; write it in UTF-8\n"
+    assert not (project / "agents.db").exists()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "sqlite:///agents.db", "sqlite+aiosqlite:///none/agents.db"])
+def test_a_store_that_cannot_be_is_an_outside_error(url, project, gatechart):
+    failed = gatechart("start", "desk", "--at", "LISTENING", "--store", url, "--json")
+    assert (failed.code, failed.error["error"], failed.error["facts"]["url"]) == (5, "StoreUrlError", url)
+
+
+def test_a_database_is_brought_to_the_newest_schema(project, gatechart):
+    url = "sqlite+aiosqlite:///agents.db"
+    (project / "agents.db").touch()
+    assert gatechart("upgrade").out == f"{url} was brought from an empty database to the schema 0002\n"
+    assert gatechart("upgrade").out == f"{url} has the newest schema already, 0002\n"
+    assert gatechart("upgrade", "--json").document == {"store": url, "before": "0002", "after": "0002"}
+    assert gatechart("upgrade", "--store", "sqlite+aiosqlite:///none.db").code == 5
+
+
+def test_a_database_of_a_newer_gatechart_is_refused_by_all(project, gatechart, newer):
+    for command in (["list"], ["start", "desk", "--at", "LISTENING"], ["upgrade"]):
+        failed = gatechart(*command)
+        assert failed.code == 5
+        assert "install a newer gatechart" in failed.err
+
+
+@pytest.fixture
+def newer(project, gatechart):
+    import sqlite3
+    from contextlib import closing
+
+    gatechart("start", "desk", "--at", "LISTENING")
+    with closing(sqlite3.connect("agents.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+
+
+def test_a_traceback_is_shown_on_demand_only(project, gatechart):
+    assert "Traceback" not in gatechart("show", "a").err
+    debugged = gatechart("show", "a", "--debug")
+    assert debugged.err.startswith("Traceback")
+    assert debugged.err.splitlines()[-1].startswith("error: there is no database at ")
+    assert gatechart("show", "a", "--debug", "--json").error["traceback"].startswith("Traceback")
+
+
+def test_a_bug_is_told_as_one(project, gatechart, monkeypatch):
+    def fail(*_):
+        raise KeyError("lost")
+
+    monkeypatch.setattr(MemoryStore, "find", fail)
+    failed = gatechart("list", "--store", "memory:")
+    assert (failed.code, failed.out) == (70, "")
+    assert (
+        failed.err == "error: KeyError: 'lost'; this should not happen: run it with --debug, and report the traceback\n"
+    )
+    assert gatechart("list", "--store", "memory:", "--json").error["facts"] == {}
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C reaches Python, also where the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_what_is_interrupted_says_so_in_one_line(project, gatechart, interruptible):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    interrupted = gatechart("send", "a", "INTERRUPTED")
+    assert (interrupted.code, interrupted.out) == (130, "")
+    assert interrupted.err == (
+        "error: interrupted; a turn that was under way may have been finished and kept: look with `gatechart show`\n"
+    )
+    assert gatechart("show", "a", "--json").document["configuration"] == ["ANSWERING"]
+
+
+def test_an_interrupt_while_the_command_line_is_read_says_so_too(project, gatechart, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gatechart.cli.options.version_of", interrupt)
+    assert gatechart("--version").code == 130
+
+
+def test_what_gatechart_logs_is_shown_on_demand_only(project, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    assert "warning" not in gatechart("send", "a", "PRESSED").err
+    logged = gatechart("send", "a", "PRESSED", "--verbose")
+    assert logged.err.splitlines()[0] == (
+        "warning: gatechart.runtime.resident: an event was refused agent_id='a' event='PRESSED' "
+        "reason='guards said no (is_long) in LISTENING; "
+        "accepted there: ASKED, PRESSED, DIVIDED, DIVIDED_AGAIN, JAMMED, SPOILED, INTERRUPTED, LEFT'"
+    )
+
+
+def test_what_an_app_logs_is_shown_from_warnings_up(folder, gatechart):
+    (folder / "chatty.py").write_text(
+        "import logging\nfrom desk import desk\n"
+        "log = logging.getLogger('chatty')\nlog.info('dear')\nlog.warning('oh dear')"
+    )
+    assert gatechart("check", "--app", "chatty:desk").err == "warning: chatty: oh dear\n"
+    del __import__("sys").modules["chatty"]
+    assert (
+        gatechart("check", "--app", "chatty:desk", "--verbose").err == "info: chatty: dear\nwarning: chatty: oh dear\n"
+    )
+
+
+def test_logging_is_left_as_it_was(project, gatechart):
+    root, ours = logging.getLogger(), logging.getLogger("gatechart")
+    before = (root.level, ours.level, list(root.handlers))
+    gatechart("check", "--verbose")
+    assert (root.level, ours.level, list(root.handlers)) == before
+
+
+def test_lines_break_where_a_terminal_ends(project, gatechart, monkeypatch):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a" * 32)
+    monkeypatch.setenv("COLUMNS", "57")
+    assert gatechart("list").out.splitlines() == [
+        f"AGENT{'':27}  STATUS  STATE     GRAPH",
+        f"{'a' * 32}  active  LISTENIN  desk",
+        f"{'':42}G",
+    ]

@@ -1,0 +1,92 @@
+"""The command as a shell runs it: processes that come and go, pipes, a database that another process owns."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatechart import Runtime
+
+GATECHART = str(Path(sys.executable).with_name("gatechart"))
+
+
+def test_what_one_process_starts_the_next_ones_go_on_with(project, child):
+    started = child("start", "desk", "--at", "LISTENING", "--id", "a")
+    sent = child("send", "a", "ASKED", "--payload", "-", stdin='{"text": "my printer"}')
+    refused = child("send", "a", "ASKED")
+    shown = child("show", "a", "--json")
+    assert [started.code, sent.code, refused.code, shown.code] == [0, 0, 1, 0]
+    assert shown.document["context"]["notes"] == ["my printer"]
+    assert (shown.document["configuration"], shown.document["version"]) == (["ANSWERING"], 2)
+
+
+@pytest.mark.parametrize("program", [("gatechart",), ("python", "-m", "gatechart")])
+def test_the_command_is_there_as_a_program_and_as_a_module(program, child):
+    assert child("--version", program=program).out.startswith("gatechart ")
+    assert child("nothing", program=program).code == 2
+
+
+async def test_an_owned_database_names_its_owner_and_can_be_read(project, child, unchanged, monkeypatch):
+    monkeypatch.syspath_prepend(project)
+    from desk import both
+
+    async with Runtime.open(graphs=both) as runtime:
+        await runtime.start("desk", at="LISTENING", id="a")
+        with unchanged():
+            sent, started = child("send", "a", "LEFT"), child("start", "strict", "--at", "OPEN", "--json")
+        listed, told = child("list"), child("history", "a")
+    assert (sent.code, sent.out) == (5, "")
+    assert f"{project / 'agents.db'} is owned by process {os.getpid()} on " in sent.err
+    assert started.error["facts"]["pid"] == os.getpid()
+    assert listed.rows[1:] == [["a", "active", "LISTENING", "desk"]]
+    assert told.code == 0
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["show", "a"], ["draw", "desk"]])
+def test_a_reader_that_goes_away_is_no_noise(arguments, project, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([GATECHART, *arguments], cwd=project, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_colours_are_for_terminals_only(project, gatechart, monkeypatch):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    assert "\x1b" not in gatechart("show", "a").out
+    assert "\x1b[32mactive" in on_a_terminal(["show", "a"])
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in on_a_terminal(["show", "a"])
+
+
+def test_json_has_no_colours_even_on_a_terminal(project, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    assert json.loads(on_a_terminal(["show", "a", "--json"]))["agent_id"] == "a"
+
+
+def on_a_terminal(arguments):
+    """What the command prints to a terminal."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
+    with subprocess.Popen([GATECHART, *arguments], stdout=theirs, stdin=theirs, env=environment) as process:
+        os.close(theirs)
+        printed = b"".join(_chunks(ours))
+    os.close(ours)
+    assert process.returncode == 0
+    return printed.decode().replace("\r\n", "\n")
+
+
+def _chunks(terminal):
+    while True:
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:  # Linux's way of saying that nobody holds the other end any more
+            return
+        if not chunk:
+            return
+        yield chunk
