@@ -1,0 +1,106 @@
+"""The questions that the chart asks, and what it does on the way."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gatechart import Event
+from statecharts.customer_service.context import (
+    CaseFile,
+    Chat,
+    CustomerInput,
+    Failure,
+    Feedback,
+    Finding,
+    FollowUp,
+    Reason,
+    Review,
+    SupportContext,
+    Ticket,
+)
+
+LONGEST_TOO_SHORT: Final = 5  # characters; "help!" says nothing that could be searched for
+MOST_REJECTIONS: Final = 2  # solutions that a customer may turn down before a person takes over
+
+
+def is_input_long_enough(context: SupportContext, _event: Event) -> bool:
+    """Whether there is something to search for."""
+    return len(context.query) > LONGEST_TOO_SHORT
+
+
+def is_patience_exhausted(context: SupportContext, _event: Event) -> bool:
+    """Whether this rejection is one too many."""
+    return len(context.solutions_rejected) >= MOST_REJECTIONS
+
+
+def welcome_customer(context: SupportContext, event: Event) -> None:
+    """Notes who is there."""
+    context.customer_name = Chat.model_validate(event.payload).customer_name
+
+
+def take_case(context: SupportContext, event: Event) -> None:
+    """Takes over what a colleague knows."""
+    case = CaseFile.model_validate(event.payload)
+    context.case_id, context.customer_name, context.query = case.case_id, case.customer_name, case.query
+    context.notes.extend(case.notes)
+
+
+def take_follow_up(context: SupportContext, event: Event) -> None:
+    """Remembers the case that is followed up."""
+    past = FollowUp.model_validate(event.payload)
+    context.case_id, context.customer_name, context.solution = past.case_id, past.customer_name, past.solution
+
+
+def note_input(context: SupportContext, event: Event) -> None:
+    """Keeps the customer's last words, without the blanks around them."""
+    context.query = CustomerInput.model_validate(event.payload).text.strip()
+
+
+def reject_input(context: SupportContext, _event: Event) -> None:
+    """Drops words that say too little."""
+    context.query = ""
+    context.inputs_rejected += 1
+
+
+def note_review(context: SupportContext, event: Event) -> None:
+    """Adds what the review came to."""
+    note = Review.model_validate(event.payload).note
+    if note:
+        context.notes.append(note)
+
+
+def keep_solution(context: SupportContext, event: Event) -> None:
+    """Keeps what the knowledge base holds."""
+    context.solution = Finding.model_validate(event.payload).solution
+
+
+def count_solution(context: SupportContext, _event: Event) -> None:
+    """Counts that the customer was told."""
+    context.times_provided += 1
+
+
+def drop_solution(context: SupportContext, _event: Event) -> None:
+    """Remembers what did not help, so that it is not offered again."""
+    context.solutions_rejected.append(context.solution or "")
+    context.solution = None
+
+
+def note_reason(context: SupportContext, event: Event) -> None:
+    """Tells the person who takes over why; without a reason given, by the name of the event."""
+    context.escalation_reason = Reason.model_validate(event.payload).reason or event.name
+
+
+def note_ticket(context: SupportContext, event: Event) -> None:
+    """Remembers where the issue went."""
+    context.ticket = Ticket.model_validate(event.payload).ticket
+
+
+def note_feedback(context: SupportContext, event: Event) -> None:
+    """Keeps what the customer thought of it."""
+    feedback = Feedback.model_validate(event.payload)
+    context.rating, context.comment = feedback.rating, feedback.comment
+
+
+def note_failure(context: SupportContext, event: Event) -> None:
+    """Keeps what happened, with all its details."""
+    context.failure = Failure(event=event.name, details=dict(event.payload))

@@ -1,0 +1,49 @@
+"""The drawings in `diagrams/`: `python -m statecharts.drawings` draws them anew."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from gatechart import HistoryEntry, Runtime, Snapshot
+from gatechart.drawing import draw, to_dot
+from statecharts import graphs
+from statecharts.customer_service import customer_service
+from statecharts.customer_service.scenarios import HARD_TO_SOLVE
+from statecharts.scenario import play
+
+FOLDER: Final = Path(__file__).parent.parent / "diagrams"
+TRAIL: Final = "customer_service.trail"
+
+
+async def lived() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:
+    """Where an agent of the customer service is after a difficult case, and how it got there."""
+    async with Runtime.open("memory:", graphs=[customer_service]) as runtime:
+        agent = await play(HARD_TO_SOLVE, runtime)
+        return agent.snapshot, tuple(await agent.history())
+
+
+def texts() -> dict[str, str]:
+    """The DOT text of every drawing, by its name. What is drawn from it differs between versions of Graphviz."""
+    snapshot, trail = asyncio.run(lived())
+    plain = {graph.name: to_dot(graph) for graph in graphs}
+    return {**plain, TRAIL: to_dot(customer_service, highlight=snapshot, trail=trail)}
+
+
+def draw_all(folder: Path = FOLDER) -> tuple[Path, ...]:
+    """Draws every example chart as SVG, and one with the path of an agent; returns what was written."""
+    snapshot, trail = asyncio.run(lived())
+    drawn = [draw(graph, folder / f"{graph.name}.svg") for graph in graphs]
+    return (*drawn, draw(customer_service, folder / f"{TRAIL}.svg", highlight=snapshot, trail=trail))
+
+
+def main() -> None:
+    """Draws into `diagrams/`, each drawing with the DOT text that it came from beside it."""
+    draw_all()
+    for name, dot in texts().items():
+        (FOLDER / f"{name}.dot").write_text(dot, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

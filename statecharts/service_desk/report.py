@@ -1,0 +1,105 @@
+"""What a replay came to, as values and as tables for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An act that the chart did not take, and the state that the agent was in."""
+
+    state: str
+    act: str  # speaker and act, as "user SELECT"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one conversation came to."""
+
+    conversation: str
+    entry_point: str
+    acts: int  # the one that opened the entry point included
+    refused: tuple[Refused, ...]
+    calls: int  # of the service, as recorded
+    calls_foreseen: int  # those that the agent would have made just then, with the same parameters
+    ended_in: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """What all conversations of a replay came to. Pairs of a name and a count have the largest count first."""
+
+    conversations: int
+    acts: int
+    events: int  # acts that were sent; the others opened an entry point
+    entry_points: tuple[tuple[str, int], ...]
+    ends: tuple[tuple[str, int], ...]  # the states in which the conversations ended
+    refusals: tuple[tuple[Refused, int], ...]
+    calls: int
+    calls_foreseen: int
+    took_s: float
+
+    @classmethod
+    def of(cls, played: Sequence[Played], took_s: float) -> Self:
+        """The sum of what single conversations came to."""
+        acts = sum(one.acts for one in played)
+        return cls(
+            conversations=len(played),
+            acts=acts,
+            events=acts - len(played),
+            entry_points=tuple(Counter(one.entry_point for one in played).most_common()),
+            ends=tuple(Counter(one.ended_in for one in played).most_common()),
+            refusals=tuple(Counter(refused for one in played for refused in one.refused).most_common()),
+            calls=sum(one.calls for one in played),
+            calls_foreseen=sum(one.calls_foreseen for one in played),
+            took_s=took_s,
+        )
+
+    @property
+    def refused(self) -> int:
+        """How many acts the chart did not take."""
+        return sum(count for _, count in self.refusals)
+
+    @property
+    def refused_share(self) -> float:
+        """The refused acts among all acts, from 0 to 1."""
+        return self.refused / self.acts if self.acts else 0.0
+
+    @property
+    def events_per_s(self) -> float:
+        """Events sent per second, committed ones and refused ones."""
+        return self.events / self.took_s if self.took_s else 0.0
+
+
+def tables(report: ReplayReport) -> RenderableType:
+    """The report for people: what was played, and, where there are any, the acts that were refused."""
+    summary = Table("replay", "", title="Conversations through the service desk", title_justify="left")
+    summary.columns[1].justify = "right"
+    summary.add_row("conversations, one agent each", f"{report.conversations:,}")
+    for name, count in report.entry_points:
+        summary.add_row(f"  entered at {name}", f"{count:,}")
+    for name, count in report.ends:
+        summary.add_row(f"  ended in {name}", f"{count:,}")
+    summary.add_row("acts", f"{report.acts:,}")
+    summary.add_row("events", f"{report.events:,}")
+    summary.add_row("refused acts", f"{report.refused:,} ({report.refused_share:.2%})")
+    summary.add_row("calls of services, as recorded", f"{report.calls:,}")
+    summary.add_row("  for which the agent was ready", f"{report.calls_foreseen:,}")
+    summary.add_row("events per second", f"{report.events_per_s:,.0f}")
+    return Group(summary, _refusals(report)) if report.refusals else summary
+
+
+def _refusals(report: ReplayReport) -> Table:
+    table = Table("state", "act", "reason", "times", title="Refused", title_justify="left")
+    table.columns[3].justify = "right"
+    for refused, count in report.refusals:
+        table.add_row(refused.state, refused.act, refused.reason, f"{count:,}")
+    return table

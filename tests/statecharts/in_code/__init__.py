@@ -1,0 +1,1 @@
+"""The example charts written in code, as a user may who prefers that."""
