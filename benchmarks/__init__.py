@@ -1,0 +1,1 @@
+"""What gatechart costs, beside a raw limit and its peers. Run it with `make bench`."""
