@@ -1,0 +1,42 @@
+"""What the documents show is run, and must print what they say it prints."""
+
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+from sybil import Document
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+class Printed:
+    """Runs a document's Python blocks in order, and compares each text block behind one with what was printed."""
+
+    def __init__(self) -> None:
+        self.output = io.StringIO()
+
+    def expect(self, example):
+        printed, self.output = self.output.getvalue(), io.StringIO()
+        assert printed.strip() == example.parsed.strip()
+
+    def run(self, path: Path) -> int:
+        parsers = PythonCodeBlockParser(), CodeBlockParser(language="text", evaluator=self.expect)
+        examples = list(Document.parse(str(path), *parsers).examples())
+        for example in examples:
+            with contextlib.redirect_stdout(self.output):
+                example.evaluate()
+        return len(examples)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_a_document_shows_runs_and_prints_what_it_says(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Printed().run(document)
+
+
+def test_the_readme_has_examples_at_all(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Printed().run(ROOT / "README.md") >= 6
