@@ -1,7 +1,7 @@
 """XML as a tree of elements with their lines. Nothing in a document makes this read, fetch or expand anything.
 
 Source: W3C XML 1.0 and Namespaces in XML 1.0, by the standard library's expat. A document type declaration is refused,
-and with it entities of any kind, the means of https://pypi.org/project/defusedxml/ against every known attack.
+and with it entities of any kind, the means of the package defusedxml against every known attack.
 """
 
 from __future__ import annotations
