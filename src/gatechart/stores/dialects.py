@@ -114,10 +114,14 @@ def _engine(url: URL, connections: int) -> AsyncEngine:
 def _on_connect(engine: AsyncEngine, *pragmas: str) -> None:
     @event.listens_for(engine.sync_engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
-        cursor = connection.cursor()
-        for pragma in pragmas:
-            cursor.execute(pragma)
-        cursor.close()
+        try:
+            cursor = connection.cursor()
+            for pragma in pragmas:
+                cursor.execute(pragma)
+            cursor.close()
+        except Exception:  # the pool never learns of the connection, so nobody else ends its thread
+            connection.close()
+            raise
 
 
 def _on_begin(engine: AsyncEngine, statement: str) -> None:
