@@ -92,17 +92,11 @@ class Core:
 
     def attend(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a timer or an invoke, until its end, its cancellation or the runtime's close."""
-        task = asyncio.create_task(work)
-        self.attending.add(task)
-        task.add_done_callback(self.attending.discard)
-        return task
+        return _kept(work, self.attending)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs the work in a task of the runtime's own, which no caller can cancel."""
-        task = asyncio.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        return task
+        return _kept(work, self.tasks)
 
     async def close(self) -> None:
         """Takes no more calls, and lets the work under way end."""
@@ -114,6 +108,14 @@ class Core:
                 reached.set_exception(RuntimeClosedError("until"))
         while self.tasks or self.attending:
             await asyncio.wait(self.tasks | self.attending)
+
+
+def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:
+    """A task for the work, held in the set until it ends: the event loop itself holds tasks only weakly."""
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
 
 
 def run_at_once(work: Coroutine[Any, Any, T]) -> T:
