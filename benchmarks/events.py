@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from time import perf_counter
+from typing import Any
 
 from benchmarks import peers
 from benchmarks.measure import Better, Contestant, Measure, Role, per_second
 from benchmarks.ring import EVENT, FOLLOWING, STATES, RingContext, count_arrival, count_move, is_allowed, ring
-from gatechart import Event, Runtime, Turn
+from gatechart import Agent, Event, Runtime, StateTransitionGraph, Turn
+from gatechart.kernel import plan_entry
 from gatechart.turn import Macrostep
 
 
@@ -24,29 +26,55 @@ async def bare_loop(count: int) -> float:
             action(context, event)
             state = target
             entry(context, event)
-    return _checked(perf_counter() - began, context, count)
+    return checked(perf_counter() - began, context, count)
 
 
 async def kernel(count: int) -> float:
-    """A macrostep of its own for each event, on one live context: what a turn does less its reading and writing."""
-    event = Event(EVENT, {}, datetime.now(UTC))
-    context, configuration = RingContext(), STATES[:1]
-    began = perf_counter()
-    for version in range(count):
-        macrostep = Macrostep(ring, configuration, (), context, Turn("ring", version, event))
-        await macrostep.react()
-        configuration = macrostep.configuration
-    return _checked(perf_counter() - began, context, count)
+    return await in_kernel(ring, count)
 
 
 async def memory_agent(count: int) -> float:
+    return await in_memory(ring, count)
+
+
+async def in_kernel(graph: StateTransitionGraph, count: int, *, rings: int = 1, before: int = 0) -> float:
+    """A macrostep of its own for each event, on one live context: what a turn does less its reading and writing.
+
+    rings: how many move at each event. before: events that are not timed.
+    """
+    (door,) = graph.entry_points.values()
+    context, configuration = RingContext(), plan_entry(graph, (door.state,)).configuration
+    configuration = await _macrosteps(graph, configuration, context, before)
+    began = perf_counter()
+    await _macrosteps(graph, configuration, context, count)
+    return checked(perf_counter() - began, context, before + count, rings)
+
+
+async def _macrosteps(
+    graph: StateTransitionGraph, configuration: tuple[str, ...], context: RingContext, count: int
+) -> tuple[str, ...]:
+    event = Event(EVENT, {}, datetime.now(UTC))
+    for version in range(count):
+        macrostep = Macrostep(graph, configuration, (), context, Turn("ring", version, event))
+        await macrostep.react()
+        configuration = macrostep.configuration
+    return configuration
+
+
+async def in_memory(graph: StateTransitionGraph, count: int, *, rings: int = 1, before: int = 0) -> float:
     """An agent as people use it: every turn can be undone, has an outcome and is kept in the history."""
-    async with Runtime.open("memory:", graphs=[ring]) as runtime:
-        agent = await runtime.start("ring", at=STATES[0])
+    (door,) = graph.entry_points
+    async with Runtime.open("memory:", graphs=[graph]) as runtime:
+        agent = await runtime.start(graph, at=door)
+        await _send(agent, before)
         began = perf_counter()
-        for _ in range(count):
-            await agent.send(EVENT)
-        return _checked(perf_counter() - began, agent.context, count)
+        await _send(agent, count)
+        return checked(perf_counter() - began, agent.context, before + count, rings)
+
+
+async def _send(agent: Agent, count: int) -> None:
+    for _ in range(count):
+        await agent.send(EVENT)
 
 
 async def transitions_sync(count: int) -> float:
@@ -55,7 +83,7 @@ async def transitions_sync(count: int) -> float:
     began = perf_counter()
     for _ in range(count):
         model.changed()
-    return _checked(perf_counter() - began, model.context, count)
+    return checked(perf_counter() - began, model.context, count)
 
 
 async def transitions_async(count: int) -> float:
@@ -64,7 +92,7 @@ async def transitions_async(count: int) -> float:
     began = perf_counter()
     for _ in range(count):
         await model.changed()
-    return _checked(perf_counter() - began, model.context, count)
+    return checked(perf_counter() - began, model.context, count)
 
 
 async def statemachine_sync(count: int) -> float:
@@ -72,7 +100,7 @@ async def statemachine_sync(count: int) -> float:
     began = perf_counter()
     for _ in range(count):
         chart.changed()
-    return _checked(perf_counter() - began, chart.context, count)
+    return checked(perf_counter() - began, chart.context, count)
 
 
 async def statemachine_async(count: int) -> float:
@@ -81,12 +109,12 @@ async def statemachine_async(count: int) -> float:
     began = perf_counter()
     for _ in range(count):
         await chart.changed()
-    return _checked(perf_counter() - began, chart.context, count)
+    return checked(perf_counter() - began, chart.context, count)
 
 
-def _checked(seconds: float, context: RingContext, count: int) -> float:
+def checked(seconds: float, context: Any, count: int, rings: int = 1) -> float:
     """The seconds, where all the work was done. Some enter their initial state by its entry action, some do not."""
-    if context.moves != count or context.arrivals - count not in {0, 1}:
+    if context.moves != count * rings or context.arrivals - context.moves not in {0, rings}:
         raise RuntimeError(f"{context!r} after {count} events")
     return seconds
 

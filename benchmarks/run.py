@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks import compiling, durable, events, footprint, starts, startup
+from benchmarks import compiling, durable, events, footprint, large, regions, starts, startup
 from benchmarks.measure import FULL, QUICK
 from benchmarks.rounds import Results, measured
 from benchmarks.table import as_json, as_table
@@ -17,9 +17,12 @@ MEASURES = {
     measure.name: measure
     for measure in (
         events.measure,
+        regions.measure,
+        large.events,
         starts.measure,
         footprint.measure,
         compiling.measure,
+        large.building,
         startup.imports,
         startup.commands,
         durable.alone,

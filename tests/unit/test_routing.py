@@ -159,3 +159,11 @@ def test_a_plan_is_remembered_for_each_configuration_and_transition() -> None:
     assert plan_microstep(graph, ("A1x",), (), (first,)).exits == ("A1x", "A1", "A")
     assert plan_microstep(graph, ("A2",), (), (second,)).configuration == ("B2",)
     assert len(graph.memo) == 3
+
+
+def test_the_plan_of_beginning_is_remembered_for_each_state() -> None:
+    graph = graph_of()
+    once = plan_entry(graph, ("A",))
+    assert plan_entry(graph, ["A"]) is once
+    assert plan_entry(graph, ("B",)).configuration == ("B2",)
+    assert len(graph.memo) == 2

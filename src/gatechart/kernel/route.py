@@ -42,6 +42,7 @@ class Plan:
     """All that a microstep does, in the order in which it is done."""
 
     taken: tuple[Edge, ...]  # without those that others pre-empt
+    labels: tuple[str, ...]  # of those
     exits: tuple[StateName, ...]  # inner states first
     entries: tuple[StateName, ...]  # outer states first
     deeds: tuple[Deed, ...]  # exits, transitions, entries; blocks without actions left out
@@ -67,8 +68,13 @@ def plan_microstep(
 
 def plan_entry(graph: StateTransitionGraph, targets: Sequence[StateName]) -> Plan:
     """The plan of beginning: the targets are entered from nothing, with their ancestors and initial descendants."""
-    tree = Tree(graph.nodes, ())
-    return _assemble(tree, frozenset(), (), (), entry_of(tree, [(tuple(targets), ROOT)]))
+    key = (tuple(targets),)
+    remembered: Plan | None = graph.memo.get(key)
+    if remembered is None:
+        tree = Tree(graph.nodes, ())
+        remembered = _assemble(tree, frozenset(), (), (), entry_of(tree, [(*key, ROOT)]))
+        graph.memo[key] = remembered
+    return remembered
 
 
 def plan_start(graph: StateTransitionGraph) -> Plan:
@@ -118,6 +124,7 @@ def _assemble(
     )
     return Plan(
         taken=tuple(taken),
+        labels=tuple(edge.label for edge in taken),
         exits=tuple(exits),
         entries=entry.states,
         deeds=tuple(deed for deed in deeds if isinstance(deed, Done) or deed.steps),

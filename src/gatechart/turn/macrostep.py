@@ -144,7 +144,7 @@ class Macrostep:
             self._raised.append(failure.raised())
 
     def _note_taken(self, plan: Plan) -> None:
-        self.taken += [edge.label for edge in plan.taken]
+        self.taken += plan.labels
         if len(self.taken) > self.graph.max_microsteps:
             cycle = tuple(self.taken[-_period(self.taken) - 1 :])
             raise MicrostepLimitError(self.turn.agent_id, self.turn.event.name, self.graph.max_microsteps, cycle)

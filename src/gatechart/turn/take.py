@@ -79,7 +79,7 @@ async def begin(
     """
     started = perf_counter_ns()
     context = _new_context(graph, entry, payload)
-    _ask_entry_guard(graph, entry, context, own_copy(event))
+    _ask_entry_guard(graph, entry, context, event)
     macrostep = Macrostep(graph, (), (), context, Turn(agent_id, 1, own_copy(event), services))
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     return _record(macrostep, None, event, started)
@@ -95,17 +95,21 @@ def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentC
 
 
 def _new_context(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> AgentContext:
-    kind = graph.context
-    taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
-    expected = f"{kind.__name__}({describe_fields(kind)})"
     try:
         fields = {} if payload is None else entry.context_fields(payload)
     except Exception as error:
-        raise PayloadError(taker, (f"maps={callable_name(entry.maps)} raised {told(error)}",), expected) from error
+        problem = f"maps={callable_name(entry.maps)} raised {told(error)}"
+        raise _no_beginning(graph, entry, (problem,)) from error
     try:
-        return kind.model_validate(fields, by_alias=False, by_name=True)
+        return graph.context.model_validate(fields, by_alias=False, by_name=True)
     except ValidationError as error:
-        raise PayloadError(taker, problems_of(error), expected) from error
+        raise _no_beginning(graph, entry, problems_of(error)) from error
+
+
+def _no_beginning(graph: StateTransitionGraph, entry: EntryPoint, problems: tuple[str, ...]) -> PayloadError:
+    kind = graph.context
+    taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
+    return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})")
 
 
 def _ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
@@ -113,7 +117,7 @@ def _ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: Ag
         return
     raised = None
     try:
-        if agrees(entry.guard(context, event), callable_name(entry.guard)):
+        if agrees(entry.guard(context, own_copy(event)), callable_name(entry.guard)):
             return
     except Exception as error:
         raised = told(error)
