@@ -9,16 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from functools import partial
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import PayloadError
 from gatechart.graph import Action
-from gatechart.graph.delays import seconds_of
 from gatechart.interop.scxml.expressions import Value
 from gatechart.interop.scxml.faults import Faults
-from gatechart.interop.scxml.payloads import Parts, payload_parts
 from gatechart.interop.scxml.scope import EvaluationError, Scope, is_true, text_of
+from gatechart.interop.scxml.sending import sending, text_value
+from gatechart.interop.scxml.system import ENVELOPE
 from gatechart.interop.scxml.xml import Element
 from gatechart.turn import ERROR_EXECUTION, Turn
 from gatechart.values import Event, EventName
@@ -26,7 +24,6 @@ from gatechart.values import Event, EventName
 logger = logging.getLogger(__name__)
 
 Deed: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
-INTERNAL: Final = "#_internal"
 
 
 def action_of(element: Element, faults: Faults, chart: str) -> Action | None:
@@ -39,7 +36,7 @@ def action_of(element: Element, faults: Faults, chart: str) -> Action | None:
         try:
             _do(deeds, Scope(context, event, turn.active, chart), turn)
         except EvaluationError as error:
-            _raise_error(turn, str(error))
+            raise_error(turn, error)
 
     act.__name__ = ", ".join(_told(child) for child in element.children)
     act.raises = _raised(element)  # type: ignore[attr-defined]  # for gatechart.checks.RaisesEvents
@@ -56,7 +53,7 @@ def raising(message: str) -> Action:
     """An action that tells of an error."""
 
     def act(_: Any, __: Event, turn: Turn) -> None:
-        _raise_error(turn, message)
+        raise_error(turn, EvaluationError(message))
 
     act.__name__ = f"raise {ERROR_EXECUTION}"
     return act
@@ -73,17 +70,20 @@ def _do(deeds: Sequence[Deed], scope: Scope, turn: Turn) -> None:
         deed(scope, turn)
 
 
-def _raise_error(turn: Turn, message: str) -> None:
-    turn.raise_event(ERROR_EXECUTION, {"message": message})
+def raise_error(turn: Turn, error: EvaluationError) -> None:
+    """Raises the event that tells of the error."""
+    told = {"message": str(error)}
+    turn.raise_event(error.event, {**told, ENVELOPE: {"sendid": error.sent_id}} if error.sent_id else told)
 
 
 def _deeds(elements: Sequence[Element], faults: Faults) -> tuple[Deed, ...]:
     return tuple(_DEEDS[element.name](element, faults) for element in elements if element.name in _DEEDS)
 
 
-def _raise(element: Element, _: Faults) -> Deed:
+def _raise(element: Element, faults: Faults) -> Deed:
     event = element.attributes["event"]
-    return lambda _, turn: turn.raise_event(event)
+    payload = {ENVELOPE: {"type": "internal"}} if faults.wants_envelope else None
+    return lambda _, turn: turn.raise_event(event, payload)
 
 
 def _log(element: Element, faults: Faults) -> Deed:
@@ -136,7 +136,7 @@ def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
     try:
         return is_true(condition(scope))
     except EvaluationError as error:
-        _raise_error(turn, str(error))
+        raise_error(turn, error)
         return False
 
 
@@ -158,56 +158,8 @@ def _foreach(element: Element, faults: Faults) -> Deed:
     return repeat
 
 
-def _send(element: Element, faults: Faults) -> Deed:
-    given = element.attributes
-    parts = payload_parts(element, faults)
-    keep_id = faults.location(element, "idlocation") if "idlocation" in given else None
-    is_internal = given.get("target") == INTERNAL
-    if is_internal and ("delay" in given or "delayexpr" in given):
-        faults.add(element, "an internal event cannot be delayed", "drop target='#_internal', or the delay")
-    send = partial(_post, _text(element, "event", faults), _delay(element, faults), parts, given.get("id"))
-
-    def send_or_raise(scope: Scope, turn: Turn) -> None:
-        sent_id = send(scope, turn, is_internal)
-        if keep_id:
-            keep_id(scope, sent_id)
-
-    return send_or_raise
-
-
-def _post(
-    event: Value, delay: Value, parts: Parts, send_id: str | None, scope: Scope, turn: Turn, is_internal: bool
-) -> str:
-    name, payload = event(scope), parts(scope)
-    if not isinstance(name, str) or not name:
-        raise EvaluationError(f"{text_of(name)} cannot name an event")
-    after_s = seconds_of(str(delay(scope)))
-    if after_s is None:
-        raise EvaluationError(f"{delay(scope)!r} is no delay; write '500ms' or '1.5s'")
-    try:
-        if not is_internal:
-            return turn.send(name, payload, after_s=after_s, id=send_id)
-        turn.raise_event(name, payload)
-    except PayloadError as error:
-        raise EvaluationError(str(error)) from error
-    return send_id or turn.new_id()
-
-
-def _delay(element: Element, faults: Faults) -> Value:
-    text = element.attributes.get("delay", "0s")
-    if seconds_of(text) is None:
-        faults.add(element, f"delay={text!r} is no delay", "write '500ms' or '1.5s'")
-    return faults.expression(element, "delayexpr") or (lambda _: text)
-
-
-def _text(element: Element, attribute: str, faults: Faults) -> Value:
-    """An attribute that says it outright, or its twin with an expression."""
-    text = element.attributes.get(attribute, "")
-    return faults.expression(element, f"{attribute}expr") or (lambda _: text)
-
-
 def _cancel(element: Element, faults: Faults) -> Deed:
-    sent_id = _text(element, "sendid", faults)
+    sent_id = text_value(element, "sendid", faults)
     return lambda scope, turn: turn.withdraw(text_of(sent_id(scope)))
 
 
@@ -217,6 +169,6 @@ _DEEDS: Final[dict[str, Callable[[Element, Faults], Deed]]] = {
     "assign": _assign,
     "if": _if,
     "foreach": _foreach,
-    "send": _send,
+    "send": sending,
     "cancel": _cancel,
 }

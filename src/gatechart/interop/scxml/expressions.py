@@ -1,11 +1,12 @@
 """Expressions of `cond` and `expr`: a subset of ECMAScript, parsed here and never handed to anything that runs code.
 
 Literals (numbers, texts, `true`, `false`, `null`, `undefined`, arrays, objects), variables of the data model, `_name`,
-`_event.name` and `_event.data`, members (`a.b`, `a['b']`, `a[0]`, `.length`), `In('state')`, `typeof`, `!`, `-`, `+`,
-`*`, `/`, `%`, `<`, `<=`, `>`, `>=`, `==`, `!=`, `===`, `!==`, `&&`, `||`, `a ? b : c`, parentheses. No functions, no
-assignment, no regular expressions.
+`_sessionid`, `_ioprocessors`, `_event` with its fields, members (`a.b`, `a['b']`, `a[0]`, `.length`), `In('state')`,
+`typeof`, `!`, `-`, `+`, `*`, `/`, `%`, `<`, `<=`, `>`, `>=`, `in`, `==`, `!=`, `===`, `!==`, `&`, `^`, `|`, `&&`,
+`||`, `a ? b : c`, parentheses, and calls of what is in `gatechart.interop.scxml.functions`. No other functions, nothing
+that changes a variable, no regular expressions.
 
-Source: ECMA-262 for precedence and values, https://www.w3.org/TR/scxml/#ecma-profile for `In`, `_event` and `_name`.
+Source: ECMA-262 for precedence and values, https://www.w3.org/TR/scxml/#ecma-profile for `In` and system variables.
 """
 
 from __future__ import annotations
@@ -14,15 +15,28 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from gatechart.errors import listing
+from gatechart.interop.scxml.functions import FUNCTIONS, METHODS, call, method
 from gatechart.interop.scxml.operators import BINARY, logical, member, typeof, unary
 from gatechart.interop.scxml.scope import EvaluationError, Scope, is_true
-from gatechart.interop.scxml.tokens import ExpressionError, Token, tokens_of
+from gatechart.interop.scxml.system import EVENT_FIELDS
+from gatechart.interop.scxml.tokens import CONSTANTS, ExpressionError, Token, tokens_of
 
 Value: TypeAlias = Callable[[Scope], Any]  # raises EvaluationError
 Place: TypeAlias = Callable[[Scope, Any], None]  # raises EvaluationError
 
-_LEVELS: Final = (("||",), ("&&",), ("===", "!==", "==", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
-_CONSTANTS: Final = {"true": True, "false": False, "null": None, "undefined": None}
+_LEVELS: Final = (
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("===", "!==", "==", "!="),
+    ("<", "<=", ">", ">=", "in"),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
+_CHANGES: Final = ("=", "++", "--")
 _MOST_LEVELS: Final = 50
 
 
@@ -43,7 +57,9 @@ def location(text: str) -> Place:
     """The text as the place of a value, a variable or a member of one. Raises ExpressionError."""
     parser = _Parser(text)
     root = parser.take()
-    if root.kind != "name" or root.text in _CONSTANTS:
+    if root.is_literal and parser.is_at_end:
+        return partial(_refuse_change, root.text)
+    if root.kind != "name" or root.is_literal:
         raise ExpressionError(f"{text!r} is no location; name a variable, or a member of one")
     keys: list[Value] = []
     while (key := parser.key()) is not None:
@@ -93,16 +109,24 @@ class _Parser:
             wanted = repr(text) if text else "the end"
             raise ExpressionError(f"{wanted} is expected where {found} stands")
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all words have been taken."""
+        return self._tokens[self._at].kind == "end"
+
     def _next_is(self, *signs: str) -> bool:
         token = self._tokens[self._at]
-        return token.kind == "sign" and token.text in signs
+        return token.text in signs and (token.kind == "sign" or token.text == "in")
 
     def ternary(self) -> Value:
         """`a ? b : c`, or anything that binds tighter."""
         self._depth += 1
         if self._depth > _MOST_LEVELS:
             raise ExpressionError(f"it is nested deeper than {_MOST_LEVELS}")
+        first = self._tokens[self._at]
         value = self._binary(0)
+        if self._next_is(*_CHANGES):
+            value = self._change(first)
         if self._next_is("?"):
             self.take()
             then = self.ternary()
@@ -110,6 +134,14 @@ class _Parser:
             value = partial(_choose, value, then, self.ternary())
         self._depth -= 1
         return value
+
+    def _change(self, first: Token) -> Value:
+        """What would change a variable is not of the subset; what would change a literal is an error of its moment."""
+        sign = self.take().text
+        if sign != "=" or not first.is_literal or self._tokens[self._at - 2] is not first:
+            raise ExpressionError(f"{sign!r} changes a variable; only <assign> does")
+        self.ternary()
+        return partial(_refuse_change, first.text)
 
     def _binary(self, level: int) -> Value:
         if level == len(_LEVELS):
@@ -135,11 +167,19 @@ class _Parser:
         value = self._primary()
         while self._next_is(".", "["):
             text = self._tokens[self._at + 1].text.strip("'\"")
-            if is_event and text not in ("name", "data"):
-                raise ExpressionError(f"_event has name and data, but not {text!r}")
+            if is_event and text not in EVENT_FIELDS:
+                raise ExpressionError(f"_event has no {text!r}; it has {listing(EVENT_FIELDS)}")
             is_event = False
-            value = partial(_get, value, self._key())
+            is_named = self._next_is(".")
+            key = self._key()
+            value = self._method(text, value) if is_named and self._next_is("(") else partial(_get, value, key)
         return value
+
+    def _method(self, name: str, holder: Value) -> Value:
+        if name not in METHODS:
+            raise ExpressionError(f"{name}() is no method here; there are {listing(tuple(METHODS))}")
+        self.take()
+        return partial(_call_method, name, holder, self._items(")", self.ternary))
 
     def key(self) -> Value | None:
         """The key of a member, `.name` or `[expression]`; None where none comes."""
@@ -169,21 +209,32 @@ class _Parser:
             return partial(_array, self._items("]", self.ternary))
         if token.text == "{":
             return partial(_object, self._items("}", self._pair))
+        if token.text in _CHANGES:
+            raise ExpressionError(f"{token.text!r} changes a variable; only <assign> does")
         raise ExpressionError(f"a value is expected where {token} stands")
 
     def _name(self, name: str) -> Value:
-        if name in _CONSTANTS:
-            return partial(_constant, _CONSTANTS[name])
+        if name in CONSTANTS:
+            return partial(_constant, CONSTANTS[name])
         if name == "In":
             self.expect("sign", "(")
             state = self.ternary()
             self.expect("sign", ")")
             return partial(_is_in, state)
-        if self._next_is("("):
-            raise ExpressionError(f"{name}() is no function here; there is only In('state')")
-        if name in ("_sessionid", "_ioprocessors", "_x"):
+        if name in ("Math", "JSON"):
+            self.expect("sign", ".")
+            name = f"{name}.{self.take().text}"
+        if self._next_is("(") or "." in name:
+            return self._function(name)
+        if name == "_x":
             raise ExpressionError(f"there is no {name}")
         return partial(_variable, name)
+
+    def _function(self, name: str) -> Value:
+        if name not in FUNCTIONS:
+            raise ExpressionError(f"{name}() is no function here; there are {listing(('In', *FUNCTIONS))}")
+        self.expect("sign", "(")
+        return partial(_call, name, self._items(")", self.ternary))
 
     def _items(self, end: str, item: Callable[[], Any]) -> tuple[Any, ...]:
         items = []
@@ -212,6 +263,18 @@ def _variable(name: str, scope: Scope) -> Any:
 
 def _is_in(state: Value, scope: Scope) -> bool:
     return state(scope) in scope.active
+
+
+def _call(name: str, values: tuple[Value, ...], scope: Scope) -> Any:
+    return call(FUNCTIONS[name], name, [value(scope) for value in values])
+
+
+def _call_method(name: str, holder: Value, values: tuple[Value, ...], scope: Scope) -> Any:
+    return method(name, holder(scope), [value(scope) for value in values])
+
+
+def _refuse_change(literal: str, *_: Any) -> Any:
+    raise EvaluationError(f"{literal} cannot be assigned to")
 
 
 def _get(holder: Value, key: Value, scope: Scope) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gatechart.errors import Fault
 from gatechart.interop.scxml.expressions import Place, Value, expression, location
 from gatechart.interop.scxml.scope import EvaluationError
+from gatechart.interop.scxml.system import asks_for_envelope
 from gatechart.interop.scxml.tokens import ExpressionError
 from gatechart.interop.scxml.xml import Element
 
@@ -14,8 +15,9 @@ _SUBSET = "see gatechart.interop.scxml.expressions for what there is"
 class Faults:
     """What is wrong so far. Reading goes on behind a fault, so that all are told at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Element) -> None:
         self.found: list[Fault] = []
+        self.wants_envelope = asks_for_envelope(root)
 
     def add(self, element: Element, problem: str, remedy: str) -> None:
         """Notes one more."""
@@ -43,4 +45,4 @@ class Faults:
 
 
 def _nothing(*_: object) -> None:
-    raise EvaluationError
+    raise EvaluationError("it could not be read")

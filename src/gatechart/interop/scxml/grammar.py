@@ -6,11 +6,13 @@ Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 3 to 6. What is missin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from gatechart.errors import Fault, listing
+from gatechart.interop.scxml.system import PROCESSOR
 from gatechart.interop.scxml.xml import Element
 
 
@@ -45,20 +47,27 @@ RULES: Final = {
     "foreach": Rule("array! item! index", DOES, is_executed=True),
     "log": Rule("label expr"),
     "assign": Rule("location! expr"),
-    "send": Rule("event eventexpr target type id idlocation delay delayexpr namelist", "param content"),
+    "send": Rule(
+        "event eventexpr target targetexpr type typeexpr id idlocation delay delayexpr namelist", "param content"
+    ),
     "cancel": Rule("sendid sendidexpr"),
     "param": Rule("name! expr location"),
     "content": Rule("expr"),
 }
 _VALUES: Final = {
-    ("scxml", "binding"): ("early",),
+    ("scxml", "binding"): ("early", "late"),
     ("scxml", "datamodel"): ("ecmascript", "null"),
     ("scxml", "version"): ("1.0",),
     ("transition", "type"): ("external", "internal"),
     ("history", "type"): ("shallow", "deep"),
-    ("send", "target"): ("#_internal",),
-    ("send", "type"): ("http://www.w3.org/TR/scxml/#SCXMLEventProcessor", "scxml"),
 }
+_PATTERNS: Final = {  # what names no target, or no event processor, is an error only once it is sent
+    ("send", "target"): (re.compile(r"#_internal|#_scxml_.*|[\w.-]*"), "use '#_internal', or leave it out"),
+    ("send", "type"): (re.compile(rf"{re.escape(PROCESSOR)}|scxml|[^A-Za-z]*"), "use 'scxml', or leave it out"),
+}
+_TEMPLATE: Final = "{http://www.w3.org/2005/scxml-conformance}"
+_ANYTHING: Final = re.compile(".*", re.DOTALL)
+_NOT_BOTH: Final = {"send": ("target", "type", "delay")}  # beside the attribute with `expr` behind
 _ONE_OF: Final = {"send": ("event", "eventexpr"), "cancel": ("sendid", "sendidexpr")}
 
 
@@ -74,6 +83,8 @@ def _faults(element: Element) -> Iterator[Fault]:
     rule = RULES[element.name]
     known = tuple(name.rstrip("!") for name in rule.attributes.split())
     for name, value in element.attributes.items():
+        if name.startswith(_TEMPLATE):
+            yield Fault(str(element), "it belongs to a template of the W3C's tests", "transform it for a data model")
         if name.startswith("{"):  # other namespaces' attributes are notes of editors
             continue
         if name not in known:
@@ -82,6 +93,9 @@ def _faults(element: Element) -> Iterator[Fault]:
         allowed = _VALUES.get((element.name, name), (value,))
         if value not in allowed:
             yield Fault(str(element), f"{name}={value!r} is not carried over", f"use {listing(allowed)}")
+        pattern, remedy = _PATTERNS.get((element.name, name), (_ANYTHING, ""))
+        if not pattern.fullmatch(value):
+            yield Fault(str(element), f"{name}={value!r} is not carried over", remedy)
     yield from _missing(element, rule)
     for child in element.children:
         yield from _child_faults(element, rule, child)
@@ -94,12 +108,16 @@ def _missing(element: Element, rule: Rule) -> Iterator[Fault]:
     choice = _ONE_OF.get(element.name, ())
     if choice and sum(name in element.attributes for name in choice) != 1:
         yield Fault(str(element), f"it needs one of {listing(choice)}", "give it just one of them")
+    for name in _NOT_BOTH.get(element.name, ()):
+        if {name, f"{name}expr"} <= set(element.attributes):
+            yield Fault(str(element), f"it has both {name} and {name}expr", "drop one of them")
     if element.name in ("history", "initial") and len(element.named("transition")) != 1:
         yield Fault(str(element), "it needs one <transition>, which says where to go", "give it just one")
 
 
 def _child_faults(parent: Element, rule: Rule, child: Element) -> Iterator[Fault]:
-    if child.name.startswith("{") and not rule.is_executed:  # other namespaces' elements are notes of editors
+    is_foreign = child.name.startswith("{") and not child.name.startswith(_TEMPLATE)
+    if is_foreign and not rule.is_executed:  # other namespaces' elements are notes of editors
         return
     if child.name in rule.children.split():
         yield from _faults(child)

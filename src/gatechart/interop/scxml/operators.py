@@ -7,7 +7,17 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from gatechart.interop.scxml.scope import EvaluationError, Scope, is_alike, is_same, is_true, kind_of, text_of, whole
+from gatechart.interop.scxml.scope import (
+    EvaluationError,
+    Scope,
+    is_alike,
+    is_same,
+    is_true,
+    kind_of,
+    number_of,
+    text_of,
+    whole,
+)
 
 
 def logical(sign: str, left: Callable[[Scope], Any], right: Callable[[Scope], Any], scope: Scope) -> Any:
@@ -20,7 +30,7 @@ def unary(sign: str, value: Callable[[Scope], Any], scope: Scope) -> Any:
     """`!`, `-` and `+`."""
     if sign == "!":
         return not is_true(value(scope))
-    number = _number(value(scope))
+    number = number_of(value(scope))
     return -number if sign == "-" else number
 
 
@@ -43,23 +53,16 @@ def member(holder: Any, key: Any) -> Any:
     raise EvaluationError(f"{text_of(holder)} has no members, not even {key!r}")
 
 
-def _number(value: Any) -> int | float:
-    if kind_of(value) not in ("number", "boolean"):
-        raise EvaluationError(f"{text_of(value)!r} is no number")
-    number: int | float = +value
-    return number
-
-
 def _add(left: Any, right: Any) -> Any:
     if isinstance(left, str) or isinstance(right, str):
         return text_of(left) + text_of(right)
-    return whole(_number(left) + _number(right))
+    return whole(number_of(left) + number_of(right))
 
 
 def _calculate(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def calculate(left: Any, right: Any) -> Any:
         try:
-            return whole(operation(_number(left), _number(right)))
+            return whole(operation(number_of(left), number_of(right)))
         except (ArithmeticError, ValueError) as error:
             raise EvaluationError(str(error)) from error
 
@@ -70,9 +73,30 @@ def _compare(operation: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool
     def compare(left: Any, right: Any) -> bool:
         if isinstance(left, str) and isinstance(right, str):
             return operation(left, right)
-        return operation(_number(left), _number(right))
+        return operation(number_of(left), number_of(right))
 
     return compare
+
+
+def _on_bits(operation: Callable[[int, int], int]) -> Callable[[Any, Any], int]:
+    def combine(left: Any, right: Any) -> int:
+        return (operation(_bits(left), _bits(right)) + 2**31) % 2**32 - 2**31
+
+    return combine
+
+
+def _bits(value: Any) -> int:
+    number = number_of(value)
+    return int(number) if math.isfinite(number) else 0
+
+
+def _has(key: Any, holder: Any) -> bool:
+    """`in`: whether the object or the array has the key."""
+    if isinstance(holder, Mapping):
+        return text_of(key) in holder
+    if isinstance(holder, list):
+        return key == "length" or (kind_of(key) == "number" and key in range(len(holder)))
+    raise EvaluationError(f"{text_of(holder)} has no members, not even {key!r}")
 
 
 BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -85,6 +109,10 @@ BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "<=": _compare(operator.le),
     ">": _compare(operator.gt),
     ">=": _compare(operator.ge),
+    "in": _has,
+    "&": _on_bits(operator.and_),
+    "^": _on_bits(operator.xor),
+    "|": _on_bits(operator.or_),
     "==": is_alike,
     "!=": lambda left, right: not is_alike(left, right),
     "===": is_same,

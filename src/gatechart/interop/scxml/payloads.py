@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from gatechart.interop.scxml.expressions import Value
 from gatechart.interop.scxml.faults import Faults
-from gatechart.interop.scxml.scope import Scope, payload_of
+from gatechart.interop.scxml.scope import Scope
+from gatechart.interop.scxml.system import payload_of
 from gatechart.interop.scxml.xml import Element
 
 Parts: TypeAlias = Callable[[Scope], Mapping[str, Any]]  # raises EvaluationError

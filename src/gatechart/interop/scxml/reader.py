@@ -1,8 +1,9 @@
 """An SCXML document as a graph.
 
-What differs from SCXML: `null` and `undefined` are one value; `<data>` is evaluated when the document is read (an
-error in that is the event `error.execution` of an agent that begins at the initial state of the whole); expressions are
-checked then, too; when the chart ends, exit actions of its last states do not run.
+What differs from SCXML: `null` and `undefined` are one value; `<data>` is evaluated when the document is read, unless
+it asks for `_sessionid` or is bound late (an error in that is the event `error.execution` of an agent that begins at
+the initial state of the whole); an expression that is not of the subset is refused then, too; when the chart ends, exit
+actions of its last states do not run. See docs/scxml.md.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/.
 """
@@ -28,7 +29,7 @@ from gatechart.graph import (
 from gatechart.interop.beginning import beginning
 from gatechart.interop.errors import NotCarriedError
 from gatechart.interop.scxml.content import action_of, raising
-from gatechart.interop.scxml.data import context_type
+from gatechart.interop.scxml.data import DataModel, data_model
 from gatechart.interop.scxml.faults import Faults
 from gatechart.interop.scxml.grammar import grammar_faults
 from gatechart.interop.scxml.payloads import payload_parts
@@ -46,6 +47,7 @@ def read(
     context: type[AgentContext] | None = None,
     name: str | None = None,
     version: str = "1",
+    max_microsteps: int = 1000,
 ) -> StateTransitionGraph:
     """The graph that the document describes.
 
@@ -54,6 +56,7 @@ def read(
         or `initial` where it has several or its data have errors.
     context: a type whose fields the variables of the data model take up or are added to.
     name: the document's where left out, else `chart`.
+    max_microsteps: as of `StateTransitionGraph`, which is stricter: documents repeat things by eventless transitions.
 
     Raises NotCarriedError, which names the element and the line of all that cannot be carried over, and
     InvalidGraphError.
@@ -65,20 +68,21 @@ def read(
     root = parse(document)
     _refuse(root, tuple(grammar_faults(root)))
     chart = name or root.attributes.get("name") or "chart"
-    faults = Faults()
-    kind, failures = context_type(root, chart, context or AgentContext, faults)
-    reading = _Reading(root, chart, faults)
+    faults = Faults(root)
+    model = data_model(root, chart, context or AgentContext, faults)
+    reading = _Reading(root, chart, faults, model)
     states = tuple(map(reading.state, root.named(*_STATES)))
-    initial = _telling(failures, reading.initial(root), states)
+    initial = _telling(model.failures, reading.initial(root), states)
     _refuse(root, tuple(faults.found))
     return StateTransitionGraph(
         chart,
         version=version,
-        context=kind,
+        context=model.context,
         states=states,
         transitions=reading.transitions,
         entry_points=tuple(entry_points) or (beginning(initial, states),),
         initial=initial,
+        max_microsteps=max_microsteps,
     )
 
 
@@ -98,8 +102,9 @@ def _refuse(root: Element, faults: tuple[Fault, ...]) -> None:
 class _Reading:
     """A document on its way to become a graph."""
 
-    def __init__(self, root: Element, chart: str, faults: Faults) -> None:
+    def __init__(self, root: Element, chart: str, faults: Faults, model: DataModel) -> None:
         self.transitions: list[Transition] = []
+        self._binders = _binders(root, model)
         self._chart = chart
         self._faults = faults
         self._names = _names(root)
@@ -117,7 +122,7 @@ class _Reading:
         self.transitions += [self._transition(name, element, each) for each in element.named("transition")]
         return State(
             name,
-            on_entry=self._blocks(element, "onentry"),
+            on_entry=[*self._binders.get(element, ()), *self._blocks(element, "onentry")],
             on_exit=self._blocks(element, "onexit"),
             states=tuple(map(self.state, element.named(*_STATES))),
             initial=self.initial(element),
@@ -173,7 +178,7 @@ class _Reading:
     def _guard(self, element: Element) -> Guard | None:
         condition, chart = self._faults.expression(element, "cond"), self._chart
         if condition is None:
-            return None
+            return None if _names_something(element) else _always
 
         def guard(context: Any, event: Event, configuration: frozenset[str]) -> bool:
             return is_true(condition(Scope(context, event, configuration, chart)))
@@ -195,6 +200,25 @@ class _Reading:
             return parts(Scope(context, event, chart=chart))
 
         return donedata
+
+
+def _binders(root: Element, model: DataModel) -> dict[Element, list[Action]]:
+    """What binds data on entering each state."""
+    binders: dict[Element, list[Action]] = {state: [action] for state, action in model.on_entry.items()}
+    if model.at_start is not None:
+        for state in root.named(*_STATES):
+            binders[state] = [model.at_start, *binders.get(state, ())]
+    return binders
+
+
+def _names_something(element: Element) -> bool:
+    """Whether a transition without a condition ends by something else than what its content changes."""
+    return not element.children or bool({"event", "target"} & set(element.attributes))
+
+
+def _always(_: Any, __: Event) -> bool:
+    """The condition of a transition that repeats its content until another one comes before it."""
+    return True
 
 
 def _names(root: Element) -> dict[Element, str]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from gatechart.interop.scxml.system import SESSION, described, processors_of
+from gatechart.turn import ERROR_EXECUTION
 from gatechart.values import STARTED, Event
-
-CONTENT: Final = "scxml.content"  # the one key of a payload that stands for data without names
 
 
 class EvaluationError(Exception):
-    """An expression has no value, or what was asked for cannot be done with it."""
+    """An expression has no value, or what was asked for cannot be done with it.
+
+    event: that tells of it. sent_id: of the `<send>` that failed.
+    """
+
+    def __init__(self, message: str, event: str = ERROR_EXECUTION, sent_id: str | None = None) -> None:
+        super().__init__(message)
+        self.event = event
+        self.sent_id = sent_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,9 @@ class Scope:
             return self._event()
         if name == "_name":
             return self.chart
+        if name in ("_sessionid", "_ioprocessors"):
+            session = self.context.__dict__[SESSION]
+            return session if name == "_sessionid" else processors_of(session)
         if name not in self.context.__dict__:
             raise EvaluationError(f"there is no variable {name!r}; declare it with <data id={name!r}/>")
         return self.context.__dict__[name]
@@ -45,25 +55,7 @@ class Scope:
         """`_event`, undefined until the first event."""
         if self.event is None or self.event.name.startswith(STARTED):
             return None
-        return {"name": self.event.name, "data": data_of(self.event.payload)}
-
-
-def data_of(payload: Mapping[str, Any]) -> Any:
-    """What an event carries as `_event.data`.
-
-    >>> data_of({}), data_of({"a": 1}), data_of({CONTENT: "text"})
-    (None, {'a': 1}, 'text')
-    """
-    if len(payload) == 1 and CONTENT in payload:
-        return payload[CONTENT]
-    return dict(payload) or None
-
-
-def payload_of(data: Any) -> Mapping[str, Any]:
-    """The payload that carries the data of an event."""
-    if data is None:
-        return {}
-    return data if isinstance(data, Mapping) else {CONTENT: data}
+        return described(self.event)
 
 
 def is_true(value: Any) -> bool:
@@ -97,6 +89,14 @@ def text_of(value: Any) -> str:
 def whole(number: Any) -> Any:
     """A float without a fraction as the integer that it is; JSON and ECMAScript know only one kind of number."""
     return int(number) if isinstance(number, float) and math.isfinite(number) and number.is_integer() else number
+
+
+def number_of(value: Any) -> int | float:
+    """A number, or a truth value as one. Raises EvaluationError."""
+    if kind_of(value) not in ("number", "boolean"):
+        raise EvaluationError(f"{text_of(value)!r} is no number")
+    number: int | float = +value
+    return number
 
 
 def kind_of(value: Any) -> str:

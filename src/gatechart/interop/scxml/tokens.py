@@ -11,11 +11,12 @@ _TOKEN: Final = re.compile(
         (?P<number>0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
       | (?P<name>[A-Za-z_$][\w$]*)
-      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()\[\]{}])
+      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|[-+*/%<>!?:.,()\[\]{}&|^=])
       | (?P<end>$)
     )""",
     re.VERBOSE | re.ASCII,
 )
+CONSTANTS: Final = {"true": True, "false": False, "null": None, "undefined": None}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 
 
@@ -30,6 +31,11 @@ class Token:
     kind: str  # number, text, name, sign, end
     text: str
     value: Any = None
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a value by itself."""
+        return self.kind in ("number", "text") or (self.kind == "name" and self.text in CONSTANTS)
 
     def __str__(self) -> str:
         return repr(self.text) if self.text else "the end"
