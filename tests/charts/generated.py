@@ -10,6 +10,8 @@ from gatechart.charts import Cel
 from gatechart.charts.parts import Except, Fixed, context_of
 from gatechart.graph import (
     ANY,
+    CODES,
+    Allow,
     EntryPoint,
     Initial,
     Invoke,
@@ -66,7 +68,8 @@ def graphs(draw: st.DrawFn) -> StateTransitionGraph:
     transitions = [_transition(draw, wait_in, parents, names) for _ in range(draw(st.integers(0, 8)))]
     doors = draw(st.lists(st.sampled_from([*names, ANY]), min_size=1, max_size=3, unique=True))
     firsts = [name for name in tree[None] if tree["kinds"][name] != "history"]
-    return StateTransitionGraph(
+    graph = partial(
+        StateTransitionGraph,
         draw(TEXTS),
         version=draw(TEXTS),
         context=draw(st.sampled_from([Case, context_of({"query": "", "retries": [1, {"a": None}]})])),
@@ -78,6 +81,13 @@ def graphs(draw: st.DrawFn) -> StateTransitionGraph:
         description=draw(st.just("") | TEXTS),
         max_microsteps=draw(st.sampled_from([1, 100])),
     )
+    return graph(allow=draw(st.lists(_allowances(graph()), max_size=2)))
+
+
+def _allowances(graph):
+    labels = [edge.label for node in graph.nodes.values() for edge in node.edges]
+    places = [f"state {name!r}" for name in graph.nodes] + [f"transition {label!r}" for label in labels]
+    return st.builds(Allow, st.sampled_from(CODES), st.sampled_from(places), TEXTS.filter(str.strip))
 
 
 def _tree(draw, names):

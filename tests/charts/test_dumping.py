@@ -33,6 +33,7 @@ def test_what_was_dumped_loads_as_the_same_graph(graph, form):
     assert again.description == graph.description
     assert again.on_refusal is graph.on_refusal
     assert again.max_microsteps == graph.max_microsteps
+    assert again.allow == graph.allow
     assert list(again.entry_points) == list(graph.entry_points)
     assert dump(again, format=form) == text
 

@@ -52,6 +52,25 @@ def test_a_guard_that_fails_counts_as_false_and_raises_error_execution():
     assert life.send("GO") == ("C",)
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "9223372036854775807 + event.payload.n > 0",
+        "event.payload.n % 0 == 0",
+        "event.payload.text.matches('[')",
+        "int(event.payload.text) > 0",
+        "timestamp(event.payload.text) > event.time",
+        "event.payload.list[7] == 1",
+        "event.payload.n",
+    ],
+)
+def test_whatever_fails_in_an_expression_is_a_no(expression):
+    graph = lamp(f"  A: {{on: {{GO: {{target: B, guard: {{cel: {expression!r}}}}}}}}}\n  B:\n")
+    life = Life(graph, "A")
+    assert life.send("GO", n=1, text="x", list=[]) is None
+    assert [error.guard for error in life.outcome.guard_errors] == [expression]
+
+
 def fault(expression):
     text = f"id: x\nentry_points: [A]\nstates: {{A: {{on: {{X: {{guard: {{cel: {expression!r}}}}}}}}}}}\n"
     return [each.partition(": ")[2] for each in faults(text)]
@@ -64,5 +83,8 @@ def test_an_expression_is_checked_when_it_is_loaded():
     ]
     assert fault("sze(context.n) > 1")[0].startswith("CEL has no function 'sze'; did you mean 'size'?")
     assert fault("x" * 1001) == ["it has more than 1000 characters; write a function, and name it"]
+    assert fault("[1].all(a, [1].all(b, [1].map(c, c).exists(d, d > 0)))") == [
+        "it goes through lists 4 times, and 3 times is the most; write a function, and name it"
+    ]
     assert fault("(" * 900)[0].startswith("this is no CEL")
     assert fault("[1].all(x, x > 0 && y)") == ["CEL knows no variable 'y' here; there are 'context', 'event'"]

@@ -122,10 +122,10 @@ def test_faults_in_json_have_their_places_too():
         ("id: x\n a: b\n", "2:3 the whole: this is no YAML: mapping values are not allowed here"),
         ("{'a': 1", "this is no YAML: "),
         ('{"a" 1}', "1:6 the whole: this is no JSON: ':' is missing"),
-        ('{"a": }', "1:7 the whole: this is no JSON: a value is missing"),
+        ('{"a": }', "1:7 a: this is no JSON: a value is missing"),
         ('{"a": 1, b: 2}', "1:10 the whole: this is no JSON: a key in quotes is missing"),
         ('{"a": "b', "this is no JSON: Unterminated string"),
-        ('{"a": [1 2]}', "1:10 the whole: this is no JSON: ',' is missing"),
+        ('{"a": [1 2]}', "1:10 a: this is no JSON: ',' is missing"),
         ('{"a": [], "b": {}} 1', "1:20 the whole: something follows the end"),
     ],
 )
@@ -144,6 +144,31 @@ def test_a_fault_is_not_told_again_by_what_follows_from_it():
         "context",
         "states.A.always.target",
         "states.A.initial",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id: x\nid: y\nentry_points: [A]\nstates:\n  A: {on: {GO: A, GO: B}}\n  A: 3\n  B: {onn: 1}\n",
+        '{"id": "x",\n"id": "y", "entry_points": ["A"], "states":\n\n{\n'
+        '"A": {"on": {"GO": "A", "GO": "B"}},\n"A": 3,\n"B": {"onn": 1}}}',
+    ],
+)
+def test_keys_that_occur_twice_are_told_together_with_all_else(text):
+    told = [each.partition(";")[0] for each in faults(text)]
+    assert [each.partition(" ")[2] for each in told] == [
+        "id: the key 'id' occurs twice",
+        "states.A.on.GO: the key 'GO' occurs twice",
+        "states.A: the key 'A' occurs twice",
+        "states.B.onn: 'onn' is no key that can stand here",
+    ]
+    assert [each.partition(":")[0] for each in told] == ["2", "5", "6", "7"]
+
+
+def test_what_ends_the_reading_is_told_with_its_path():
+    assert faults("id: x\nstates:\n  A:\n    on: {GO: [B, !x C]}\n") == [
+        "4:18 states.A.on.GO[1]: the tag !x is not understood; write plain values without tags"
     ]
 
 

@@ -25,17 +25,17 @@ HOSTILE = {
     "deep keys": (b"? " * 30_000, "nested more than"),
     "deep indents": ("".join(f"{' ' * n}a:\n" for n in range(1000)).encode(), "nested more than"),
     "deep json": (b'{"a":' * (MIB // 5 - 4), "nested more than"),
-    "alias bomb": (BOMB.encode(), "more than 30000 values"),
+    "alias bomb": (BOMB.encode(), "more than 20000 values"),
     "alias of itself": (b"a: &a [*a]\n", "contains itself"),
     "alias of nothing": (b"a: *b\n", "no anchor"),
-    "many values": (b"a:\n" + b"- 1\n" * 90_000, "more than 30000 values"),
-    "many json values": (b'{"a": [' + b"1," * (MIB // 2 - 9), "more than 30000 values"),
+    "many values": (b"a:\n" + b"- 1\n" * 49_000, "more than 20000 values"),
+    "many json values": (b'{"a": [' + b"1," * (MIB // 2 - 9), "more than 20000 values"),
     "python tag": (b"a: !!python/object/apply:os.system [ls]\n", "tag"),
     "unknown tag": (b"a: !secret 1\n", "tag"),
     "deep and on one line": (b"a: " + b"[" * (MIB - 10), "more than 65536 characters"),
     "long tag": (b"a: !" + b"x" * 60_000, "tag"),
     "tag directives": ((b"%TAG ! " + b"x" * 60_000 + b"\n") * 17, "no YAML"),
-    "unknown tag far down": (b"a:\n" + b"- x\n" * 29_000 + b"- !secret 1\n", "tag"),
+    "unknown tag far down": (b"a:\n" + b"- x\n" * 19_000 + b"- !secret 1\n", "tag"),
     "binary": (bytes(range(256)), "not UTF-8"),
     "utf-16": ("id: x\n".encode("utf-16"), "not UTF-8"),
     "control characters": (b"id: x\n\x00\x01", "no YAML"),
@@ -46,8 +46,17 @@ HOSTILE = {
     "long number": (b"version: " + b"9" * 60_000, "missing"),
     "long json number": (b'{"version": ' + b"9" * (MIB - 20), "no JSON"),
     "list as a key": (b"? [a]\n: 1\n", "key must be a text"),
-    "many blanks": (b"a: 1\n" + b"\n" * (MIB - 10), "more than 100000 lines"),
-    "many comments": (b"# c\n" * (MIB // 4 - 4), "more than 100000 lines"),
+    "many blanks": (b"a: 1\n" + b"\n" * (MIB - 10), "more than 50000 lines"),
+    "many words": ((b"- " + b"x " * 32_000 + b"\n") * 16 + b"- !secret 1\n", "more than 200000 words"),
+    "many anchors": (b"a:\n" + b"".join(b"- &a%d x\n" % n for n in range(19_000)), "more than 1000 anchors"),
+    "many targets": (
+        b"id: x\nentry_points: [s0]\non: {GO: {target: ["
+        + b",\n".join(b"s%d" % n for n in range(1_000))
+        + b"]}}\nstates:\n"
+        + b"".join(b"  s%d:\n" % n for n in range(1_000)),
+        "more than 32 targets",
+    ),
+    "many comments": (b"# c\n" * (MIB // 4 - 4), "more than 50000 lines"),
 }
 PROGRAM = """
 import resource, signal, sys

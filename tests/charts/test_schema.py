@@ -12,6 +12,7 @@ from gatechart.charts.reading import read
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
 from statecharts.service_desk import service_desk
+from tests.charts.machines import ORDER, UPLOADS
 from tests.charts.test_loading import DATA
 from tests.charts.test_xstate import MACHINE
 
@@ -34,8 +35,18 @@ def test_right_charts_fit(text):
     VALIDATOR.validate(plain(dedent(text)))
 
 
-def test_an_exported_machine_fits():
-    VALIDATOR.validate(MACHINE | {"dialect": "xstate"})
+@pytest.mark.parametrize("machine", [MACHINE, ORDER, UPLOADS], ids=lambda machine: machine["id"])
+def test_an_exported_machine_fits(machine):
+    VALIDATOR.validate(machine | {"dialect": "xstate"})
+
+
+def test_editors_know_the_codes_that_can_be_allowed():
+    chart = {"id": "x", "entry_points": ["A"], "states": {"A": None}}
+    allow = {"code": "GC102", "place": "state 'A'", "reason": "so it is"}
+    VALIDATOR.validate(chart | {"allow": [allow]})
+    for wrong in ({"code": "GC999"}, {"why": "so it is"}):
+        assert not VALIDATOR.is_valid(chart | {"allow": [allow | wrong]})
+    assert not VALIDATOR.is_valid(chart | {"allow": [{"code": "GC102", "place": "state 'A'"}]})
 
 
 @pytest.mark.parametrize(

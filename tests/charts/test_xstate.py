@@ -8,6 +8,7 @@ import pytest
 
 from gatechart.charts import bindings_of, dump, load
 from gatechart.errors import InvalidChartError
+from tests.charts.machines import ORDER, UPLOADS
 from tests.charts.support import Life
 
 MACHINE = {
@@ -167,8 +168,8 @@ def test_a_machine_that_is_parallel_becomes_a_state_with_an_end():
         "id": "m",
         "type": "parallel",
         "entry": "count",
-        "states": {"a": region, "b": {**region, "on": {"BACK": "#m.a.x"}}, "h": {"type": "history"}},
-        "on": {"HIST": "#m.h", "xstate.done.state.m.a": {"actions": "count"}},
+        "states": {"a": region, "b": region, "h": {"type": "history"}},
+        "on": {"HIST": "#m.h", "BACK": "#m.a.x", "xstate.done.state.m.a": {"actions": "count"}},
         "context": {"count": 0},
     }
     graph = machine(parts, ("m", "a.y"))
@@ -213,3 +214,196 @@ def test_what_only_the_other_dialect_has_is_a_fault():
         machine({"id": "m", "states": {"a": {"after": {"soon": "a"}}}}, ("a",))
     with pytest.raises(ValueError, match="other"):
         machine(dialect="other")
+
+
+class Shop:
+    patience = 60_000
+
+    def see(self, context, event, what):
+        context.seen.append(what)
+
+    def count(self, context, event):
+        context.tries += 1
+
+    def hasItems(self, context, event, atLeast):  # noqa: N802, N803
+        return len(context.seen) >= atLeast
+
+    def isPaid(self, context, event):  # noqa: N802
+        return event.payload["result"] == "paid"
+
+    def isHopeless(self, context, event):  # noqa: N802
+        return False
+
+    def watch(self, context, work, depth):
+        return depth
+
+    def charge(self, context, work):
+        return "paid"
+
+
+def order(**changes):
+    return machine(ORDER | changes, ("cart", "paying", "packing"), bind=Shop())
+
+
+def test_an_order_goes_its_way():
+    graph = order()
+    assert load(dump(graph), bind=bindings_of(graph)).fingerprint == graph.fingerprint
+    assert graph.version == "2.1.0"
+    assert graph.nodes["past"].kind == "history"
+    life = Life(graph, "cart")
+    assert life.send("checkout.start") == ("cart",)
+    assert (life.send("Item added"), life.context.seen) == (("cart",), ["item"])
+    assert life.send("checkout.start") == ("asking",)
+    assert (life.send("bank.called"), life.context.tries) == (("waiting",), 1)
+    assert (life.send("what else"), life.context.seen) == (("waiting",), ["item", "any"])
+    assert life.send("error.invoke.charge") == ("failed",)
+    assert (life.send("again"), life.context.tries) == (("asking",), 2)
+    assert life.send("done.invoke.charge", result="paid") == ("packing.goods.open", "packing.papers.open")
+    assert life.send("packed") == ("packing.goods.shut", "packing.papers.open")
+    assert life.send("start over") == ("packing.goods.open", "packing.papers.open")
+    life.send("packed")
+    assert life.send("printed") == ("delivered",)
+    assert life.context.tries == 4
+
+
+def test_a_space_is_a_part_of_an_events_name():
+    life = Life(order(), "cart")
+    life.send("Item")
+    assert life.context.seen == ["other"]
+    assert faults_of({"states": {"a": {"on": {"x y.*": "a"}}}}) == [
+        "1:26 states.a.on.x y.*: 'x y.*' would be taken for several events, by the spaces in it; "
+        "write a name without spaces before `.*`"
+    ]
+
+
+def upload(context, work):
+    return None
+
+
+def test_invokes_without_ids_are_told_apart_by_their_states():
+    graph = machine(UPLOADS, ("uploads",), bind={"upload": upload})
+    ids = [invoke.id for node in graph.nodes.values() for invoke in node.invokes]
+    assert ids == ["0.uploads.first.loading", "0.uploads.second.loading"]
+    life = Life(graph, "uploads")
+    assert life.send("error.invoke.0.uploads.first.loading") == ("lost", "second.loading")
+    assert life.send("error.invoke.0.uploads.second.loading") == ("lost", "second.done")
+    assert life.send("stop") == ("lost", "second.done")
+    assert life.send("retry") == ("first.loading", "second.done")
+    assert life.send("done.invoke.0.uploads.first.loading") == ("uploads.done",)
+
+
+def faults_of(parts, doors=("a",), **options):
+    with pytest.raises(InvalidChartError) as caught:
+        machine(parts, doors, **options)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def test_what_would_follow_the_end_of_a_machine_is_told():
+    parts = {"id": "m", "states": {"a": {"on": {"xstate.done.state.m": "a"}}}, "output": {"x": 1}, "onDone": ".a"}
+    assert faults_of(parts) == [
+        "1:37 states.a.on.xstate.done.state.m: the end of the machine is the end of the agent, which nothing follows; "
+        "drop it, or do it where a final state is entered",
+        "1:68 output: an agent hands nothing on at its end; "
+        "drop it; let an action of the final state keep in the context what matters",
+        "1:88 onDone: the end of the machine is the end of the agent, which nothing follows; "
+        "drop it, or do it where a final state is entered",
+    ]
+    parallel = {"id": "m", "type": "parallel", "states": {"a": {}}, "output": "text"}
+    assert [fault.partition(";")[0] for fault in faults_of(parallel, ("m",))] == [
+        "1:54 output: an agent hands nothing on at its end"
+    ]
+    assert faults_of({"type": "final", "states": {"a": {}}}) == ["1:10 type: a machine is no final state; drop it"]
+
+
+@pytest.mark.parametrize("event", ["xstate.*", "xstate.init", "xstate.after.1000.m.a", "xstate.snapshot.find"])
+def test_an_event_of_xstate_that_nothing_here_is_like_is_told(event):
+    (fault,) = faults_of({"id": "m", "states": {"a": {"on": {event: "a"}}}})
+    assert f"states.a.on.{event}: nothing here is like XState's event {event!r}" in fault
+
+
+def test_the_end_of_an_unknown_state_is_told_with_its_like():
+    (fault,) = faults_of({"id": "m", "states": {"a": {"on": {"xstate.done.state.m.aa": "a"}}}})
+    assert "there is no state of the id 'm.aa'; did you mean 'm.a'" in fault
+
+
+def test_wildcards_over_xstates_own_events_take_those_here():
+    inner = {"x": {"type": "final"}}
+    parts = {
+        "id": "m",
+        "states": {
+            "a": {"states": inner, "on": {"xstate.done.*": "b"}, "invoke": {"src": "search", "input": {"depth": 1}}},
+            "b": {"on": {"xstate.error.*": "c"}, "invoke": {"src": "search", "id": "late", "input": {"depth": 1}}},
+            "c": {"states": inner | {"y": {}}, "initial": "y", "on": {"GO": ".x", "xstate.done.state.*": "d"}},
+            "d": {},
+        },
+    }
+    life = Life(machine(parts, ("a",)), "a")
+    assert life.snapshot.configuration == ("b",)
+    assert life.send("error.invoke.late") == ("y",)
+    assert life.send("GO") == ("d",)
+
+
+def test_onsnapshot_is_told_as_what_there_is_not():
+    invoke = {"src": "search", "input": {"depth": 1}, "onSnapshot": {"actions": "count"}}
+    (fault,) = faults_of({"id": "m", "states": {"a": {"invoke": invoke}}})
+    assert "states.a.invoke.onSnapshot: 'onSnapshot' is no key that can stand here" in fault
+
+
+def test_output_is_the_value_itself_whatever_its_keys():
+    finals = {"x": {"type": "final", "output": {"type": "ok"}}, "y": {"type": "final", "output": {"value": {"n": 1}}}}
+    graph = machine({"id": "m", "states": {"a": {"states": finals}}}, ("a",))
+    assert [graph.nodes[name].data(None, None) for name in "xy"] == [{"type": "ok"}, {"value": {"n": 1}}]
+
+
+def test_null_stands_for_what_is_left_out():
+    keys = ("id", "type", "initial", "states", "entry", "exit", "on", "always", "after", "invoke", "onDone", "output")
+    nulls = {"states": {"a": {**dict.fromkeys(keys), "tags": None}}, "initial": None, "output": None, "context": None}
+    plain = {"states": {"a": {}}}
+    assert machine({"id": "m"} | nulls, ("a",)).fingerprint == machine({"id": "m"} | plain, ("a",)).fingerprint
+    then = dict.fromkeys(("target", "guard", "actions", "reenter", "description"))
+    graph = machine({"id": "m", "states": {"a": {"on": {"GO": then}}}}, ("a",))
+    assert (graph.transitions[0].targets, graph.transitions[0].guard) == ((), None)
+
+
+REGIONS = {
+    "p": {
+        "type": "parallel",
+        "states": {
+            "left": {"initial": "l1", "states": {"l1": {"on": {"OVER": "#m.p.right.r2"}}, "l2": {}}},
+            "right": {"initial": "r1", "states": {"r1": {}, "r2": {}}},
+        },
+    }
+}
+
+
+def test_a_transition_between_regions_leaves_all_of_them():
+    life = Life(machine({"id": "m", "states": REGIONS}, ("p",)), "p")
+    assert life.send("OVER") == ("l1", "r2")
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"entry": "count"}, "with its entry; put 'p' into a compound state, and give that its entry"),
+        ({"exit": ["count"], "after": {"1": {"actions": "count"}}}, "with its exit, after; put"),
+        ({"invoke": {"src": "search", "input": {"depth": 1}}}, "with its invoke; put"),
+    ],
+)
+def test_a_transition_between_regions_that_xstate_takes_otherwise_is_told(more, told):
+    (fault,) = faults_of({"id": "m", "states": {"p": REGIONS["p"] | more}}, ("p",))
+    assert "OVER: XState leaves the regions of 'p', but not 'p', which is left here, too, " in fault
+    assert told in fault
+
+
+def test_a_region_that_is_parallel_itself_is_not_left_by_a_transition_between_its_regions():
+    (fault,) = faults_of({"id": "m", "type": "parallel", "states": {**REGIONS, "q": {}}}, ("m",))
+    assert "with the regions beside it" in fault
+    outer = {"id": "m", "type": "parallel", "states": {"o": {"initial": "p", "states": REGIONS}, "q": {}}}
+    outer["states"]["o"]["states"]["p"]["states"]["left"]["states"]["l1"]["on"]["OVER"] = "#m.o.p.right.r2"
+    assert Life(machine(outer, ("m",)), "m").send("OVER") == ("l1", "r2", "q")
+
+
+def test_a_region_that_reenters_itself_is_told_where_its_parent_would_be_left():
+    left = {"on": {"AGAIN": {"target": "left", "reenter": True}}}
+    parts = {"id": "m", "states": {"p": {"type": "parallel", "states": {"left": left, "right": {}}, "exit": "count"}}}
+    assert "but not 'p'" in faults_of(parts, ("p",))[0]

@@ -4,8 +4,9 @@ from time import process_time
 
 import pytest
 
-from gatechart.checks import RULES, Allow, Severity, check
-from gatechart.graph import ANY, EntryPoint, State, Transition
+from gatechart.checks import RULES, Allow, Severity, check, report
+from gatechart.errors import InvalidGraphError
+from gatechart.graph import ANY, CODES, EntryPoint, State, Transition
 from statecharts import graphs
 
 from .support import graph_of
@@ -36,6 +37,7 @@ def test_findings_are_ordered_by_code():
 def test_codes_are_told_apart():
     assert len({rule.code for rule in RULES}) == len(RULES)
     assert all(rule.meaning for rule in RULES)
+    assert tuple(rule.code for rule in RULES) == CODES
 
 
 def test_what_is_allowed_with_a_reason_is_left_out():
@@ -59,6 +61,44 @@ def test_an_allowance_for_nothing_is_a_finding(allowance, remedy):
 
 def test_an_allowance_without_a_reason_allows_nothing():
     assert [finding.code for finding in check(TRAP, allow=[Allow("GC102", "state 'B'", " ")])] == ["GC102", "GC402"]
+
+
+def test_a_graph_may_itself_allow_what_is_found_in_it():
+    doors = [EntryPoint("A", description="a customer asks")]
+    graph = graph_of(
+        [Transition("A", "E", "B")], entry_points=doors, allow=Allow("GC102", "state 'B'", "an operator ends it")
+    )
+    assert check(graph) == ()
+    assert [(each.finding, each.reason) for each in report(graph).allowed] == [(*check(TRAP), "an operator ends it")]
+    assert graph.fingerprint == TRAP.fingerprint
+    assert report(TRAP, allow=graph.allow) == report(graph)
+
+
+def test_what_a_graph_allows_is_judged_with_it():
+    with pytest.raises(InvalidGraphError) as caught:
+        graph_of(
+            [Transition("A", "E", "B", guard=3), Transition("A", "E", "B")],
+            allow=[
+                Allow("GC120", "state 'BB'", ""),
+                "GC102",
+                Allow("GC201", "transition 'A --E--> B #2'", 7),
+                Allow("GC201", "transition 'A --E--> B #2'", "so it is"),
+            ],
+        )
+    assert [fault.place for fault in caught.value.faults] == [
+        "transition 'A --E--> B'",
+        "allow[0], code",
+        "allow[0], place",
+        "allow[0], reason",
+        "allow[1]",
+        "allow[2]",
+    ]
+
+
+def test_only_so_many_wrong_allowances_are_told():
+    with pytest.raises(InvalidGraphError) as caught:
+        graph_of([Transition("A", "E", "B")], allow=[Allow("GC102", f"state {n}", "x") for n in range(300)])
+    assert len(caught.value.faults) == 100
 
 
 @pytest.mark.parametrize("graph", graphs, ids=lambda graph: graph.name)

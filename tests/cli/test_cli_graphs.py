@@ -40,7 +40,7 @@ def test_a_check_tells_the_graphs(described, gatechart):
 
 def test_machines_get_the_graphs(folder, gatechart):
     document = gatechart("check", "--app", "desk:desk", "--json").document
-    assert list(document) == ["graphs", "findings", "failed"]
+    assert list(document) == ["graphs", "findings", "allowed", "failed"]
     [graph] = document["graphs"]
     assert (graph["graph"], graph["graph_version"], len(graph["fingerprint"])) == ("desk", "1", 32)
     assert graph["states"] == ["TALKING", "LISTENING", "ANSWERING", "CLOSED"]
@@ -159,6 +159,43 @@ def test_machines_get_the_findings(maze, gatechart):
             "remedy": "let a transition lead there, or drop it",
         },
     ]
+
+
+@pytest.fixture
+def lenient(folder):
+    """A chart that allows a warning; nothing else is found in it."""
+    (folder / "trap.yaml").write_text(
+        "id: trap\nentry_points: {OPEN: {description: Somebody comes by.}}\n"
+        "states: {OPEN: {on: {FELL: CAUGHT}}, CAUGHT: }\n"
+        "allow: [{code: GC102, place: state 'CAUGHT', reason: a keeper frees it}]\n"
+    )
+    return "--app", "trap.yaml"
+
+
+def test_what_is_allowed_is_counted_and_does_not_fail_a_check(lenient, gatechart):
+    checked = gatechart("check", "--strict", *lenient)
+    assert (checked.code, checked.out.splitlines()[-1]) == (0, "1 graph without a fault; 1 allowed")
+    assert "GC102" not in checked.out
+
+
+def test_what_is_allowed_is_told_with_its_reason_where_that_is_asked_for(lenient, gatechart):
+    told = gatechart("check", "--allowed", *lenient)
+    assert told.code == 0
+    assert told.out.splitlines()[-6:] == [
+        "CODE   SEVERITY  PLACE, PROBLEM → REASON",
+        "GC102  warning   trap: state 'CAUGHT'",
+        "                 no transition leaves it",
+        "                 → allowed: a keeper frees it",
+        "",
+        "1 graph without a fault; 1 allowed",
+    ]
+
+
+def test_machines_always_get_what_is_allowed(lenient, gatechart):
+    document = gatechart("check", "--json", *lenient).document
+    assert (document["findings"], document["failed"]) == ([], False)
+    (allowed,) = document["allowed"]
+    assert (allowed["code"], allowed["place"], allowed["reason"]) == ("GC102", "state 'CAUGHT'", "a keeper frees it")
 
 
 def test_an_unknown_graph_is_not_checked(maze, gatechart):

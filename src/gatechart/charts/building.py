@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,17 +10,16 @@ from pydantic import BaseModel
 
 from gatechart.charts import xstate
 from gatechart.charts.binding import Bindings
+from gatechart.charts.events import Events
 from gatechart.charts.forms import (
     AfterForm,
     ChartForm,
     Dialect,
     EntryForm,
-    EventForm,
     InvokeForm,
     Reference,
     StateForm,
     ThenForm,
-    TransitionForm,
     Values,
 )
 from gatechart.charts.parts import Except, Fixed, cannot_be_field, context_of
@@ -30,6 +29,7 @@ from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError
 from gatechart.graph import (
     ANY,
+    Allow,
     EntryPoint,
     Initial,
     Invoke,
@@ -41,7 +41,7 @@ from gatechart.graph import (
 )
 from gatechart.graph.definition import after_event
 from gatechart.graph.delays import Delay, delay_text, seconds_of
-from gatechart.values import Name
+from gatechart.values import Name, name_of
 
 
 def build(
@@ -63,22 +63,24 @@ class _Building:
         self.names = Names(chart, faults)
         self.is_xstate = chart.dialect is Dialect.XSTATE
         self.places: dict[str, Spot] = {"entry_points": chart.root.spot.get("entry_points") or chart.root.spot}
-        self.longer = xstate.by_beginning(self._known_events()) if self.is_xstate else {}
+        self.events = Events(chart, self.names, faults)
 
     def graph(self, entry_points: Sequence[EntryPoint | Name] | None) -> StateTransitionGraph:
         """The graph, once nothing is wrong with the chart."""
         root = self.chart.root
         doors = [self.entry_point(each) for each in self.chart.entry_points]
+        given = doors if entry_points is None else entry_points
         parts: dict[str, Any] = {
             "version": self.chart.version,
             "context": self.context(),
             "states": [self.state(each) for each in root.states],
             "transitions": [each for state in (root, *root.walk()) for each in self.transitions(state)],
-            "entry_points": doors if entry_points is None else entry_points,
+            "entry_points": given,
             "initial": self.initial(root, root),
             "on_refusal": OnRefusal(self.chart.on_refusal),
             "description": self.chart.description,
             "max_microsteps": self.chart.max_microsteps,
+            "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:
             graph = StateTransitionGraph(self.chart.name, **parts)
@@ -113,6 +115,14 @@ class _Building:
         values = {name: value for name, value in context.values.items() if not cannot_be_field(name)}
         return context_of(values) if values else AgentContext
 
+    def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
+        """The findings that are meant to be so. gone: places of the file that the graph does not have."""
+        for index, each in enumerate(each for each in self.chart.allow if each.place not in gone):
+            self.places[f"allow[{index}]"] = each.spot
+            for key in ("code", "place", "reason"):
+                self.places[f"allow[{index}], {key}"] = each.spot.get(key) or each.spot
+            yield Allow(each.code, each.place, each.reason)
+
     def state(self, form: StateForm) -> State:
         """A state with all that is inside it."""
         name = self.names.names[form]
@@ -122,7 +132,7 @@ class _Building:
             on_entry=[self.bindings.function(each, "action") for each in form.entry],
             on_exit=[self.bindings.function(each, "action") for each in form.exit],
             after=dict(self.after(each, form) for each in form.after),
-            invoke=[self.invoke(each) for each in form.invoke],
+            invoke=[self.invoke(each, id_) for each, id_ in zip(form.invoke, self.events.ids[form], strict=True)],
             states=[self.state(each) for each in form.states],
             initial=self.history_default(form) if form.history else self.initial(form, form),
             parallel=form.parallel,
@@ -180,78 +190,53 @@ class _Building:
     def aim(self, then: ThenForm, form: StateForm) -> tuple[list[str] | None, bool]:
         """The targets, and whether the source stays: where it is said; in XState wherever it can, unless `reenter`."""
         targets = [self.names.target(each, form) for each in then.targets]
-        if not self.is_xstate:
+        if not self.is_xstate or not targets or form is self.chart.root:
             return targets or None, then.internal
-        stays = bool(targets) and form is not self.chart.root and not then.reenter
-        return targets or None, stays and all(self.names.is_inside(target, form) for target in targets)
+        stays = not then.reenter and all(self.names.is_inside(target, form) for target in targets)
+        if not stays:
+            self.note_also_left(then, form, targets)
+        return targets, stays
+
+    def note_also_left(self, then: ThenForm, form: StateForm, targets: Sequence[str]) -> None:
+        """Notes a transition between regions that XState would take otherwise."""
+        states = [form, *(self.names.named[each] for each in targets if each in self.names.named)]
+        if len(states) <= len(targets):  # one is missing, which is noted already
+            return
+        left = xstate.also_left([self.names.outside(each) for each in states])
+        if left:
+            name = self.names.names[left[0]]
+            things = ", ".join(dict.fromkeys(key for state in left for key in xstate.doings(state)))
+            told = f"its {things}" if things else "the regions beside it"
+            problem = f"XState leaves the regions of {name!r}, but not {name!r}, which is left here, too, with {told}"
+            remedy = f"put {name!r} into a compound state{f', and give that {told}' if things else ''}"
+            self.faults.add(then.spot, problem, remedy)
 
     def actions(self, then: ThenForm) -> list[Callable[..., Any]]:
         """What is done on the way."""
         return [self.bindings.function(each, "action") for each in then.actions]
 
-    def invoke(self, invoke: InvokeForm) -> Invoke:
+    def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
         """A function that runs meanwhile."""
-        timeout_s = invoke.timeout_s
-        return Invoke(self.bindings.function(invoke.function, "invoke"), id=invoke.id or "?", timeout_s=timeout_s)
+        return Invoke(self.bindings.function(invoke.function, "invoke"), id=id_, timeout_s=invoke.timeout_s)
 
     def transitions(self, form: StateForm) -> Iterator[Transition]:
         """The transitions of a state, in the order in which they are asked."""
-        forms = xstate.by_precedence(form.transitions) if self.is_xstate else form.transitions
         source = self.names.names[form]
-        beside = self.beside(form)
-        for each in forms:
+        for each, event in self.events.of(form):
             targets, internal = self.aim(each.then, form)
+            guard = self.bindings.guard(each.then.guard)
+            exceptions = self.events.not_taken(event, form)
             transition = Transition(
                 source,
-                self.event(each.event, form),
+                event,
                 targets,
-                guard=self.guard(each, form, beside),
+                guard=Except(exceptions, guard) if exceptions else guard,
                 actions=self.actions(each.then),
                 internal=internal,
                 description=each.then.description,
             )
             self.places.setdefault(f"transition {transition.label!r}", each.then.spot)
             yield transition
-
-    def event(self, event: EventForm, form: StateForm) -> str | None:
-        """The event of a transition by its name here."""
-        if event.is_done:
-            return f"done.state.{self.names.names[form]}"
-        if not self.is_xstate or event.name is None:
-            return event.name
-        ended = self.names.ids.get(event.name.removeprefix(xstate.STATE_DONE))
-        if ended is None or not event.name.startswith(xstate.STATE_DONE):
-            return xstate.event_of(event.name)
-        return f"done.state.{self.names.names[ended]}"
-
-    def guard(
-        self, transition: TransitionForm, form: StateForm, beside: Mapping[str, bool]
-    ) -> Callable[..., Any] | None:
-        """The guard of a transition; in XState it also says no to events that only SCXML would give it."""
-        guard = self.bindings.guard(transition.then.guard)
-        descriptor = self.event(transition.event, form)
-        if not self.is_xstate or descriptor is None:
-            return guard
-        events = xstate.not_taken(descriptor, beside.items(), self.longer)
-        return Except(events, guard) if events else guard
-
-    def beside(self, form: StateForm) -> Mapping[str, bool]:
-        """The descriptors of a state, each with whether all its transitions have guards."""
-        found: dict[str, bool] = {}
-        for each in form.transitions:
-            event = self.event(each.event, form)
-            if event is not None:
-                found[event] = found.get(event, True) and each.then.guard is not None
-        return found
-
-    def _known_events(self) -> Iterator[str]:
-        """All events that the chart waits for or makes of itself."""
-        yield "error.execution"
-        for state in (self.chart.root, *self.chart.root.walk()):
-            yield from (event for event in self.beside(state) if not event.endswith("*"))
-            yield f"done.state.{self.names.names[state]}"
-            for invoke in state.invoke:
-                yield from (f"done.invoke.{invoke.id}", f"error.invoke.{invoke.id}")
 
     def maps(self, entry: EntryForm) -> Mapping[str, str] | Callable[..., Any] | None:
         """Which fields of the context a payload fills."""
@@ -277,6 +262,10 @@ class _Building:
         for trigger in entry.opens_on:
             self.places[f"trigger {trigger!r}"] = entry.spot
         return found
+
+
+def _place(door: EntryPoint | Name) -> str:
+    return f"entry point {door.name if isinstance(door, EntryPoint) else name_of(door)!r}"
 
 
 def _is_told(fault: Fault, spot: Spot, known: Faults) -> bool:

@@ -68,6 +68,7 @@ class _Dumping:
             context=self.context(graph.context),
             on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
             max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
+            allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
             entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
             initial=self.begins(),
             **self.transitions(ANY),

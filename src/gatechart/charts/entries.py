@@ -1,17 +1,24 @@
-"""The entry points of a chart."""
+"""What a chart says beside its states: the entry points, and the findings that are meant to be so."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gatechart.charts.fields import Fields, kind_of, text_of
-from gatechart.charts.forms import EntryForm, Reference
+from gatechart.charts.forms import AllowForm, EntryForm, Reference
 from gatechart.charts.places import Spot
 from gatechart.charts.references import References
 
+_NEEDED_TO_ALLOW: Final = {
+    "code": "name the finding's code, such as GC102",
+    "place": "say where, as `gatechart check` tells it: state 'WAITING'",
+    "reason": "say why it is meant to be so",
+}
+
 
 class Entries(References):
-    """The reading of entry points."""
+    """The reading of entry points and allowances."""
 
     def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:
         """A list of states, or a mapping of names to what makes an entry point."""
@@ -49,3 +56,17 @@ class Entries(References):
             guard=self.guard(spot.get("guard")),
             description=fields.text("description"),
         )
+
+    def allowances(self, spot: Spot | None) -> Iterator[AllowForm]:
+        """A list of codes with places and reasons."""
+        if spot is None:
+            return
+        if not spot.is_list:
+            self.faults.add(spot, f"{kind_of(spot)} stands where a list belongs", "write `- code: GC102` and such")
+            return
+        for each in spot.elements():
+            fields = Fields(each, self.faults, self.known["allowance"])
+            for key, remedy in _NEEDED_TO_ALLOW.items():
+                fields.needs(key, remedy)
+            if each.is_mapping:
+                yield AllowForm(each, *(fields.text(key) for key in _NEEDED_TO_ALLOW))

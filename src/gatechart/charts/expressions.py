@@ -17,6 +17,7 @@ from gatechart.errors import Fault
 from gatechart.values import Event
 
 MAX_LENGTH: Final = 1_000  # characters of an expression
+MAX_ROUNDS: Final = 3  # of `all`, `exists` and such; within each other they multiply
 VARIABLES: Final = ("context", "event")
 FUNCTIONS: Final = [
     "size",
@@ -103,6 +104,10 @@ def compiled(expression: str) -> tuple[Cel | None, tuple[Fault, ...]]:
     """The guard of an expression, None where it cannot be compiled, and all that is wrong with it."""
     if len(expression) > MAX_LENGTH:
         return None, (Fault("", f"it has more than {MAX_LENGTH} characters", "write a function, and name it"),)
+    rounds = len(_BOUND.findall(_TEXT.sub('""', expression)))
+    if rounds > MAX_ROUNDS:
+        problem = f"it goes through lists {rounds} times, and {MAX_ROUNDS} times is the most"
+        return None, (Fault("", problem, "write a function, and name it"),)
     try:
         guard = Cel(expression)
     except ValueError as error:

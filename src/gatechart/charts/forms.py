@@ -74,6 +74,7 @@ class EventForm:
     spot: Spot
     name: str | None  # None for an eventless transition
     is_done: bool = False  # the end of the state itself, whose name is not known yet
+    of_invoke: int | None = None  # the end of the state's invoke in this place; `name` is what precedes its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class InvokeForm:
 
     spot: Spot
     function: Reference
-    id: str
+    id: str  # empty where it has none of its own
     timeout_s: float | None
 
 
@@ -154,6 +155,16 @@ class EntryForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowForm:
+    """A finding that is meant to be so, and why."""
+
+    spot: Spot
+    code: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChartForm:
     """The whole of a chart."""
 
@@ -165,4 +176,5 @@ class ChartForm:
     entry_points: tuple[EntryForm, ...]
     on_refusal: str
     max_microsteps: int
+    allow: tuple[AllowForm, ...]
     description: str

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-from gatechart.charts.places import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar
+from gatechart.charts.places import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar, Spot
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,4})?")
@@ -18,7 +18,7 @@ _WORDS: Final[dict[str, Scalar]] = {"true": True, "false": False, "null": None}
 
 
 def parse_json(text: str, faults: Faults) -> Node:
-    """The value of the text. Raises InvalidChartError, also for a key that occurs twice."""
+    """The value of the text. Keys that occur twice are noted; the first one counts. Raises InvalidChartError."""
     return _Parser(text, faults).document()
 
 
@@ -30,6 +30,7 @@ class _Parser:
         self.faults = faults
         self.at = 0
         self.size = 0
+        self.path: list[str | int] = []
         self.lines = [0, *(found.end() for found in re.finditer("\n", text))]  # where each begins
 
     def document(self) -> Node:
@@ -51,9 +52,15 @@ class _Parser:
             keys: dict[str, tuple[int, int]] = {}
             return Node(dict(self._items(depth, keys)), line, column, keys=keys)
         if opening == "[":
-            return Node(tuple(self._value(depth + 1) for _ in self._rounds("]")), line, column)
+            return Node(tuple(self._elements(depth)), line, column)
         value, text = self._scalar(opening)
         return Node(value, line, column, text)
+
+    def _elements(self, depth: int) -> Iterator[Node]:
+        for index, _ in enumerate(self._rounds("]")):
+            self.path.append(index)
+            yield self._value(depth + 1)
+            self.path.pop()
 
     def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
         for _ in self._rounds("}"):
@@ -61,12 +68,15 @@ class _Parser:
                 raise self._stop("this is no JSON: a key in quotes is missing", "mend the text at this place")
             place = self._place(self.at)
             key = self._string()
-            if key in keys:
-                remedy = f"keep one of them; the first is in line {keys[key][0]}"
-                raise self.faults.stop(*place, f"the key {key!r} occurs twice", remedy)
-            keys[key] = place
             self._expect(":")
-            yield key, self._value(depth + 1)
+            self.path.append(key)
+            value = self._value(depth + 1)
+            if key in keys:
+                self.faults.note_double(Spot(Node(key, *place), tuple(self.path)), keys[key])
+            else:
+                keys[key] = place
+                yield key, value
+            self.path.pop()
 
     def _rounds(self, closing: str) -> Iterator[None]:
         """One round for each part between the brackets, with the commas between them."""
@@ -116,4 +126,4 @@ class _Parser:
         return line, at - self.lines[line - 1] + 1
 
     def _stop(self, problem: str, remedy: str) -> Exception:
-        return self.faults.stop(*self._place(self.at), problem, remedy)
+        return self.faults.stop(*self._place(self.at), problem, remedy, tuple(self.path))

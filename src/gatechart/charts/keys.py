@@ -35,6 +35,7 @@ _CHART: Final = {
     "entry_points": "entry_points",
     "on_refusal": "on_refusal",
     "max_microsteps": "count",
+    "allow": "allowances",
     "initial": "initial",
     "states": "states",
     "on": "on",
@@ -60,6 +61,7 @@ _SHARED: Final = {
     "reference": {"type": "text", "params": "values"},
     "cel": {"cel": "text"},
     "except": {"except": "texts", "guard": "guard"},
+    "allowance": {"code": "code", "place": "text", "reason": "text"},
     "entry_point": {
         "state": "text",
         "name": "text",
@@ -79,7 +81,7 @@ _XSTATE_TRANSITION: Final = {
     "description": "text",
     **_IGNORED,
 }
-_XSTATE_STATE: Final = {**_STATE, "output": "anything", **_IGNORED}
+_XSTATE_STATE: Final = {**_STATE, "output": "output", **_IGNORED}
 
 KEYS: Final = {
     "scxml": {
@@ -114,6 +116,10 @@ MEANINGS: Final = {
     "entry_points": "The states in which an agent may begin.",
     "on_refusal": "Whether an event that is refused returns an outcome or raises an error.",
     "max_microsteps": "How many transitions one turn may take.",
+    "allow": "Findings of `gatechart check` that are meant to be so.",
+    "code": "The code of the finding, GC102.",
+    "place": "Where the finding is, as the check tells it: state 'WAITING'.",
+    "reason": "Why it is meant to be so.",
     "initial": "The state entered first; the first one where left out.",
     "states": "The states inside, by name.",
     "type": "What the state is made of.",

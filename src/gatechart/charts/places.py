@@ -13,7 +13,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 MAX_DEPTH: Final = 128  # mappings and lists within each other
 MAX_FAULTS: Final = 500  # of a file; whoever mends that many reads it again anyway
-MAX_NODES: Final = 30_000  # values of a file, aliases followed
+MAX_NODES: Final = 20_000  # values of a file, keys of YAML among them, aliases followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,10 @@ class Faults:
         ordered = sorted(dict.fromkeys(self.found), key=lambda fault: (fault.line, fault.column))
         return InvalidChartError(self.file, tuple(ordered))
 
-    def stop(self, line: int, column: int, problem: str, remedy: str) -> InvalidChartError:
+    def note_double(self, key: Spot, first: tuple[int, int]) -> None:
+        """Notes a key that occurs twice in a mapping. first: line and column of the one that counts."""
+        self.add(key, f"the key {key.value!r} occurs twice", f"keep one of them; the first is in line {first[0]}")
+
+    def stop(self, line: int, column: int, problem: str, remedy: str, path: Path = ()) -> InvalidChartError:
         """The error that ends the reading at a place from which on nothing can be understood."""
-        return InvalidChartError(self.file, (*self.found, FileFault(line, column, (), problem, remedy)))
+        return InvalidChartError(self.file, (*self.found, FileFault(line, column, path, problem, remedy)))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
 from gatechart.charts import keys
 from gatechart.charts.fields import Fields, text_of
 from gatechart.charts.forms import Dialect, Exceptions, Expression, Question, Reference, Values
 from gatechart.charts.places import Faults, Spot
+
+_MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 
 
 class References:
@@ -21,11 +27,20 @@ class References:
         """Whether XState's meanings hold."""
         return self.dialect is Dialect.XSTATE
 
+    def filled(self, spot: Spot) -> Spot:
+        """In XState's dialect without the keys that hold null, which JSON may have for undefined."""
+        if not self.is_xstate:
+            return spot
+        return without(spot, [key for key, value in spot.items() if value.value is None])
+
     def targets(self, spot: Spot | None) -> tuple[Spot, ...]:
         """One reference to a state or a list of them."""
         if spot is None or (spot.value is None and self.is_xstate):
             return ()
-        return tuple(each for each in spot.elements() if text_of(each, self.faults))
+        several = tuple(spot.elements())
+        if len(several) > _MOST_TARGETS:
+            self.faults.add(spot, f"there are more than {_MOST_TARGETS} targets", "target a state around them")
+        return tuple(each for each in several[:_MOST_TARGETS] if text_of(each, self.faults))
 
     def actions(self, fields: Fields, key: str) -> tuple[Reference, ...]:
         """One action or a list of them."""
@@ -58,15 +73,19 @@ class References:
         return self.reference(spot)
 
     def data(self, spot: Spot | None) -> Reference | Values | None:
-        """The name of a function, or values under `value`; in XState the values themselves."""
+        """The name of a function, or values under `value`."""
         if spot is None:
             return None
         value = spot.get("value")
         if value is not None and len(spot.value) == 1 and value.is_mapping:
             return Values(value, value.plain())
-        if self.is_xstate and spot.is_mapping and spot.get("type") is None:
-            return Values(spot, spot.plain())
         return self.reference(spot)
+
+    def output(self, spot: Spot | None) -> Reference | Values | None:
+        """XState's word for data: the values themselves, or the name of a function."""
+        if spot is None:
+            return None
+        return Values(spot, spot.plain()) if spot.is_mapping else self.reference(spot)
 
     def context(self, spot: Spot | None) -> Reference | Values | None:
         """The name of a type, or initial values."""
@@ -79,3 +98,11 @@ class References:
         if not spot.is_mapping:
             return self.reference(spot)
         return Values(spot, {key: text_of(value, self.faults) for key, value in spot.items()})
+
+
+def without(spot: Spot, keys: Collection[str]) -> Spot:
+    """The spot without some keys of its mapping."""
+    if not spot.is_mapping or not keys:
+        return spot
+    kept = {key: node for key, node in spot.value.items() if key not in keys}
+    return replace(spot, node=replace(spot.node, value=kept))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gatechart.charts.keys import KEYS, MEANINGS
-from gatechart.graph import OnRefusal
+from gatechart.graph import CODES, OnRefusal
 
 _ID: Final = "urn:gatechart:chart:1"
+_NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke")  # parts of an exported machine
 
 
 def schema() -> dict[str, Any]:
@@ -30,19 +31,24 @@ def schema() -> dict[str, Any]:
 
 def _definitions(dialect: str) -> dict[str, Any]:
     """The parts of a chart in a dialect, each under the dialect's name and its own."""
-    parts = {part: _object(dialect, keys) for part, keys in KEYS[dialect].items()}
+    nullable = _NULLABLE if dialect == "xstate" else ()
+    parts = {part: _object(dialect, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
     parts["chart"]["required"] = ["states"] if dialect == "xstate" else ["id", "entry_points", "states"]
     for part, needed in (("listed", "event"), ("invoke", "src"), ("initial", "target"), ("reference", "type")):
         parts[part]["required"] = [needed]
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
+    parts["allowance"]["required"] = ["code", "place", "reason"]
     parts["listed_entry_point"] = parts["entry_point"] | {"required": ["state"]}
     parts |= _kinds(dialect)
     return {f"{dialect}.{part}": each for part, each in parts.items()}
 
 
-def _object(dialect: str, keys: dict[str, str]) -> dict[str, Any]:
-    """A mapping with these keys and no others."""
-    properties = {key: _described(key, {"$ref": f"#/$defs/{dialect}.kind.{kind}"}) for key, kind in keys.items()}
+def _object(dialect: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
+    """A mapping with these keys and no others. is_nullable: whether null may stand for a key that is left out."""
+    kinds: dict[str, dict[str, Any]] = {key: {"$ref": f"#/$defs/{dialect}.kind.{kind}"} for key, kind in keys.items()}
+    if is_nullable:
+        kinds = {key: {"anyOf": [kind, {"type": "null"}]} for key, kind in kinds.items()}
+    properties = {key: _described(key, kind) for key, kind in kinds.items()}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
@@ -63,24 +69,18 @@ def _kinds(dialect: str) -> dict[str, Any]:
     then = {"anyOf": [text, _part(dialect, "then"), *([{"type": "null"}] if xstate else [])]}
     invoke = {"anyOf": [text, _part(dialect, "invoke")]}
     kinds = {
-        "anything": {},
+        **_plain_kinds(xstate=xstate),
         "text": text,
         "label": text,
         "texts": _one_or_many(text),
-        "flag": {"type": "boolean"},
-        "number": {"type": "number", "minimum": 0},
-        "count": {"type": "integer", "minimum": 1},
         "values": values,
-        "dialect": {"enum": list(KEYS)},
-        "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},
-        "history": {"enum": ["shallow", "deep", *([False] if xstate else [])]},
-        "on_refusal": {"enum": [choice.value for choice in OnRefusal]},
-        "event": {"type": ["string", "number", "null"]},
+        "allowances": {"type": "array", "items": _part(dialect, "allowance")},
         "targets": _one_or_many(text),
         "function": reference,
         "actions": _one_or_many(reference),
         "guard": guard,
         "data": {"anyOf": [text, _part(dialect, "reference"), _fixed(values)]},
+        "output": {"anyOf": [text, values]},
         "context": {"anyOf": [text, values]},
         "maps": {"anyOf": [text, _part(dialect, "reference"), {"type": "object", "additionalProperties": text}]},
         "initial": {"anyOf": [_one_or_many(text), _part(dialect, "initial")]},
@@ -92,6 +92,22 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "entry_points": _entry_points(dialect, text),
     }
     return {f"kind.{kind}": each for kind, each in kinds.items()}
+
+
+def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
+    """Those that have no parts."""
+    return {
+        "anything": {},
+        "flag": {"type": "boolean"},
+        "number": {"type": "number", "minimum": 0},
+        "count": {"type": "integer", "minimum": 1},
+        "dialect": {"enum": list(KEYS)},
+        "code": {"enum": list(CODES)},
+        "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},
+        "history": {"enum": ["shallow", "deep", *([False, True] if xstate else [])]},
+        "on_refusal": {"enum": [choice.value for choice in OnRefusal]},
+        "event": {"type": ["string", "number", "null"]},
+    }
 
 
 def _entry_points(dialect: str, text: dict[str, Any]) -> dict[str, Any]:

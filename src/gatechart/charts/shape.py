@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gatechart.charts import keys
+from gatechart.charts import keys, xstate
 from gatechart.charts.entries import Entries
 from gatechart.charts.fields import Fields, kind_of, text_of
 from gatechart.charts.forms import (
@@ -22,10 +22,16 @@ from gatechart.charts.forms import (
     TransitionForm,
 )
 from gatechart.charts.places import Faults, Node, Spot
+from gatechart.charts.references import without
 from gatechart.graph import OnRefusal
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _OF_HISTORY: Final = ("history", "target", "actions")
+_OF_THE_END: Final = ("output", "data", "onDone")  # of a machine of XState's
+_NO_OUTPUT: Final = (
+    "an agent hands nothing on at its end",
+    "drop it; let an action of the final state keep in the context what matters",
+)
 _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
 
@@ -45,7 +51,10 @@ class _Shape(Entries):
     def chart(self, spot: Spot) -> ChartForm:
         """The whole file."""
         fields = Fields(spot, self.faults, self.known["chart"])
-        if not self.is_xstate:
+        spot = fields.spot = self.filled(spot)
+        if self.is_xstate:
+            spot = self.machine(spot)
+        else:
             fields.needs("id", "write `id:` with the name of the graph")
         choices = tuple(choice.value for choice in OnRefusal)
         limit = fields.number("max_microsteps")
@@ -58,15 +67,28 @@ class _Shape(Entries):
             entry_points=tuple(self.entry_points(spot.get("entry_points"))),
             on_refusal=fields.choice("on_refusal", choices, OnRefusal.RETURN.value),
             max_microsteps=100 if limit is None else int(limit),
+            allow=tuple(self.allowances(spot.get("allow"))),
             description=fields.text("description"),
         )
+
+    def machine(self, spot: Spot) -> Spot:
+        """An XState machine without what would follow its end, noted."""
+        for key in (key for key in _OF_THE_END if spot.get(key) is not None):
+            problem, remedy = xstate.NOTHING_AFTER_THE_END if key == "onDone" else _NO_OUTPUT
+            self.faults.add(spot.key(key), problem, remedy)
+        kind = spot.get("type")
+        if kind is not None and kind.value in ("final", "history"):
+            self.faults.add(kind, f"a machine is no {kind.value} state", "drop it")
+            return without(spot, [*_OF_THE_END, "type"])
+        return without(spot, _OF_THE_END)
 
     def state(self, spot: Spot, key: str, known: str = "state") -> StateForm:
         """A state, or the chart as the outermost one."""
         if spot.value is None:  # `IDLE:` with nothing behind it
             return StateForm(spot, key)
         fields = Fields(spot, self.faults, self.known[known] if known == "state" else None)
-        kind = fields.choice("type", _KINDS, "compound")
+        spot = fields.spot = self.filled(spot)
+        kind = fields.choice("type", _KINDS, "history" if self.is_history(spot) else "compound")
         is_history = kind == "history"
         self.misplaced(spot, kind)
         return StateForm(
@@ -75,7 +97,7 @@ class _Shape(Entries):
             id=spot.get("id"),
             parallel=kind == "parallel",
             final=kind == "final",
-            history=fields.choice("history", ("shallow", "deep"), "shallow") if is_history else None,
+            history=self.recall(fields) if is_history else None,
             initial=self.default_of(spot) if is_history else self.initial(spot.get("initial")),
             entry=self.actions(fields, "entry"),
             exit=self.actions(fields, "exit"),
@@ -83,9 +105,21 @@ class _Shape(Entries):
             after=tuple(self.after(spot.get("after"))),
             invoke=tuple(self.invoke(each) for each in fields.values("invoke")),
             states=tuple(self.states(spot.get("states"))),
-            data=self.data(spot.get("data") or spot.get("output")),
+            data=self.data(spot.get("data")) or self.output(spot.get("output")),
             description=fields.text("description"),
         )
+
+    def is_history(self, spot: Spot) -> bool:
+        """Whether it is a history state without saying so, as in XState `history` alone says it."""
+        recall = spot.get("history")
+        return self.is_xstate and recall is not None and recall.value is not False and spot.get("states") is None
+
+    def recall(self, fields: Fields) -> str:
+        """How deep a history state remembers; XState also has true, for shallow."""
+        recall = fields.spot.get("history")
+        if self.is_xstate and recall is not None and recall.value is True:
+            return "shallow"
+        return fields.choice("history", ("shallow", "deep"), "shallow")
 
     def misplaced(self, spot: Spot, kind: str) -> None:
         """Notes what only a state of another kind can have."""
@@ -133,8 +167,8 @@ class _Shape(Entries):
             elif key == "onDone":
                 yield from self.each(EventForm(value, f"done.state.{spot.path[-1:]}", is_done=True), value)
             elif key == "invoke":
-                for invoke in value.elements():
-                    yield from self.ends(invoke)
+                for index, invoke in enumerate(value.elements()):
+                    yield from self.ends(invoke, index)
 
     def on(self, spot: Spot) -> Iterator[TransitionForm]:
         """Transitions under their events, or a list in which each names its event."""
@@ -162,6 +196,7 @@ class _Shape(Entries):
         if spot.value is None:
             return ThenForm(spot)
         fields = Fields(spot, self.faults, self.known[known])
+        spot = fields.spot = self.filled(spot)
         return ThenForm(
             spot=spot,
             targets=self.targets(spot.get("target")),
@@ -186,21 +221,20 @@ class _Shape(Entries):
         """The name of a function, or a mapping with more about it."""
         if not spot.is_mapping:
             function = self.reference(spot)
-            return InvokeForm(spot, function, function.name, None)
+            return InvokeForm(spot, function, "", None)
         fields = Fields(spot, self.faults, self.known["invoke"])
+        spot = fields.spot = self.filled(spot)
         source = fields.needs("src", "name the function to run")
         function = Reference(spot, "") if source is None else self.reference(source)
         given = spot.get("params") or spot.get("input")
         if given is not None:
             function = Reference(function.spot, function.name, self.params(given))
-        return InvokeForm(spot, function, fields.text("id", function.name), fields.number("timeout_s"))
+        return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"))
 
-    def ends(self, spot: Spot) -> Iterator[TransitionForm]:
-        """The transitions that an invoke's end takes."""
-        source, name = spot.get("src"), spot.get("id")
-        named = name or source
-        known = "" if named is None else (named.get("type") or named).node.text
-        for key, event in (("onDone", f"done.invoke.{known}"), ("onError", f"error.invoke.{known}")):
+    def ends(self, spot: Spot, index: int) -> Iterator[TransitionForm]:
+        """The transitions that the end of a state's invoke takes."""
+        spot = self.filled(spot)
+        for key, event in (("onDone", "done.invoke"), ("onError", "error.invoke")):
             value = spot.get(key)
             if value is not None:
-                yield from self.each(EventForm(spot.key(key), event), value)
+                yield from self.each(EventForm(spot.key(key), event, of_invoke=index), value)

@@ -21,6 +21,7 @@ class Names:
     def __init__(self, chart: ChartForm, faults: Faults) -> None:
         self.faults = faults
         self.root = chart.root
+        self.chart = chart.name
         self.machine = chart.root if chart.root.key else chart.root.states[0]  # see `xstate.wrapped`
         self.parents: dict[StateForm, StateForm] = {}
         for parent in (chart.root, *chart.root.walk()):
@@ -52,6 +53,12 @@ class Names:
             state = self.parents[state]
             found.append(state)
         return tuple(found)
+
+    def id_of(self, state: StateForm) -> str:
+        """What XState takes for the id of a state that is given none: its path behind the chart's id."""
+        if state.id is not None:
+            return state.id.node.text
+        return self.chart if state in (self.root, self.machine) else f"{self.chart}.{self.path(state)}"
 
     def _ids(self, chart: str) -> Mapping[str, StateForm]:
         """All that may follow a `#`: ids that are given before names, names before paths."""

@@ -1,24 +1,38 @@
 """What XState, version 5, means otherwise than SCXML, told in SCXML's terms.
 
-Source: https://github.com/statelyai/xstate, `stateUtils.ts`: `getCandidates`, `getTransitionDomain`.
+Source: https://github.com/statelyai/xstate, `stateUtils.ts`: `getCandidates`, `getTransitionDomain`, `microstep`.
 - A transition stays inside its source where it can, unless it says `reenter`.
 - A descriptor takes its own event only, not those it is a prefix of; `error.*` takes a prefix, `*` everything.
 - Of one state's transitions, those for the very event are asked alone; else longer wildcards before shorter ones.
+- A transition between regions of a parallel state leaves all its regions, but not that state. We cannot do that, and
+  say so where it makes a difference.
 - The machine itself may be parallel, have entry and exit actions, timers and invokes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 from gatechart.charts.forms import ChartForm, EventForm, StateForm, ThenForm, TransitionForm
 from gatechart.charts.places import Node, Spot
 
 _MOST_WORDS: Final = 10  # of an event whose beginnings are looked at
+INTERNAL: Final = "xstate."  # what all events begin with that XState raises itself
 STATE_DONE: Final = "xstate.done.state."  # and the state's id
+INVOKE_ENDS: Final = ("done.invoke.", "error.invoke.")
+NOTHING_AFTER_THE_END: Final = (
+    "the end of the machine is the end of the agent, which nothing follows",
+    "drop it, or do it where a final state is entered",
+)
 _RENAMED: Final = {"xstate.done.actor.": "done.invoke.", "xstate.error.actor.": "error.invoke."}
+_WILDCARDS: Final = {
+    "xstate.done.*": "done.*",
+    "xstate.done.state.*": "done.state.*",
+    "xstate.error.*": "error.invoke.*",
+}
 
 
 def event_of(name: str) -> str:
@@ -27,6 +41,8 @@ def event_of(name: str) -> str:
     >>> event_of("xstate.error.actor.search"), event_of("PRESSED")
     ('error.invoke.search', 'PRESSED')
     """
+    if name in _WILDCARDS:
+        return _WILDCARDS[name]
     for theirs, ours in _RENAMED.items():
         if name.startswith(theirs):
             return ours + name.removeprefix(theirs)
@@ -39,11 +55,12 @@ def by_precedence(transitions: Iterable[TransitionForm]) -> list[TransitionForm]
 
 
 def _rank(descriptor: str | None) -> tuple[bool, int]:
-    wild = descriptor is not None and _is_wild(descriptor)
+    wild = descriptor is not None and is_wild(descriptor)
     return wild, -len(descriptor or "") if wild else 0
 
 
-def _is_wild(descriptor: str) -> bool:
+def is_wild(descriptor: str) -> bool:
+    """Whether it takes events of any name, or of any that begins so."""
     return descriptor == "*" or descriptor.endswith(".*")
 
 
@@ -63,23 +80,30 @@ def by_beginning(events: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def not_taken(
-    descriptor: str, beside: Iterable[tuple[str, bool]], longer: Mapping[str, tuple[str, ...]]
+    descriptor: str,
+    beside: Iterable[tuple[str, bool]],
+    known: Collection[str],
+    longer: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
     """The events that SCXML would give to the descriptor, but XState does not, in alphabetical order.
 
-    beside: the descriptors of the same state, each with whether all its transitions have guards. longer: all events
-    that the chart knows of, as `by_beginning` has them; a descriptor also takes unknown ones that it is a prefix of.
+    beside: the descriptors of the same state, each with whether all its transitions have guards. known: all events that
+    the chart knows of. longer: the same as `by_beginning` has them; a descriptor also takes unknown ones that it is a
+    prefix of. A space is a part of XState's names.
 
-    >>> not_taken("*", [("*", False), ("GO", True), ("STOP", False)], {})
+    >>> not_taken("*", [("*", False), ("GO", True), ("STOP", False)], (), {})
     ('GO',)
-    >>> not_taken("GO", [("GO", False)], by_beginning(["GO", "GO.AWAY", "GONE"]))
-    ('GO.AWAY',)
+    >>> known = ["GO", "GO.AWAY", "GONE", "GO BACK"]
+    >>> not_taken("GO", [], known, by_beginning(known)), not_taken("GO BACK", [], known, by_beginning(known))
+    (('GO.AWAY',), ('GO', 'GO.AWAY'))
     """
-    if _is_wild(descriptor):
+    if is_wild(descriptor):
         prefix = descriptor.removesuffix("*").removesuffix(".")
-        guarded = (name for name, is_guarded in beside if is_guarded and not _is_wild(name))
+        guarded = (name for name, is_guarded in beside if is_guarded and not is_wild(name))
         return tuple(sorted({name for name in guarded if not prefix or f"{name}.".startswith(f"{prefix}.")}))
-    return longer.get(descriptor, ())
+    words = descriptor.split()
+    shorter = {word for word in words if word in known and word != descriptor}
+    return tuple(sorted(shorter.union(*(longer.get(word, ()) for word in words)) - {descriptor}))
 
 
 def wrapped(chart: ChartForm) -> ChartForm:
@@ -96,6 +120,26 @@ def wrapped(chart: ChartForm) -> ChartForm:
     machine = replace(root, id=_text_at(root, root.key), transitions=(*root.transitions, end))
     top = StateForm(root.spot, "", states=(machine, done))
     return replace(chart, root=top)
+
+
+def also_left(lines: Sequence[Sequence[StateForm]]) -> tuple[StateForm, ...]:
+    """The parallel states that SCXML leaves and XState does not, innermost first; none where it makes no difference.
+
+    lines: the states around the source, and around each target, innermost first; the transition leaves its source.
+    XState stays in the innermost state around all of them, SCXML in the innermost that is not parallel.
+    """
+    first, *rest = lines
+    common = [state for state in first if all(state in line for line in rest)]
+    left = tuple(takewhile(lambda state: state.parallel, common))
+    return left if len(left) > 1 or any(any(doings(state)) for state in left) else ()
+
+
+def doings(state: StateForm) -> Iterator[str]:
+    """What would be noticed if the state were left and entered again, by its keys."""
+    found = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}
+    yield from (key for key, value in found.items() if value)
+    if any(child.history for child in state.states):
+        yield "history"
 
 
 def _text_at(state: StateForm, text: str) -> Spot:

@@ -25,11 +25,13 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from gatechart.charts.places import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar
+from gatechart.charts.places import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar, Spot
 
 _TAGS: Final = (None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq")))
-_MOST_LINES: Final = 100_000
+_MOST_LINES: Final = 50_000
 _LONGEST_LINE: Final = 65_536  # characters
+_MOST_WORDS: Final = 200_000  # with spaces between them
+_MOST_ANCHORS: Final = 1_000
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _OTHER_BASE: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
@@ -48,6 +50,8 @@ def parse_yaml(text: str, faults: Faults) -> Node:
     too_long = next((number for number, line in enumerate(lines, 1) if len(line) > _LONGEST_LINE), None)
     if too_long is not None:
         raise faults.stop(too_long, 1, f"the line has more than {_LONGEST_LINE} characters", "break it")
+    if len(text.split()) > _MOST_WORDS:
+        raise faults.stop(1, 1, f"it has more than {_MOST_WORDS} words", "leave out what is no chart")
     try:
         return _Composer(text, faults).document()
     except (YAMLError, ReaderError) as error:
@@ -77,6 +81,7 @@ class _Composer:
         self.faults = faults
         self.anchors: dict[str, tuple[Node, int] | None] = {}  # with the size; None while it is still open
         self.size = 0
+        self.path: list[str | int] = []
 
     def document(self) -> Node:
         """The node of the first document, which must be the only one."""
@@ -97,6 +102,8 @@ class _Composer:
         self._grow(event, 1)
         if anchor:
             self.anchors[anchor] = None
+        if len(self.anchors) > _MOST_ANCHORS:
+            raise self._stop(event, f"it has more than {_MOST_ANCHORS} anchors", "write values out that occur once")
         if str(event.tag) not in map(str, _TAGS):
             raise self._stop(event, f"the tag {event.tag} is not understood", "write plain values without tags")
         if depth > MAX_DEPTH:
@@ -117,20 +124,27 @@ class _Composer:
         return Node(dict(self._items(depth, keys)), line, column, keys=keys)
 
     def _elements(self, depth: int) -> Iterator[Node]:
+        index = 0
         while not isinstance(event := next(self.events), SequenceEndEvent):
+            self.path.append(index)
             yield self._node(event, depth + 1)
+            self.path.pop()
+            index += 1
 
     def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
         while not isinstance(event := next(self.events), MappingEndEvent):
             key = self._node(event, depth + 1)
             if isinstance(event, MappingStartEvent | SequenceStartEvent) or isinstance(key.value, tuple | dict):
                 raise self._stop(event, "a key must be a text", "write it in quotes")
+            self.path.append(key.text)
             value = self._node(next(self.events), depth + 1)
             if key.text in keys:
-                remedy = f"keep one of them; the first is in line {keys[key.text][0]}"
-                raise self._stop(event, f"the key {key.text!r} occurs twice", remedy)
-            keys[key.text] = (key.line, key.column)
-            yield key.text, value
+                spot = Spot(Node(key.text, *_place(event)), tuple(self.path))
+                self.faults.note_double(spot, keys[key.text])
+            else:
+                keys[key.text] = (key.line, key.column)
+                yield key.text, value
+            self.path.pop()
 
     def _alias(self, event: Any) -> Node:
         if event.anchor not in self.anchors:
@@ -149,7 +163,7 @@ class _Composer:
             raise self._stop(event, problem, "split the chart into several graphs")
 
     def _stop(self, event: Any, problem: str, remedy: str) -> Exception:
-        return self.faults.stop(*_place(event), problem, remedy)
+        return self.faults.stop(*_place(event), problem, remedy, tuple(self.path))
 
 
 def _place(event: Any) -> tuple[int, int]:

@@ -1,28 +1,24 @@
-"""Findings that are meant to be so, each allowed at its place with a reason."""
+"""Findings that are meant to be so, parted from those that are not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from gatechart.checks.finding import ALLOWANCE_UNREASONED, ALLOWANCE_UNUSED, RULES, Finding
+from gatechart.checks.finding import ALLOWANCE_UNREASONED, ALLOWANCE_UNUSED, Allowed, Finding, Report
 from gatechart.errors import suggestion
+from gatechart.graph import CODES, Allow
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
-    """Leaves a finding out. An allowance that leaves out nothing, or gives no reason, is itself a finding."""
-
-    code: str  # "GC102"
-    place: str  # the finding's, "state 'WAITING'"
-    reason: str
-
-
-def without_allowed(findings: Sequence[Finding], allow: Sequence[Allow]) -> tuple[Finding, ...]:
-    """The findings that are not allowed, then what is wrong with the allowances."""
-    allowed = {(each.code, each.place) for each in allow if each.reason.strip()}
-    kept = [finding for finding in findings if (finding.code, finding.place) not in allowed]
-    return (*kept, *_about_allowances(findings, allow))
+def parted(findings: Sequence[Finding], allow: Sequence[Allow]) -> Report:
+    """The findings that are not allowed, then what is wrong with the allowances; and those that are allowed."""
+    reasons = {(each.code, each.place): each.reason for each in allow if each.reason.strip()}
+    kept = (finding for finding in findings if (finding.code, finding.place) not in reasons)
+    allowed = (
+        Allowed(finding, reasons[finding.code, finding.place])
+        for finding in findings
+        if (finding.code, finding.place) in reasons
+    )
+    return Report((*kept, *_about_allowances(findings, allow)), tuple(allowed))
 
 
 def _about_allowances(findings: Sequence[Finding], allow: Sequence[Allow]) -> Iterator[Finding]:
@@ -38,8 +34,7 @@ def _about_allowances(findings: Sequence[Finding], allow: Sequence[Allow]) -> It
 
 
 def _remedy(unused: Allow, findings: Sequence[Finding]) -> str:
-    codes = tuple(rule.code for rule in RULES)
-    if unused.code not in codes:
-        return f"no finding has this code: {suggestion(unused.code, codes)}"
+    if unused.code not in CODES:
+        return f"no finding has this code: {suggestion(unused.code, CODES)}"
     places = tuple(finding.place for finding in findings if finding.code == unused.code)
     return suggestion(unused.place, places) if places else "drop it"

@@ -30,6 +30,22 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowed:
+    """A finding that is meant to be so, and why."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that was found in a graph: what is to be mended, and what is allowed."""
+
+    findings: tuple[Finding, ...]
+    allowed: tuple[Allowed, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One kind of finding."""
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import to_json, to_jsonable_python
 
-from gatechart.checks import Finding, reach
+from gatechart.checks import Allowed, Finding, Report, reach
 from gatechart.cli.codes import ExitCode
 from gatechart.errors import GatechartError
 from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
@@ -75,12 +75,13 @@ def entry_document(entry: HistoryEntry) -> Document:
 
 
 def check_document(
-    graphs: Sequence[StateTransitionGraph], findings: Mapping[str, Sequence[Finding]], *, has_failed: bool
+    graphs: Sequence[StateTransitionGraph], reports: Mapping[str, Report], *, has_failed: bool
 ) -> Document:
     """Graphs, and what was found in them, by their names. `failed` tells what the exit code tells."""
     return {
         "graphs": [_graph_document(graph) for graph in graphs],
-        "findings": [_finding_document(name, finding) for name, found in findings.items() for finding in found],
+        "findings": [_finding_document(name, each) for name, report in reports.items() for each in report.findings],
+        "allowed": [_allowed_document(name, each) for name, report in reports.items() for each in report.allowed],
         "failed": has_failed,
     }
 
@@ -146,6 +147,10 @@ def _finding_document(graph: str, finding: Finding) -> Document:
         "problem": finding.problem,
         "remedy": finding.remedy,
     }
+
+
+def _allowed_document(graph: str, allowed: Allowed) -> Document:
+    return {**_finding_document(graph, allowed.finding), "reason": allowed.reason}
 
 
 def _entry_point_document(entry: EntryPoint) -> Document:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from gatechart.checks import Severity, check
+from gatechart.checks import Severity, report
 from gatechart.cli.chart_files import is_chart
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import check_document
@@ -17,7 +17,7 @@ from gatechart.cli.errors import UsageError
 from gatechart.cli.loading import Graphs, load_graphs
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_document, print_line
-from gatechart.cli.views import print_findings, print_graphs
+from gatechart.cli.views import print_graphs, print_reports
 from gatechart.drawing import draw, to_dot, to_mermaid
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime.registry import Registry
@@ -39,6 +39,9 @@ CheckedGraphsArgument = Annotated[
     typer.Argument(metavar="GRAPH", help="The graphs' names; all if left out.", show_default=False),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", metavar="", help="Fail on warnings, too.")]
+AllowedOption = Annotated[
+    bool, typer.Option("--allowed", metavar="", help="Tell what the graphs allow, too, and the reasons they give.")
+]
 DrawnGraphArgument = Annotated[
     str | None,
     typer.Argument(
@@ -62,7 +65,10 @@ DrawnAgentOption = Annotated[
 
 
 async def check_graphs(
-    settings: Settings, graphs: CheckedGraphsArgument = None, strict: StrictOption = False
+    settings: Settings,
+    graphs: CheckedGraphsArgument = None,
+    strict: StrictOption = False,
+    allowed: AllowedOption = False,
 ) -> ExitCode | None:
     """Check the app: find its graphs, name every fault, and tell what is most likely not meant.
 
@@ -70,9 +76,13 @@ async def check_graphs(
     it is reached, a warning is most likely not what was meant, a note could be better. The exit code is 3 for faults
     and errors, with --strict for warnings, too, and never for notes.
 
+    What is meant to be so a graph allows, with a reason: under `allow` in a chart file, with allow= in code. That is
+    only counted; --allowed tells it, and --json always does.
+
     Examples:
       gatechart check
       gatechart check customer_service --strict
+      gatechart check --allowed
       gatechart check --app charts/lamp.yaml:house.lamps
       gatechart check --app statecharts:graphs --json | jq '.findings[].code'
     """
@@ -80,15 +90,15 @@ async def check_graphs(
         raise UsageError(f"{name!r} is a chart file, not the name of a graph; write --app {name}")
     found = load_graphs(settings.app)
     chosen = tuple(map(Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
-    findings = {graph.name: check(graph) for graph in chosen}
-    severities = {finding.severity for each in findings.values() for finding in each}
+    reports = {graph.name: report(graph) for graph in chosen}
+    severities = {finding.severity for each in reports.values() for finding in each.findings}
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
     has_failed = not severities.isdisjoint(failing)
     if settings.json:
-        print_document(check_document(chosen, findings, has_failed=has_failed))
+        print_document(check_document(chosen, reports, has_failed=has_failed))
     else:
         print_graphs(chosen)
-        print_findings(findings)
+        print_reports(reports, with_allowed=allowed)
     return ExitCode.DEFINITION if has_failed else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from rich.text import Text
 
-from gatechart.checks import Finding, Severity
+from gatechart.checks import Finding, Report, Severity
 from gatechart.cli.printing import (
     Cell,
     print_error,
@@ -89,15 +89,27 @@ def print_graphs(graphs: Sequence[StateTransitionGraph]) -> None:
     print_line()
 
 
-def print_findings(findings: Mapping[str, Sequence[Finding]]) -> None:
-    """What was found in graphs, by their names: a block for each finding, and at the end how many there are."""
-    rows = [_finding_row(name, finding) for name, found in findings.items() for finding in found]
+def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
+    """What was found in graphs, by their names: a block for each finding, and at the end how many there are.
+
+    with_allowed: what is allowed as well, with the reason in place of the remedy; it is counted in any case.
+    """
+    allowed = [(name, each) for name, report in reports.items() for each in report.allowed]
+    findings = [(name, each) for name, report in reports.items() for each in report.findings]
+    _print_rows("PLACE, PROBLEM → REMEDY", [_finding_row(name, each, each.remedy) for name, each in findings])
+    if with_allowed:
+        rows = [_finding_row(name, each.finding, f"allowed: {each.reason}") for name, each in allowed]
+        _print_rows("PLACE, PROBLEM → REASON", rows)
+    found = Counter(finding.severity for _, finding in findings)
+    counts = [_count(found[severity], severity) for severity in Severity if found[severity]]
+    told = f": {', '.join(counts)}" if counts else " without a fault"
+    print_line(f"{_count(len(reports), 'graph')}{told}{f'; {len(allowed)} allowed' if allowed else ''}")
+
+
+def _print_rows(heading: str, rows: Sequence[Sequence[Cell]]) -> None:
     if rows:
-        print_table(("CODE", "SEVERITY", "PLACE, PROBLEM → REMEDY"), rows, whole=("CODE", "SEVERITY"))
+        print_table(("CODE", "SEVERITY", heading), rows, whole=("CODE", "SEVERITY"))
         print_line()
-    found = Counter(finding.severity for each in findings.values() for finding in each)
-    counts = ", ".join(_count(found[severity], severity) for severity in Severity if found[severity])
-    print_line(f"{_count(len(findings), 'graph')}{': ' + counts if counts else ' without a fault'}")
 
 
 def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
@@ -145,9 +157,9 @@ def _graph_row(graph: StateTransitionGraph) -> Sequence[Cell]:
     return graph.name, graph.version, str(len(graph.states)), str(len(graph.transitions)), doors
 
 
-def _finding_row(graph: str, finding: Finding) -> Sequence[Cell]:
+def _finding_row(graph: str, finding: Finding, then: str) -> Sequence[Cell]:
     told = Text(visible(f"{graph}: {finding.place}"), "bold")
-    told.append(f"\n{visible(finding.problem)}", "not bold").append(f"\n→ {visible(finding.remedy)}", "not bold dim")
+    told.append(f"\n{visible(finding.problem)}", "not bold").append(f"\n→ {visible(then)}", "not bold dim")
     return finding.code, Text(finding.severity, _SEVERITY_STYLES[finding.severity]), told
 
 

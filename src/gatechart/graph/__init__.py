@@ -1,5 +1,6 @@
 """The definition of a graph, its validation and its compiled form."""
 
+from gatechart.graph.allowances import CODES, Allow
 from gatechart.graph.callables import Ask, Step
 from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node
 from gatechart.graph.definition import (
@@ -21,8 +22,10 @@ from gatechart.graph.graph import StateTransitionGraph
 
 __all__ = [
     "ANY",
+    "CODES",
     "ROOT",
     "Action",
+    "Allow",
     "Ask",
     "Data",
     "Default",

@@ -9,6 +9,7 @@ from typing import Any
 
 from gatechart.context import AgentContext
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
+from gatechart.graph.allowances import Allow, allowance_faults
 from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
 from gatechart.graph.definition import EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
 from gatechart.graph.fingerprint import fingerprint
@@ -25,6 +26,7 @@ class StateTransitionGraph:
     entry_points: the states agents may begin in; a name alone is an entry point without triggers or payload.
     initial: where the chart as a whole begins, its first state where left out; agents begin at entry points.
     max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
+    allow: what `gatechart.checks` would find and is meant to be so; the fingerprint leaves it out.
 
     Where several may be given, a single one stands for itself. Raises InvalidGraphError with every fault at once.
 
@@ -41,6 +43,7 @@ class StateTransitionGraph:
     on_refusal: OnRefusal
     description: str
     max_microsteps: int
+    allow: tuple[Allow, ...]
     tree: tuple[State, ...]  # with the inferred states
     nodes: Mapping[StateName, Node]  # the root included, in document order
     fingerprint: str
@@ -60,6 +63,7 @@ class StateTransitionGraph:
         on_refusal: OnRefusal = OnRefusal.RETURN,
         description: str = "",
         max_microsteps: int = 100,
+        allow: Iterable[Allow] | Allow = (),
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -77,7 +81,7 @@ class StateTransitionGraph:
             description=description,
             max_microsteps=max_microsteps,
         )
-        for attribute, value in _compiled(draft).items():
+        for attribute, value in _compiled(draft, one_or_more(allow)).items():
             object.__setattr__(self, attribute, value)
 
     def __repr__(self) -> str:
@@ -110,9 +114,12 @@ class StateTransitionGraph:
         )
 
 
-def _compiled(draft: Draft) -> dict[str, Any]:
+def _compiled(draft: Draft, allow: tuple[Any, ...]) -> dict[str, Any]:
     """The attributes of the graph. Raises InvalidGraphError."""
-    faults = find_faults(draft)
+    faults = (
+        *find_faults(draft),
+        *allowance_faults(allow, draft.root.states, draft.transitions, draft.entry_points),
+    )
     if faults:
         raise InvalidGraphError(str(draft.name), faults)
     nodes = build_nodes(draft.root, draft.transitions)
@@ -125,6 +132,7 @@ def _compiled(draft: Draft) -> dict[str, Any]:
         "on_refusal": draft.on_refusal,
         "description": draft.description,
         "max_microsteps": draft.max_microsteps,
+        "allow": allow,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(draft.name, draft.version, nodes, draft.entry_points, draft.context),
