@@ -69,6 +69,19 @@ class Agent:
         """The agent's turns with versions above `after`, oldest first, `limit` at the most."""
         return await self._host.history(after=after, limit=limit)
 
+    async def snapshot_at(self, version: int) -> Snapshot:
+        """What the agent was at one of its versions. Raises UnknownVersionError where that is not kept."""
+        return await self._host.snapshot_at(version)
+
+    async def rollback(self, version: int, *, reason: str) -> Snapshot:
+        """Restores what the agent was at one of its versions, and returns it: as a new version, nothing is erased.
+
+        No action runs. What was sent stays sent, and the ids of events stay seen. The timers and invokes of the states
+        restored begin anew, the timers set by `turn.after` are cancelled. reason: for the history.
+        Raises UnknownVersionError, and RollbackError where another version of the graph drove the agent then.
+        """
+        return await self._host.rollback(version, reason)
+
     async def until(self, state: Name) -> Snapshot:
         """Waits for the state to be active; returns the first committed snapshot, now or later, in which it is.
 

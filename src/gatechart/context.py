@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -30,6 +31,19 @@ def read_context(kind: type[ContextT], text: str) -> ContextT:
     return cast("ContextT", kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True))
 
 
+def read_only_context(kind: type[ContextT], text: str) -> ContextT:
+    """The context that the JSON text describes, whose fields cannot be set. Raises pydantic's ValidationError."""
+    context = read_context(kind, text)
+    object.__setattr__(context, "__class__", _frozen(kind))  # not before: its validators may set fields
+    return context
+
+
+@cache
+def _frozen(kind: type[AgentContext]) -> type[AgentContext]:
+    namespace = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "model_config": {"frozen": True}}
+    return type(kind.__name__, (kind,), namespace)
+
+
 def write_context(context: AgentContext) -> str:
     """The context as JSON text, by field names. Raises PydanticSerializationError.
 
@@ -39,26 +53,74 @@ def write_context(context: AgentContext) -> str:
     return serializer.to_json(context, round_trip=True, by_alias=False, warnings=False).decode()
 
 
-def changed_fields(before: str | None, after: str) -> dict[str, Any]:
-    """The top-level fields, with their new values, in which two JSON texts of a context differ.
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The top-level fields in which two JSON texts of a context differ, with JSON values."""
 
-    before: None where there was no context yet; then every field counts as changed. A field that is gone is now None.
-    >>> changed_fields('{"a": 1, "b": [2]}', '{"a": 1, "b": [2, 3]}')
-    {'b': [2, 3]}
+    changed: Mapping[str, Any]  # to these; None for a field that is gone
+    appended: Mapping[str, tuple[Any, ...]]  # lists that only grew, by these items
+    is_enough: bool  # whether the one text with this makes the other: both have the same fields in the same order
+
+
+_NONE: Final = Difference({}, {}, is_enough=True)
+_ABSENT: Final = object()
+
+
+def difference(before: str | None, after: str) -> Difference:
+    """What changed from one JSON text of a context to another.
+
+    before: None where there was no context yet; then every field counts as changed.
+    >>> difference('{"a": 1, "b": [2], "c": [3]}', '{"a": 1, "b": [2, 3], "c": [4]}')
+    Difference(changed={'c': [4]}, appended={'b': (3,)}, is_enough=True)
     """
     if before == after:
-        return {}
+        return _NONE
     new: dict[str, Any] = from_json(after)
     if before is None:
-        return new
+        return Difference(new, {}, is_enough=False)
     old: dict[str, Any] = from_json(before)
-    changed = {name: value for name, value in new.items() if name not in old or _differ(old[name], value)}
-    return changed | {name: None for name in old if name not in new}
+    changed: dict[str, Any] = {}
+    appended: dict[str, tuple[Any, ...]] = {}
+    for name, value in new.items():
+        was = old.get(name, _ABSENT)
+        if value is was or _is_same_json(was, value):
+            continue
+        if _has_grown(was, value):
+            appended[name] = tuple(value[len(was) :])
+        else:
+            changed[name] = value
+    if list(old) == list(new):
+        return Difference(changed, appended, is_enough=True)
+    return Difference(changed | {name: None for name in old if name not in new}, appended, is_enough=False)
 
 
-def _differ(one: Any, other: Any) -> bool:
-    """Whether JSON tells the two apart, for which 1, 1.0 and true are three values."""
-    return one != other or to_json(one) != to_json(other)
+def patched(text: str, patches: Iterable[tuple[str | None, str | None]]) -> str:
+    """The JSON text of a context after differences: for each what changed and what was appended, as JSON text.
+
+    >>> patched('{"a":1,"b":[2]}', [('{"a":7}', None), (None, '{"b":[3,4]}')])
+    '{"a":7,"b":[2,3,4]}'
+    """
+    some = [patch for patch in patches if patch != (None, None)]
+    if not some:
+        return text
+    values: dict[str, Any] = from_json(text)
+    for changed, appended in some:
+        values.update(from_json(changed or "{}"))
+        for name, items in from_json(appended or "{}").items():
+            values[name] += items
+    return to_json(values).decode()
+
+
+def _is_same_json(one: Any, other: Any) -> bool:
+    """Whether JSON does not tell the two apart, for which 1, 1.0 and true are three values."""
+    return bool(one == other) and (type(other) is str or to_json(one) == to_json(other))
+
+
+def _has_grown(one: Any, other: Any) -> bool:
+    """Whether the other is a list that begins with all items of the one, a shorter list."""
+    if not (isinstance(one, list) and isinstance(other, list) and len(one) < len(other)):
+        return False
+    return _is_same_json(one, other[: len(one)])
 
 
 def changed_by_writing(context: AgentContext, restored: AgentContext) -> tuple[str, ...]:

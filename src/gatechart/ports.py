@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from gatechart.graph import StateTransitionGraph
-from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Page, Query, Snapshot, TurnRecord, Verdict
+from gatechart.values import (
+    AgentId,
+    HistoryEntry,
+    Invocation,
+    KnownGraph,
+    Mail,
+    MailQuery,
+    Name,
+    Outcome,
+    Page,
+    Pruned,
+    Pruning,
+    Query,
+    Running,
+    Snapshot,
+    Unit,
+    Verdict,
+)
 
 
 class Clock(Protocol):
@@ -31,7 +48,7 @@ class Ids(Protocol):
 
 
 class Store(Protocol):
-    """Keeps agents through a crash. A call that raises has written nothing.
+    """Keeps agents, their mail and what they have under way through a crash. A call that raises has written nothing.
 
     Raises an OutsideError that says what failed where the database does.
     """
@@ -46,16 +63,36 @@ class Store(Protocol):
         """Whether no call ever suspends, so that a turn can be committed without giving way to others."""
         ...
 
+    def numbers(self, count: int) -> int:
+        """The first of so many numbers for mail, in sequence, higher than all that were given out before."""
+        ...
+
     async def load(self, agent_id: AgentId) -> Snapshot:
         """The newest committed snapshot. Raises UnknownAgentError."""
         ...
 
-    async def commit(self, turns: Sequence[TurnRecord]) -> Sequence[Verdict]:
-        """Each turn wholly or not at all, in one transaction; one verdict each, in order.
+    async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
+        """The newest committed snapshots of those that there are, in any order."""
+        ...
 
-        A turn is COMMITTED where the stored version is that of its `previous` snapshot (or where there is no such agent
-        and it has none), else STALE: nothing of it was written. No two turns of a call belong to one agent. Raises
-        OwnershipLostError where another owner has taken over, and then writes none of them.
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
+        """Each unit wholly or not at all, in one transaction; one verdict each, in order.
+
+        A TurnRecord is COMMITTED where the stored version is that of its `previous` snapshot (or where there is no such
+        agent and it has none) and the mail that it consumes waits, else STALE: nothing of it was written. With a turn
+        its mail is accepted (but for mail whose id was accepted or applied before), the mail that it consumes is
+        forgotten, and its effects are carried out, first those that end something: a Cancel ends the waiting mail and
+        the invocations of that state's earlier entries, with their steps; a CancelTimer the waiting mail of that key; a
+        CancelAll both, for all states and keys; an Amend changes or ends waiting mail, an Adopt an invocation, whose
+        steps stay with it; a Call begins an invocation of this entry, with the turn's context. No two turns of a call
+        belong to one agent, and turns go before other units.
+
+        A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
+        payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
+        where there is no such mail. A StepRecord or Report is STALE where its invocation is over; a StepRecord REPEATED
+        where there is a result of this name.
+
+        Raises OwnershipLostError where another owner has taken over, and then writes none of them.
         """
         ...
 
@@ -67,12 +104,64 @@ class Store(Protocol):
         """The turns with versions above `after`, oldest first, `limit` at the most. Raises UnknownAgentError."""
         ...
 
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
+        """The snapshot as `load` gave it when this version was the newest.
+
+        A store may keep of a turn what differs from its `previous` snapshot, and make the text of a context anew: as
+        JSON the context is the same, and as text where it is written as `write_context` writes it.
+        Raises UnknownAgentError; UnknownVersionError where the agent has not come so far, or the turn was pruned.
+        """
+        ...
+
     async def find(self, query: Query) -> Page:
         """The agents that a query asks for, in the order they were started. Raises UnknownAgentError for `after`."""
         ...
 
+    async def mail(self, query: MailQuery) -> Sequence[Mail]:
+        """The mail that a query asks for, in the order accepted."""
+        ...
+
+    async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
+        """Waiting mail without a due time, of numbers above `after`, in the order accepted."""
+        ...
+
+    async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
+        """Waiting mail with a due time, in the order of due time and number, beyond the due time and number given."""
+        ...
+
+    async def running(
+        self, *, agent_id: AgentId | None = None, after: int, limit: int
+    ) -> Sequence[tuple[int, Running]]:
+        """The invocations that have not ended, of an agent or of all, each with its place for the next `after`."""
+        ...
+
+    async def steps(self, invocation: Invocation) -> Mapping[str, str]:
+        """The results recorded for an invocation, as JSON text, by the steps' names."""
+        ...
+
+    async def remember(self, graphs: Sequence[KnownGraph]) -> None:
+        """Keeps what the graphs are like, for `known_graph`; one that is kept already stays as it is."""
+        ...
+
+    async def known_graph(self, fingerprint: str) -> KnownGraph | None:
+        """The graph of this fingerprint; None where it was never remembered."""
+        ...
+
     async def erase(self, agent_id: AgentId) -> None:
-        """Forgets the agent and its history, for good. Raises UnknownAgentError, OwnershipLostError."""
+        """Forgets the agent, its history, its mail and its invocations, for good.
+
+        Raises UnknownAgentError, OwnershipLostError.
+        """
+        ...
+
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100) -> Pruned:
+        """Forgets a part of what may be forgotten, in one short transaction, and says where the next part begins.
+
+        A part is about `limit` agents, in the order started, and `limit` mails, and at the most some thousand turns, so
+        that turns wait only briefly; between the parts a pruning may be given up. What stays of an agent is its newest
+        turns without a gap, of which every snapshot can be had; what is of no agent that is erased stays accepted,
+        recognised by its id within the window, and under way. Raises OwnershipLostError.
+        """
         ...
 
 
@@ -95,6 +184,14 @@ class Host(Protocol):
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """The agent's committed turns, as `Store.history` gives them."""
+        ...
+
+    async def snapshot_at(self, version: int) -> Snapshot:
+        """What the agent was at a version, as `Store.snapshot_at` gives it."""
+        ...
+
+    async def rollback(self, version: int, reason: str) -> Snapshot:
+        """Restores what the agent was at a version, as a new one; no action runs. Raises as `Agent.rollback`."""
         ...
 
     async def until(self, state: Name) -> Snapshot:

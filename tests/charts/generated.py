@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from hypothesis import strategies as st
@@ -125,7 +126,7 @@ def _state(draw, name, tree, parents, names):
         after=draw(st.dictionaries(DELAYS, st.lists(_thens(names), min_size=1, max_size=2), max_size=2))
         if waits
         else {},
-        invoke=draw(st.sampled_from(INVOKES)) if waits else (),
+        invoke=_told_apart(draw(st.sampled_from(INVOKES)), name, names) if waits else (),
         states=children,
         initial=draw(st.none() | st.sampled_from(real)) if kind == "compound" else None,
         parallel=kind == "parallel",
@@ -140,6 +141,14 @@ INVOKES = (
     (search,),
     (Invoke(search, "other", timeout_s=30), Invoke(partial(wait, for_s=2), timeout_s=0), search),
 )
+
+
+def _told_apart(invokes, name, names):
+    """With ids of the state's own, for those active together must differ; one state keeps what goes without saying."""
+    if name == next(iter(names)):
+        return invokes
+    given = (each if isinstance(each, Invoke) else Invoke(each) for each in invokes)
+    return [replace(each, id=f"{each.id} of {name}") for each in given]
 
 
 def _thens(names):

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from gatechart import AgentContext, EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.errors import EntryRefusedError, TimersNotKeptError
+from gatechart.errors import EntryRefusedError
 from gatechart.graph import ANY, Initial, Then
 from gatechart.runtime import Runtime
 from gatechart.testing.clock import VirtualClock
@@ -88,7 +88,7 @@ async def test_timers_of_a_state_that_was_left_do_not_fire():
 
 async def test_invokes_that_sleep_on_the_clock_end_in_time_and_those_that_do_not_end_at_once():
     async def slow(context, work):
-        await work.clock.sleep_until(work.now + timedelta(seconds=5))
+        await work.sleep(5)
         return "slow"
 
     async def quick(context, work):
@@ -129,9 +129,9 @@ async def test_an_invoke_that_waits_for_the_world_does_not_hold_the_rehearsal():
 
 
 def send_three(context, event, turn):
-    turn.send("LATE", {"n": 1}, after_s=10, id="late")
-    turn.send("SOON")
-    turn.send("LATE", {"n": 2}, after_s=20, id="late")
+    turn.after(10, "LATE", {"n": 1}, key="first")
+    turn.send(turn.agent_id, "SOON")
+    turn.after("20s", "LATE", {"n": 2}, key="late")
 
 
 senders = StateTransitionGraph(
@@ -141,10 +141,10 @@ senders = StateTransitionGraph(
     transitions=[
         Transition("SENDING", "SOON", actions=note("soon")),
         Transition("SENDING", "LATE", actions=lambda c, e: c.trail.append(f"late {e.payload['n']}")),
-        Transition("SENDING", "WITHDRAWN", actions=lambda c, e, turn: turn.withdraw("late")),
-        Transition("SENDING", "AGAIN", actions=lambda c, e, turn: turn.send("LATE", {"n": 3}, after_s=1, id="late")),
-        Transition("SENDING", "ENDED", "END", actions=lambda c, e, turn: turn.send("SOON")),
-        Transition("SENDING", "WITHDRAWN_UNKNOWN", actions=lambda c, e, turn: turn.withdraw("unknown")),
+        Transition("SENDING", "CANCELLED", actions=lambda c, e, turn: turn.cancel("late")),
+        Transition("SENDING", "AGAIN", actions=lambda c, e, turn: turn.after(1, "LATE", {"n": 3}, key="late")),
+        Transition("SENDING", "ENDED", "END", actions=lambda c, e, turn: turn.after(0, "SOON")),
+        Transition("SENDING", "CANCELLED_UNKNOWN", actions=lambda c, e, turn: turn.cancel("unknown")),
     ],
     entry_points=["SENDING"],
 )
@@ -162,11 +162,11 @@ async def test_what_an_agent_sends_itself_arrives_when_it_is_due():
         assert agent.context.trail[3:] == ["late 3"]
 
 
-async def test_what_was_withdrawn_does_not_arrive():
+async def test_what_was_cancelled_does_not_arrive():
     async with rehearse(senders) as agent:
-        await agent.send("WITHDRAWN_UNKNOWN")
+        await agent.send("CANCELLED_UNKNOWN")
         await agent.advance(10)
-        await agent.send("WITHDRAWN")
+        await agent.send("CANCELLED")
         await agent.advance(100)
         assert agent.context.trail == ["soon", "late 1"]
         await agent.send("AGAIN")
@@ -184,11 +184,11 @@ async def test_what_waits_ends_with_the_agent():
         assert clock.sleeping == runtime.under_way == 0
 
 
-async def test_a_durable_store_does_not_take_what_it_would_lose(tmp_path):
-    async with Runtime.open(f"sqlite+aiosqlite:///{tmp_path}/agents.db", graphs=[senders]) as runtime:
-        with pytest.raises(TimersNotKeptError, match="senders"):
-            await runtime.start("senders", at="SENDING", id="a")
-        assert (await runtime.find()).agents == ()
+async def test_a_timer_of_the_same_key_takes_the_place_of_the_former():
+    async with rehearse(senders) as agent:
+        await agent.send("AGAIN")
+        await agent.advance(100)
+        assert agent.context.trail == ["soon", "late 3", "late 1"]
 
 
 async def test_who_sleeps_on_a_virtual_clock_wakes_when_it_shows_the_moment():

@@ -160,3 +160,17 @@ async def nothing_changes(runtime, *agents):
     yield
     assert (await everything(runtime), [(agent.snapshot, agent.context) for agent in agents]) == before
     assert {agent.snapshot for agent in agents} <= {stored for stored, *_ in before[0]}
+
+
+async def eventually(holds):
+    """Returns as soon as it holds; a failure where it never would."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110  it may hold by what no event tells of
+            await asyncio.sleep(0)
+
+
+async def at_rest(runtime, clock):
+    """Returns when all that is under way waits for a virtual clock."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+        await eventually(lambda: runtime.under_way == clock.sleeping)

@@ -78,7 +78,7 @@ async def test_turns_that_finish_during_a_commit_go_together_into_the_next(store
 
 
 async def test_a_transaction_takes_so_many_turns_and_no_more(store, agents, monkeypatch):
-    monkeypatch.setattr(commits, "MOST_TURNS", 2)
+    monkeypatch.setattr(commits, "MOST_UNITS", 2)
     store.groups.clear()
     begun, going_on = held_back(store)
     sends = [asyncio.ensure_future(agent.send("STAMPED")) for agent in agents]
@@ -124,8 +124,8 @@ async def test_a_turn_that_cannot_be_written_takes_no_other_with_it(store, runti
     ]
     assert [agent.snapshot.version for agent in agents] == [2, 2, 1, 2, 2, 2]
     assert [stored for stored, *_ in await everything(runtime)] == [agent.snapshot for agent in agents]
-    told = [record for record in caplog.records if record.getMessage().startswith("a group of turns failed")]
-    assert [(record.levelno, record.turns) for record in told] == [(logging.WARNING, 5)]
+    told = [record for record in caplog.records if record.getMessage().startswith("a group of units failed")]
+    assert [(record.levelno, record.units) for record in told] == [(logging.WARNING, 5)]
     store.before = nothing
     assert (await agents[2].send("SENT")).version == 2
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gatechart import RefusalReason, Runtime, Status
+from gatechart import Limits, RefusalReason, Runtime, Status
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
@@ -170,8 +170,9 @@ async def test_a_successor_is_not_mixed_up_with_an_agent_erased_while_it_was_res
     """`resume` has read the agent, then it is erased, `resume` goes on, and another is started under its id."""
     store = WrappedErasure(MemoryStore())
     store.gate.set()
-    async with Runtime.open(store, graphs=[parcel]) as runtime:
+    async with Runtime.open(store, graphs=[parcel], limits=Limits(resident=1)) as runtime:
         await runtime.start("parcel", at="AT_SEA", payload={"stops": ["Porto"]}, id="p-1")
+        await runtime.start("parcel", at="PACKING", id="another")  # so that the first is read again
         store.loading = asyncio.Event()
         resuming = asyncio.ensure_future(runtime.resume("p-1"))
         await store.loaded.wait()
@@ -184,7 +185,7 @@ async def test_a_successor_is_not_mixed_up_with_an_agent_erased_while_it_was_res
         successor = await runtime.start("parcel", at="PACKING", id="p-1")
         await successor.send("STAMPED")
         assert successor.context == Parcel(stops=["entered", "STAMPED"])
-        [(stored, *_)] = await everything(runtime)
+        _, (stored, *_) = await everything(runtime)
         assert (stored.configuration, stored) == (("PACKING",), successor.snapshot)
         assert held is None or held.snapshot != stored
 

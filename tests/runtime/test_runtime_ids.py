@@ -41,9 +41,7 @@ async def test_an_id_that_stands_for_another_event_is_refused(place, event, payl
         agent = await runtime.start("parcel", at="PACKING", id="p-1")
         await agent.send("SENT", {"by": "truck"}, id="crm-1")
         async with nothing_changes(runtime, agent):
-            with pytest.raises(
-                EventIdReusedError, match="'p-1' has applied the id 'crm-1' to 'SENT' with other content"
-            ):
+            with pytest.raises(EventIdReusedError, match="'p-1' knows the id 'crm-1' from 'SENT' with other content"):
                 await agent.send(event, payload, id="crm-1")
 
 

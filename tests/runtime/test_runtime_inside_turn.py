@@ -83,7 +83,7 @@ async def test_a_call_that_could_wait_for_ever_is_an_error_inside_a_turn(runtime
     told = name.removeprefix("start_on") or "start"
     assert isinstance(caught.value.__cause__, InsideTurnError)
     assert f"{told.split()[0]}() was called by an action inside a turn of agent 'c-1'" in str(caught.value)
-    assert "do it after the turn has ended" in str(caught.value)
+    assert "use turn.send" in str(caught.value)
     assert (await agent.send("NOTED")).version == 2
 
 

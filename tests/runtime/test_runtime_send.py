@@ -59,7 +59,7 @@ async def test_an_event_is_applied_and_its_outcome_says_how(place):
         assert (entry.event.name, entry.event.payload, entry.event.id) == ("SENT", {"by": "truck"}, "crm-1")
         assert (entry.event.time, entry.event.sender) == (clock.now(), None)
         assert (entry.source, entry.target) == (("PACKING",), ("ON_ROAD",))
-        assert entry.changed == {"stops": ["entered", "entered"]}
+        assert (entry.changed, entry.appended) == ({}, {"stops": ("entered",)})
         assert entry.outcome == outcome
 
 

@@ -112,7 +112,7 @@ async def test_who_stops_waiting_takes_nobody_along(agent):
     with suppress(asyncio.CancelledError):
         await impatient
     assert impatient.cancelled()
-    assert agent._host._watchers == []
+    assert agent._host._watchers._waiting == []
 
 
 async def test_who_stops_waiting_at_the_last_moment_leaves_nothing_behind(agent):
@@ -120,7 +120,7 @@ async def test_who_stops_waiting_at_the_last_moment_leaves_nothing_behind(agent)
     sending = asyncio.ensure_future(agent.send("SENT"))
     impatient.cancel()
     await sending
-    assert agent._host._watchers == []
+    assert agent._host._watchers._waiting == []
 
 
 async def test_a_refused_and_a_failing_event_reach_nothing(agent):

@@ -3,6 +3,8 @@
 import re
 import shutil
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -16,20 +18,57 @@ from gatechart.errors import (
     StoreCorruptError,
     StoreMissingError,
     StoreOwnedError,
+    UnknownVersionError,
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
-from gatechart.testing.records import lives
+from gatechart.stores.rows import from_us
+from gatechart.stores.tables import metadata
+from gatechart.testing.errands import acting, kept, letter, minutes, posted
+from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
+from gatechart.values import Event, HistoryEntry, Pruning, Status, TurnRecord
 
-SECOND = """
+NEWEST, LATER = upgrade.NEWEST, f"{int(upgrade.NEWEST) + 1:04}"
+SECOND = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "{LATER}"
+down_revision = "{NEWEST}"
 
 def upgrade():
     op.create_table("notes", sa.Column("note", sa.Text, server_default="none"))
     op.execute("UPDATE agents SET graph = 'renamed'")
+"""
+
+SECOND_SCHEMA = """
+CREATE TABLE agents (
+    "key" INTEGER NOT NULL, id VARCHAR NOT NULL, graph VARCHAR NOT NULL, graph_version VARCHAR NOT NULL,
+    fingerprint VARCHAR NOT NULL, configuration TEXT NOT NULL, context TEXT NOT NULL, version INTEGER NOT NULL,
+    status VARCHAR NOT NULL, memory TEXT,
+    CONSTRAINT pk_agents PRIMARY KEY ("key"), CONSTRAINT uq_agents_id UNIQUE (id)
+);
+CREATE INDEX ix_agents_graph_status ON agents (graph, status);
+CREATE TABLE history (
+    agent INTEGER NOT NULL, version INTEGER NOT NULL, event VARCHAR NOT NULL, event_id VARCHAR, payload TEXT,
+    sender VARCHAR, time_us BIGINT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL, taken TEXT, changed TEXT,
+    status VARCHAR NOT NULL, took_us INTEGER NOT NULL, guard_errors TEXT,
+    CONSTRAINT pk_history PRIMARY KEY (agent, version),
+    CONSTRAINT fk_history_agent FOREIGN KEY(agent) REFERENCES agents ("key") ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX uq_history_agent_event_id ON history (agent, event_id) WHERE event_id IS NOT NULL;
+CREATE TABLE owner (
+    id SMALLINT NOT NULL, epoch INTEGER NOT NULL, host VARCHAR NOT NULL, pid INTEGER NOT NULL, since_us BIGINT NOT NULL,
+    CONSTRAINT pk_owner PRIMARY KEY (id), CONSTRAINT ck_owner_single CHECK (id = 1)
+);
+CREATE TABLE alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO alembic_version VALUES ('0002');
+INSERT INTO owner VALUES (1, 3, 'here', 1, 0);
+INSERT INTO agents VALUES (1, 'a', 'g', '1', 'f', '["B"]', '{"n":2}', 2, 'active', '[["H",["A"]]]');
+INSERT INTO history VALUES
+    (1, 1, 'agent.started.A', NULL, NULL, NULL, 1, '[]', '["A"]', NULL, '{"n":1}', 'active', 9, NULL),
+    (1, 2, 'TOLD', '1', NULL, NULL, 2, '["A"]', '["B"]', '["A --TOLD--> B"]', '{"n":2}', 'active', 9, NULL);
 """
 
 
@@ -79,7 +118,7 @@ def by_migrations(connection):
 def test_migrations_build_what_the_tables_say():
     tables, statements = built_by(upgrade.create_schema)
     migrated_tables, migrated_statements = built_by(by_migrations)
-    assert migrated_tables.keys() == tables.keys() == {"agents", "history", "owner", "alembic_version"}
+    assert migrated_tables.keys() == tables.keys() == set(metadata.tables) | {"alembic_version"}
     for table, description in tables.items():
         assert migrated_tables[table] == description
     assert migrated_statements == statements
@@ -90,6 +129,7 @@ def test_migrations_build_what_the_tables_say():
     [
         "DROP INDEX ix_agents_graph_status",
         "DROP INDEX uq_history_agent_event_id",
+        "DROP INDEX ix_mail_due_us",
         "CREATE INDEX another ON agents (status)",
         "ALTER TABLE agents ADD COLUMN another TEXT",
         "ALTER TABLE agents RENAME COLUMN status TO state",
@@ -134,10 +174,10 @@ def second_schema(monkeypatch, tmp_path_factory):
     def install(migration=SECOND):
         scripts = tmp_path_factory.mktemp("later") / "migrations"
         shutil.copytree(str(files("gatechart.migrations")), scripts, ignore=shutil.ignore_patterns("__pycache__"))
-        (scripts / "versions" / "v0003_notes.py").write_text(migration)
+        (scripts / "versions" / f"v{LATER}_notes.py").write_text(migration)
         monkeypatch.setattr(upgrade, "files", lambda _package: scripts)
-        monkeypatch.setattr(upgrade, "SCHEMAS", ("0001", "0002", "0003"))
-        monkeypatch.setattr(upgrade, "NEWEST", "0003")
+        monkeypatch.setattr(upgrade, "SCHEMAS", (*upgrade.SCHEMAS, LATER))
+        monkeypatch.setattr(upgrade, "NEWEST", LATER)
 
     return install
 
@@ -162,19 +202,19 @@ async def test_an_empty_database_is_created_on_first_use(sqlite_url, sqlite_path
     sqlite_path.touch()
     async with open_store(sqlite_url) as store:
         await lives(store, "a", turns=1)
-    assert stored(sqlite_path, "SELECT version_num FROM alembic_version") == [("0002",)]
+    assert stored(sqlite_path, "SELECT version_num FROM alembic_version") == [(NEWEST,)]
 
 
 async def test_an_empty_database_is_upgraded_to_the_newest_schema(sqlite_url, sqlite_path):
     sqlite_path.touch()
-    assert await upgrade_store(sqlite_url) == (None, "0002")
+    assert await upgrade_store(sqlite_url) == (None, NEWEST)
     async with open_store(sqlite_url) as store:
         await lives(store, "a", turns=2)
 
 
 async def test_upgrading_a_database_of_the_newest_schema_changes_nothing(with_agents, sqlite_path, unchanged):
     with unchanged(sqlite_path.parent):
-        assert await upgrade_store(with_agents) == ("0002", "0002")
+        assert await upgrade_store(with_agents) == (NEWEST, NEWEST)
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -183,18 +223,62 @@ async def test_an_older_database_asks_for_the_command(with_agents, sqlite_path, 
     with unchanged(sqlite_path.parent), pytest.raises(SchemaOutdatedError) as caught:
         async with open_store(with_agents, read_only=read_only):
             pass
-    assert (caught.value.found, caught.value.needed) == ("0002", "0003")
+    assert (caught.value.found, caught.value.needed) == (NEWEST, LATER)
     assert "run `gatechart upgrade`" in str(caught.value)
 
 
 async def test_an_older_database_is_upgraded_with_all_it_holds(with_agents, sqlite_path, second_schema):
     second_schema()
-    assert await upgrade_store(with_agents) == ("0002", "0003")
-    assert stored(sqlite_path, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert await upgrade_store(with_agents) == (NEWEST, LATER)
+    assert stored(sqlite_path, "SELECT version_num FROM alembic_version") == [(LATER,)]
     assert stored(sqlite_path, "SELECT count(*) FROM notes") == [(0,)]
     async with open_store(with_agents) as store:
         assert (await store.load("a")).graph == "renamed"
         assert len(await store.history("a")) == 3
+
+
+async def test_what_the_second_schema_held_is_kept(sqlite_url, sqlite_path):
+    """Agents of then have nothing pending, and take mail and timers from now on."""
+    with closing(sqlite3.connect(sqlite_path)) as raw:
+        raw.executescript(SECOND_SCHEMA)
+    assert await upgrade_store(sqlite_url) == ("0002", NEWEST)
+    async with open_store(sqlite_url) as store:
+        snapshot = await store.load("a")
+        assert (snapshot.configuration, snapshot.memory, snapshot.entered) == (("B",), (("H", ("A",)),), ())
+        assert [(entry.event.name, entry.source, entry.target) for entry in await store.history("a")] == [
+            ("agent.started.A", (), ("A",)),
+            ("TOLD", ("A",), ("B",)),
+        ]
+        await posted(store, mail := letter(store, "a"))
+        turn = replace(going_on(TurnRecord(None, snapshot, Event("", {}, NOON), (), 0), "TOLD"), previous=snapshot)
+        turn = acting(store, turn, minutes(1, key="k"), consumes=mail)
+        assert await verdicts(store, turn) == [COMMITTED]
+        assert await kept(store) == list(turn.mail)
+
+
+async def test_turns_of_the_second_schema_are_remembered_in_every_part(sqlite_url, sqlite_path):
+    """Of then only the newest snapshot can be had: the history did not keep enough for those before."""
+    with closing(sqlite3.connect(sqlite_path)) as raw:
+        raw.executescript(SECOND_SCHEMA)
+    await upgrade_store(sqlite_url)
+    began, told = Event("agent.started.A", {}, from_us(1)), Event("TOLD", {}, from_us(2), "1")
+    async with open_store(sqlite_url) as store:
+        entries = [
+            HistoryEntry("a", 1, began, (), ("A",), (), {"n": 1}, Status.ACTIVE, 9),
+            HistoryEntry("a", 2, told, ("A",), ("B",), ("A --TOLD--> B",), {"n": 2}, Status.ACTIVE, 9),
+        ]
+        assert await store.history("a") == entries
+        assert await store.applied("a", "1") == entries[1]
+        turns = [replace(going_on(started("a"), "TOLD"), snapshot=await store.load("a"))]
+        for number in range(3, 6):
+            turns.append(going_on(turns[-1], "TOLD", context={"n": number}))
+        assert [await verdicts(store, turn) for turn in turns[1:]] == [[COMMITTED]] * 3
+        for turn in turns:
+            assert await store.snapshot_at("a", turn.snapshot.version) == turn.snapshot
+        with pytest.raises(UnknownVersionError, match="versions 2 to 5 can be had"):
+            await store.snapshot_at("a", 1)
+        assert (await store.prune(Pruning(ids_since=NOON, keep_turns=2))).turns == 3
+        assert await store.snapshot_at("a", 4) == turns[2].snapshot
 
 
 async def test_a_migration_that_fails_leaves_the_database_as_it_was(
@@ -216,7 +300,7 @@ async def test_a_newer_database_is_refused(with_agents, sqlite_path, second_sche
     with unchanged(sqlite_path.parent), pytest.raises(SchemaTooNewError) as caught:
         async with open_store(with_agents, read_only=read_only):
             pass
-    assert (caught.value.found, caught.value.known) == ("0003", "0002")
+    assert (caught.value.found, caught.value.known) == (LATER, NEWEST)
     with unchanged(sqlite_path.parent), pytest.raises(SchemaTooNewError, match="install a newer gatechart"):
         await upgrade_store(with_agents)
 

@@ -1,60 +1,206 @@
 """What is SQLite's own: what its connections are set to, and what happens when it fails in the middle."""
 
+import asyncio
+import gc
 import sqlite3
+import threading
+from contextlib import closing
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from gatechart.errors import OwnershipLostError, StoreBusyError
+from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
+from gatechart.stores.committing import STANDING
+from gatechart.stores.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
+from gatechart.stores.standing import APPLIED, NAMED, UNDER_WAY
+from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
+from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
+from gatechart.values import MailEnd, MailQuery, StepRecord
 
 FULL = 2
 
 
-async def setting(connection, pragma):
-    return (await connection.exec_driver_sql(f"PRAGMA {pragma}")).scalar()
+class Transaction:
+    """Work for a writer, which begins with a statement and ends when the test lets it."""
+
+    def __init__(self, statement):
+        self._statement = statement
+        self._begun, self._released = threading.Event(), threading.Event()
+
+    def __call__(self, connection):
+        connection.execute(text(self._statement))
+        self._begun.set()
+        assert self._released.wait(5)
+
+    @property
+    def is_reached(self):
+        return self._begun.is_set()
+
+    async def reached(self):
+        assert await asyncio.to_thread(self._begun.wait, 5)
+
+    def go_on(self):
+        self._released.set()
+
+
+def settings(*pragmas):
+    return lambda connection: [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
 
 
 @pytest.mark.parametrize("reconnected", [False, True])
 async def test_the_writing_connection_puts_every_commit_on_disk(sqlite_url, reconnected):
     async with open_store(sqlite_url) as store:
         if reconnected:
-            await store._writer.dispose()
-        async with store._writer.connect() as connection:
-            assert await setting(connection, "journal_mode") == "wal"
-            assert await setting(connection, "synchronous") == FULL
-            assert await setting(connection, "foreign_keys") == 1
-            assert await setting(connection, "busy_timeout") == 5000
+            store._writer._engine.dispose()
+        found = await store._writer.run(settings("journal_mode", "synchronous", "foreign_keys", "busy_timeout"))
+        assert found == ["wal", FULL, 1, 5000]
 
 
 async def test_the_url_says_how_long_to_wait_for_a_lock(sqlite_url):
-    async with open_store(f"{sqlite_url}?timeout=0.25") as store, store._writer.connect() as connection:
-        assert await setting(connection, "busy_timeout") == 250
+    async with open_store(f"{sqlite_url}?timeout=0.25") as store:
+        assert await store._writer.run(settings("busy_timeout")) == [250]
 
 
 async def test_the_reading_connections_cannot_write(sqlite_url):
-    async with open_store(sqlite_url) as store, store._reader.connect() as connection:
+    async with open_store(sqlite_url) as store:
         with pytest.raises(OperationalError, match="readonly"):
-            await connection.execute(text("DELETE FROM owner"))
+            await store._reader.run(lambda connection: connection.execute(text("DELETE FROM owner")))
+
+
+async def test_a_database_that_was_closed_is_not_read_again(sqlite_url):
+    async with open_store(sqlite_url) as store:
+        await verdicts(store, started("a"))
+    with pytest.raises(RuntimeError, match="the database is closed"):
+        await store.load("a")
+    gc.collect()  # a connection left open would complain
 
 
 async def test_a_writing_transaction_holds_the_lock_from_its_beginning(sqlite_url, sqlite_path):
-    async with open_store(sqlite_url) as store, store._writer.begin():
-        with sqlite3.connect(sqlite_path, timeout=0) as other, pytest.raises(sqlite3.OperationalError, match="locked"):
+    def begin_another(_):
+        with closing(sqlite3.connect(sqlite_path, timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
-        other.close()
+
+    async with open_store(sqlite_url) as store:
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            await store._writer.run(begin_another)
 
 
 async def test_readers_read_on_while_a_writer_writes(sqlite_url):
     async with open_store(sqlite_url) as store:
         await lives(store, "a", turns=3)
-        async with store._writer.begin() as connection:
-            await connection.execute(text("DELETE FROM agents"))
-            async with open_store(f"{sqlite_url}?timeout=0", read_only=True) as reader:
-                assert (await store.load("a")).version == (await reader.load("a")).version == 3
-            await connection.rollback()
+        transaction = Transaction("DELETE FROM agents")
+        writing = asyncio.create_task(store._writer.run(transaction))
+        await transaction.reached()
+        async with open_store(f"{sqlite_url}?timeout=0", read_only=True) as reader:
+            assert (await store.load("a")).version == (await reader.load("a")).version == 3
+        transaction.go_on()
+        await writing
+        with pytest.raises(UnknownAgentError):
+            await store.load("a")
+
+
+async def test_a_transaction_runs_to_its_end_whoever_stops_waiting(sqlite_url):
+    async with open_store(sqlite_url) as store:
+        transaction, withdrawn = Transaction("UPDATE owner SET host = 'h'"), Transaction("DELETE FROM owner")
+        waiting = [asyncio.create_task(store._writer.run(each)) for each in (transaction, withdrawn)]
+        await transaction.reached()
+        for task in waiting:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        transaction.go_on()
+        assert await verdicts(store, started("a")) == [COMMITTED]
+        assert await store._writer.run(lambda connection: connection.scalar(text("SELECT host FROM owner"))) == "h"
+        assert not withdrawn.is_reached
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_closing_waits_for_the_transaction_under_way(sqlite_url, sqlite_path, is_cancelled):
+    transaction = Transaction("UPDATE owner SET host = 'h'")
+
+    async def write_and_close():
+        async with open_store(sqlite_url) as store:
+            writing = asyncio.create_task(store._writer.run(transaction))
+            await transaction.reached()
+            asyncio.get_running_loop().call_later(0.05, transaction.go_on)
+        await writing
+
+    closing_task = asyncio.create_task(write_and_close())
+    await transaction.reached()
+    if is_cancelled:
+        await asyncio.sleep(0)
+        closing_task.cancel()
+        threading.Timer(0.05, transaction.go_on).start()
+    await asyncio.wait([closing_task])
+    with closing(sqlite3.connect(sqlite_path)) as raw:
+        assert raw.execute("SELECT host FROM owner").fetchall() == [("h",)]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gatechart-writer")]
+
+
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt])
+async def test_a_transaction_that_raises_is_taken_back(sqlite_url, error):
+    def delete_and_raise(connection):
+        connection.execute(text("DELETE FROM agents"))
+        raise error
+
+    async with open_store(sqlite_url) as store:
+        await lives(store, "a", turns=1)
+        with pytest.raises(error):
+            await store._writer.run(delete_and_raise)
+        assert await verdicts(store, started("b")) == [COMMITTED]
+        assert [each.agent_id for each in await store.load_many("ab")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "plan"),
+    [
+        (due_mail((NOON, 5), 9), "SEARCH mail USING INDEX ix_mail_due_us (due_us>?)"),
+        (waiting_mail(5, 9), "SEARCH mail USING INTEGER PRIMARY KEY (rowid>?)"),
+        (found_mail(MailQuery("a", after=5)), "SEARCH mail USING INDEX ix_mail_recipient (recipient=? AND rowid>?)"),
+        (NAMED, "USING INDEX uq_mail_recipient_event_id (recipient=? AND event_id=?)"),
+        (APPLIED, "USING INDEX uq_history_agent_event_id (agent=? AND event_id=?)"),
+        (UNDER_WAY, "INDEX sqlite_autoindex_invokes_1 (agent=? AND state=? AND epoch=? AND invoke=?)"),
+        (running_invokes(None, 5, 9), "SEARCH invokes USING INTEGER PRIMARY KEY (rowid>?)"),
+        (running_invokes("a", 5, 9), "INDEX sqlite_autoindex_invokes_1 (agent=?"),
+        (STANDING, "USING INDEX sqlite_autoindex_agents_1 (id=?)"),
+    ],
+)
+async def test_what_is_asked_often_is_asked_by_an_index(sqlite_url, statement, plan):
+    def steps_of(connection):
+        compiled = statement.compile(dialect=connection.dialect, compile_kwargs={"render_postcompile": True})
+        values = tuple(compiled.params.get(name) for name in compiled.positiontup)
+        found = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values)
+        return [row.detail for row in found]
+
+    async with open_store(sqlite_url) as store:
+        steps = await store._writer.run(steps_of)
+    assert [step for step in steps if plan in step], steps
+    assert not [step for step in steps if step.startswith(("SCAN mail", "SCAN history"))]
+
+
+async def test_numbers_of_mail_go_on_when_the_database_is_opened_again(sqlite_url):
+    async with open_store(sqlite_url) as store:
+        await posted(store, letter(store, "a"), last := letter(store, "a", id="1"))
+        await verdicts(store, MailEnd(last.number))
+    async with open_store(sqlite_url) as store:
+        assert store.numbers(2) == last.number + 1
+        assert store.numbers(1) == last.number + 3
+
+
+async def test_a_store_opened_for_reading_shows_what_is_pending(sqlite_url):
+    async with open_store(sqlite_url) as store:
+        call = call_of(await calling(store, "a", "f"), "f")
+        await posted(store, mail := letter(store, "a"), timer := letter(store, "a", due=NOON))
+        await store.commit([StepRecord(call, "s", "1")])
+    async with open_store(sqlite_url, read_only=True) as reader:
+        assert list(await kept(reader)) == [mail, timer]
+        assert [*await reader.waiting(after=0, limit=9), *await reader.due(after=(NOON, 0), limit=9)] == [mail, timer]
+        assert await invoked(reader) == ["f"]
+        assert await reader.steps(call) == {"s": "1"}
+        with pytest.raises(OwnershipLostError):
+            await reader.commit([MailEnd(mail.number)])
 
 
 async def test_what_is_kept_is_there_when_the_database_is_opened_again(sqlite_url):

@@ -1,6 +1,7 @@
 """The contract holds for the stores there are, and finds what a wrong store does."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -84,9 +85,53 @@ class SuspendsAllTheSame(MemoryStore):
         return await super().load(agent_id)
 
 
+class AcceptsEveryPosting(MemoryStore):
+    def _content_of(self, recipient, mail_id):
+        return None
+
+
+class ComparesPayloadsAsTheyAreWritten(MemoryStore):
+    def _post(self, mail):
+        kept = [*self._pending.mail()]
+        found = [
+            each for each in kept if mail.id is not None and (each.recipient, each.id) == (mail.recipient, mail.id)
+        ]
+        if found and json.dumps(found[0].payload) != json.dumps(mail.payload):
+            return Verdict.REUSED
+        return super()._post(mail)
+
+
+class GivesTimedMailAsAccepted(MemoryStore):
+    async def due(self, *, after, limit):
+        return sorted(await super().due(after=after, limit=limit), key=lambda mail: mail.number)
+
+
+class TakesUnitsAsTheyCome(MemoryStore):
+    async def commit(self, units):
+        return [(await super(TakesUnitsAsTheyCome, self).commit([unit]))[0] for unit in units]
+
+
+class KeepsStepsOfTheErased(MemoryStore):
+    async def erase(self, agent_id):
+        steps = self._pending._desks[agent_id].steps
+        await super().erase(agent_id)
+        self._pending._desks[agent_id].steps = steps
+
+
+class CountsNumbersOneByOne(MemoryStore):
+    def numbers(self, count):
+        return super().numbers(1)
+
+
 @pytest.mark.parametrize(
     ("store", "law"),
     [
+        (AcceptsEveryPosting(), StoreContract.test_mail_of_one_id_is_accepted_once),
+        (ComparesPayloadsAsTheyAreWritten(), StoreContract.test_mail_of_one_id_is_accepted_once),
+        (GivesTimedMailAsAccepted(), StoreContract.test_timed_mail_is_read_in_the_order_due),
+        (TakesUnitsAsTheyCome(), StoreContract.test_what_a_turn_ends_in_a_commit_is_over_for_the_rest),
+        (KeepsStepsOfTheErased(), StoreContract.test_an_erased_agent_has_nothing_under_way),
+        (CountsNumbersOneByOne(), StoreContract.test_numbers_go_up),
         (OverwritesStarts(), StoreContract.test_a_start_under_an_id_that_exists_is_stale_and_writes_nothing),
         (AppendsWhatIsStale(), StoreContract.test_the_second_writer_is_stale_and_writes_nothing),
         (GivesVerdictsBackwards(), StoreContract.test_verdicts_come_in_the_order_of_the_turns),

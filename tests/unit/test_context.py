@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -12,14 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, Json, ValidationError, computed_field, model_validator
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from gatechart.context import (
     AgentContext,
+    Difference,
     canonical_json,
     changed_by_writing,
-    changed_fields,
     describe_fields,
+    difference,
+    patched,
     problems_of,
     read_context,
     write_context,
@@ -195,23 +198,66 @@ def test_problems_of_the_whole_have_a_name_too() -> None:
 
 def test_only_fields_that_differ_have_changed() -> None:
     before, after = '{"a":1,"b":[1],"c":{"x":1}}', '{"a":2,"b":[1],"c":{"x":2}}'
-    assert changed_fields(before, after) == {"a": 2, "c": {"x": 2}}
+    assert difference(before, after) == Difference({"a": 2, "c": {"x": 2}}, {}, is_enough=True)
 
 
 def test_nothing_has_changed_in_the_same_text() -> None:
-    assert changed_fields('{"a":1}', '{"a":1}') == {}
+    assert difference('{"a":1}', '{"a":1}') == Difference({}, {}, is_enough=True)
 
 
 def test_all_fields_of_a_first_context_have_changed() -> None:
-    assert changed_fields(None, '{"a":1,"b":null}') == {"a": 1, "b": None}
+    assert difference(None, '{"a":[1],"b":null}') == Difference({"a": [1], "b": None}, {}, is_enough=False)
 
 
 def test_a_field_that_was_not_there_has_changed_even_to_nothing() -> None:
-    assert changed_fields("{}", '{"a":null}') == {"a": None}
+    assert difference("{}", '{"a":null}') == Difference({"a": None}, {}, is_enough=False)
 
 
 def test_a_field_that_is_gone_is_now_nothing() -> None:
-    assert changed_fields('{"a":1,"b":2,"c":3}', '{"b":3}') == {"b": 3, "a": None, "c": None}
+    told = difference('{"a":1,"b":2,"c":3}', '{"b":3}')
+    assert told == Difference({"b": 3, "a": None, "c": None}, {}, is_enough=False)
+
+
+def test_fields_in_another_order_are_not_told_by_what_changed() -> None:
+    assert difference('{"a":1,"b":2}', '{"b":2,"a":1}') == Difference({}, {}, is_enough=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "items"),
+    [("[]", "[1]", (1,)), ("[1]", "[1,2,3]", (2, 3)), ('["a",{"b":[]}]', '["a",{"b":[]},null]', (None,))],
+)
+def test_a_list_that_only_grew_is_told_by_what_was_appended(before: str, after: str, items: tuple[Any, ...]) -> None:
+    told = difference(f'{{"a":{before}}}', f'{{"a":{after}}}')
+    assert told == Difference({}, {"a": items}, is_enough=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("[1]", "[]"), ("[1]", "[2,1]"), ("[1]", "[true,2]"), ("[1.0]", "[1,2]"), ("[1]", "[2]"), ('"a"', '"ab"')],
+)
+def test_what_did_more_than_grow_has_changed(before: str, after: str) -> None:
+    told = difference(f'{{"a":{before}}}', f'{{"a":{after}}}')
+    assert (canonical_json(told.changed), told.appended) == (f'{{"a":{after}}}', {})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.text(), parts, max_size=3),
+    max_leaves=8,
+)
+
+
+@laws
+@given(st.lists(st.fixed_dictionaries({"a": JSON, "b": st.lists(JSON), "c": st.sampled_from([[], [1], [1, 2]])})))
+def test_a_text_with_its_differences_is_the_later_text(contexts: list[Any]) -> None:
+    texts = [write_json({name: each[name] for name in "abc"}) for each in [{"a": 1, "b": [], "c": []}, *contexts]]
+    told = [difference(before, after) for before, after in pairwise(texts)]
+    patches = [(write_json(each.changed), write_json(each.appended) if each.appended else None) for each in told]
+    assert patched(texts[0], patches) == texts[-1]
+
+
+def write_json(value: Any) -> str:
+    return to_json(value).decode()
 
 
 def test_a_field_that_was_deleted_does_not_come_back_as_its_default() -> None:
@@ -244,8 +290,8 @@ def test_what_comes_back_as_it_was_is_no_problem(number: float) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [("1", "true"), ("0", "false"), ("[1]", "[true]")])
 def test_a_number_that_became_a_truth_value_has_changed(before: str, after: str) -> None:
-    changed = changed_fields(f'{{"a":{before}}}', f'{{"a":{after}}}')
-    assert canonical_json(changed) == f'{{"a":{after}}}'
+    told = difference(f'{{"a":{before}}}', f'{{"a":{after}}}')
+    assert canonical_json(told.changed) == f'{{"a":{after}}}'
 
 
 def test_the_fields_of_a_model_are_described_in_one_line() -> None:

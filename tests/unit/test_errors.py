@@ -31,6 +31,7 @@ SAMPLES: dict[str, Any] = {
     "str": "a text",
     "str | None": "a text or nothing",
     "int": 7,
+    "float": 2.5,
     "tuple[str, ...]": ("one", "two"),
     "tuple[Fault, ...]": (Fault("state 'A'", "it is odd", "even it out"),),
     "tuple[FileFault, ...]": (FileFault(1, 2, ("states", "A"), "it is odd", "even it out"),),
@@ -50,19 +51,25 @@ REMEDIES: dict[str, str] = {
     "EntryRefusedError": "its entry points are one, two",
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
+    "FeedLaggedError": "a larger Limits(feed=...)",
+    "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",
-    "InsideTurnError": "do it after the turn has ended",
+    "InsideTurnError": "use turn.send",
     "InvalidChartError": "even it out",
     "InvalidGraphError": "even it out",
+    "InvocationOverError": "let the invoke end when it is cancelled",
     "MicrostepLimitError": "Break the cycle with a guard",
     "NoGraphError": "pass graphs=[...]",
     "OwnershipLostError": "Open a new runtime",
     "PayloadError": "Expected: a text",
     "ReadOnlyError": "open it for writing",
+    "RollbackError": "go back to a version since then",
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
     "SchemaOutdatedError": "run `gatechart upgrade`",
     "SchemaTooNewError": "install a newer gatechart",
     "StaleAgentError": "send again",
+    "StepRepeatedError": "give each step of an invocation a name of its own",
+    "StepResultError": "return JSON values or a pydantic model",
     "StoreBusyError": "or wait longer",
     "StoreCorruptError": "restore it from a backup",
     "StoreFailedError": "again",
@@ -71,11 +78,14 @@ REMEDIES: dict[str, str] = {
     "StoreReadOnlyError": "make file and folder writable",
     "StoreUnreadableError": "make file and folders readable",
     "StoreUrlError": "use 'sqlite+aiosqlite:///agents.db'",
-    "TimersNotKeptError": "host it on 'memory:'",
+    "TurnTimeoutError": "let a state invoke what takes long",
     "UnknownAgentError": "`gatechart list`",
     "UnknownGraphError": "there are 'one', 'two'",
+    "UnknownInvokeError": "give a changed graph a new version",
+    "UnknownMailError": "list them with mail(status='refused') or 'dead'",
     "UnknownStateError": "there are 'one', 'two'",
     "UnknownTriggerError": "there are 'one', 'two'",
+    "UnknownVersionError": "versions 7 to 7 can be had",
 }
 
 
@@ -88,7 +98,7 @@ def subclasses(kind: type) -> Iterator[type]:
 LEAVES = [
     each
     for each in dict.fromkeys(subclasses(GatechartError))
-    if each.__module__ == errors.__name__ and not each.__subclasses__()
+    if each.__module__.startswith(errors.__name__) and not each.__subclasses__()
 ]
 
 

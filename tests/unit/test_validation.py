@@ -430,6 +430,27 @@ def test_a_door_to_the_root_needs_a_state_behind_it() -> None:
     )
 
 
+async def fetch(context: Any, work: Any) -> None: ...
+
+
+def test_an_invoke_has_another_id_than_that_of_a_state_around_it() -> None:
+    states = [State("A", invoke=fetch, states=[State("INNER", states=[State("INMOST", invoke=fetch)])])]
+    expected = (
+        "state 'INMOST': 'A', which can be active with it, has an invoke 'fetch', too; give one of them another id="
+    )
+    assert fault_of(states=states) == expected
+
+
+def test_invokes_in_different_regions_have_different_ids() -> None:
+    regions = [State("A", states=[State("A1", invoke=fetch)]), State("B", states=[State("B1", invoke=fetch)])]
+    expected = "state 'B1': 'A1', which can be active with it, has an invoke 'fetch', too; give one of them another id="
+    assert fault_of(states=[State("P", states=regions, parallel=True)]) == expected
+
+
+def test_invokes_of_states_that_are_never_active_together_may_share_an_id() -> None:
+    StateTransitionGraph("g", states=[State("A", invoke=fetch), State("B", invoke=fetch)], entry_points=["A"])
+
+
 def test_all_faults_come_together() -> None:
     faults = faults_of(
         name="",

@@ -72,7 +72,17 @@ EVENT = Event("PRESSED", {"by": "me"}, NOW, "id-1", "agent-2")
 GUARD_ERROR = GuardError("is_dark", "OFF --PRESSED--> ON", "KeyError: 'x'")
 RECORD = TurnRecord(None, SNAPSHOT, EVENT, ("OFF --PRESSED--> ON",), 12, (GUARD_ERROR,))
 ENTRY = HistoryEntry(
-    "agent-1", 3, EVENT, ("OFF",), ("ON",), ("OFF --PRESSED--> ON",), {"a": 1}, Status.DONE, 12, (GUARD_ERROR,)
+    "agent-1",
+    3,
+    EVENT,
+    ("OFF",),
+    ("ON",),
+    ("OFF --PRESSED--> ON",),
+    {"a": 1},
+    Status.DONE,
+    12,
+    (GUARD_ERROR,),
+    {"b": (2,)},
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -33,6 +33,7 @@ from gatechart.graph import (
     EntryPoint,
     Initial,
     Invoke,
+    Migration,
     OnRefusal,
     State,
     StateTransitionGraph,
@@ -45,12 +46,16 @@ from gatechart.values import Name, name_of
 
 
 def build(
-    chart: ChartForm, bindings: Bindings, faults: Faults, entry_points: Sequence[EntryPoint | Name] | None
+    chart: ChartForm,
+    bindings: Bindings,
+    faults: Faults,
+    entry_points: Sequence[EntryPoint | Name] | None,
+    migrations: Iterable[Migration] | Migration,
 ) -> StateTransitionGraph:
     """The graph of a chart. entry_points: in place of the chart's own. Raises InvalidChartError with every fault."""
     if chart.dialect is Dialect.XSTATE:
         chart = xstate.wrapped(chart)
-    return _Building(chart, bindings, faults).graph(entry_points)
+    return _Building(chart, bindings, faults).graph(entry_points, migrations)
 
 
 class _Building:
@@ -65,7 +70,9 @@ class _Building:
         self.places: dict[str, Spot] = {"entry_points": chart.root.spot.get("entry_points") or chart.root.spot}
         self.events = Events(chart, self.names, faults)
 
-    def graph(self, entry_points: Sequence[EntryPoint | Name] | None) -> StateTransitionGraph:
+    def graph(
+        self, entry_points: Sequence[EntryPoint | Name] | None, migrations: Iterable[Migration] | Migration
+    ) -> StateTransitionGraph:
         """The graph, once nothing is wrong with the chart."""
         root = self.chart.root
         doors = [self.entry_point(each) for each in self.chart.entry_points]
@@ -80,6 +87,7 @@ class _Building:
             "on_refusal": OnRefusal(self.chart.on_refusal),
             "description": self.chart.description,
             "max_microsteps": self.chart.max_microsteps,
+            "migrations": migrations,
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gatechart.charts.binding import Bind, Bindings
 from gatechart.charts.building import build
 from gatechart.charts.forms import Dialect
 from gatechart.charts.reading import Source, read
 from gatechart.charts.shape import read_chart
-from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.graph import EntryPoint, Migration, StateTransitionGraph
 from gatechart.values import Name
 
 
@@ -19,6 +19,7 @@ def load(
     bind: Bind = None,
     dialect: str | None = None,
     entry_points: Sequence[EntryPoint | Name] | None = None,
+    migrations: Iterable[Migration] | Migration = (),
 ) -> StateTransitionGraph:
     r"""The graph of a chart in YAML or JSON.
 
@@ -26,6 +27,7 @@ def load(
     bind: what the chart's names stand for: a mapping, a module, an object with functions, or a list of such, the first
     that knows a name being asked. The chart itself can neither import nor run code.
     dialect: "xstate" or "scxml", whatever the file says. entry_points: in place of the file's.
+    migrations: how agents of earlier versions come to this one.
 
     Raises InvalidChartError with every fault, each with line, column and path of keys.
 
@@ -35,4 +37,4 @@ def load(
     """
     top, faults = read(source)
     chart = read_chart(top, faults, None if dialect is None else Dialect(dialect))
-    return build(chart, Bindings(bind, faults), faults, entry_points)
+    return build(chart, Bindings(bind, faults), faults, entry_points, migrations)

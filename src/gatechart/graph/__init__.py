@@ -18,7 +18,9 @@ from gatechart.graph.definition import (
     Transition,
     callable_name,
 )
+from gatechart.graph.delays import Delay, seconds_of
 from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.migration import Migration, way
 
 __all__ = [
     "ANY",
@@ -29,12 +31,14 @@ __all__ = [
     "Ask",
     "Data",
     "Default",
+    "Delay",
     "Edge",
     "EntryPoint",
     "Guard",
     "Initial",
     "Invoke",
     "Kind",
+    "Migration",
     "Node",
     "OnRefusal",
     "Recall",
@@ -44,4 +48,6 @@ __all__ = [
     "Then",
     "Transition",
     "callable_name",
+    "seconds_of",
+    "way",
 ]

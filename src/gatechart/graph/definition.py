@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from gatechart.graph.delays import Delay, delay_text, seconds_of
-from gatechart.values import EventName, Name, StateName, name_of
+from gatechart.values import EventName, Name, Retry, StateName, name_of
 
 Guard: TypeAlias = Callable[[Any, Any], bool]  # (context, event)
 Action: TypeAlias = Callable[..., Awaitable[None] | None]  # (context, event) or (context, event, turn)
@@ -101,12 +101,13 @@ class Invoke:
     """A function that runs while a state is active, outside turns. Its end comes back as an event.
 
     The event is `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the exception's
-    `type`, `message` and `traceback`. Leaving the state cancels the function.
+    `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels the function.
     """
 
-    function: Work
+    function: Work  # (context, work), async; a plain function holds up everything else while it runs
     id: str = ""  # the function's name where left out
-    timeout_s: float | None = None  # error.invoke.<id> when it takes longer
+    timeout_s: float | None = None  # of each attempt, which has failed with a TimeoutError when it takes longer
+    retry: Retry | None = None  # None: an attempt that fails is the last
 
     def __post_init__(self) -> None:
         if not self.id:

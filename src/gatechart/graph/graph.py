@@ -13,6 +13,7 @@ from gatechart.graph.allowances import Allow, allowance_faults
 from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
 from gatechart.graph.definition import EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
 from gatechart.graph.fingerprint import fingerprint
+from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.validate import Draft, find_faults
 from gatechart.values import EventName, Name, StateName, name_of
 
@@ -25,6 +26,7 @@ class StateTransitionGraph:
     transitions: asked in this order, those of inner states before those of outer ones.
     entry_points: the states agents may begin in; a name alone is an entry point without triggers or payload.
     initial: where the chart as a whole begins, its first state where left out; agents begin at entry points.
+    migrations: how agents of earlier versions come to this one.
     max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
     allow: what `gatechart.checks` would find and is meant to be so; the fingerprint leaves it out.
 
@@ -43,6 +45,7 @@ class StateTransitionGraph:
     on_refusal: OnRefusal
     description: str
     max_microsteps: int
+    migrations: tuple[Migration, ...]
     allow: tuple[Allow, ...]
     tree: tuple[State, ...]  # with the inferred states
     nodes: Mapping[StateName, Node]  # the root included, in document order
@@ -63,6 +66,7 @@ class StateTransitionGraph:
         on_refusal: OnRefusal = OnRefusal.RETURN,
         description: str = "",
         max_microsteps: int = 100,
+        migrations: Iterable[Migration] | Migration = (),
         allow: Iterable[Allow] | Allow = (),
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
@@ -81,7 +85,7 @@ class StateTransitionGraph:
             description=description,
             max_microsteps=max_microsteps,
         )
-        for attribute, value in _compiled(draft, one_or_more(allow)).items():
+        for attribute, value in _compiled(draft, one_or_more(migrations), one_or_more(allow)).items():
             object.__setattr__(self, attribute, value)
 
     def __repr__(self) -> str:
@@ -114,10 +118,11 @@ class StateTransitionGraph:
         )
 
 
-def _compiled(draft: Draft, allow: tuple[Any, ...]) -> dict[str, Any]:
+def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...]) -> dict[str, Any]:
     """The attributes of the graph. Raises InvalidGraphError."""
     faults = (
         *find_faults(draft),
+        *migration_faults(migrations, draft.version),
         *allowance_faults(allow, draft.root.states, draft.transitions, draft.entry_points),
     )
     if faults:
@@ -132,6 +137,7 @@ def _compiled(draft: Draft, allow: tuple[Any, ...]) -> dict[str, Any]:
         "on_refusal": draft.on_refusal,
         "description": draft.description,
         "max_microsteps": draft.max_microsteps,
+        "migrations": migrations,
         "allow": allow,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -55,6 +55,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in (*_kind_faults(state), *_waiting_faults(state))),
         *(fault for state in (root, *states) for fault in _history_faults(state)),
         *_region_faults(root, transitions),
+        *_shared_invoke_faults(root),
         *_transition_faults(root.states, transitions),
         *(fault for entry in doors if not misfits for fault in _door_faults(entry, states)),
         *(fault for entry in doors for fault in _entry_faults(entry, draft.context)),
@@ -208,10 +209,28 @@ def _region_faults(root: State, transitions: Sequence[Transition]) -> Iterator[F
                 yield Fault(place, problem, "name states of different regions of a parallel state")
 
 
+def _shared_invoke_faults(root: State) -> Iterator[Fault]:
+    """Invokes that run at once are known by their ids alone: their events are named after them."""
+    lines: defaultdict[str, list[tuple[State, ...]]] = defaultdict(list)
+    for state, line in _lines(root):
+        for invoke_id in dict.fromkeys(invoke.id for invoke in state.invoke):
+            lines[invoke_id].append((*line, state))
+    for invoke_id, sharing in lines.items():
+        for first, second in combinations(sharing, 2):
+            if _are_nested(first, second) or _are_regions_apart(first, second):
+                problem = f"{first[-1].name!r}, which can be active with it, has an invoke {invoke_id!r}, too"
+                yield Fault(f"state {second[-1].name!r}", problem, "give one of them another id=")
+
+
 def _lines(state: State, line: tuple[State, ...] = ()) -> Iterator[tuple[State, tuple[State, ...]]]:
     yield state, line
     for child in state.states:
         yield from _lines(child, (*line, state))
+
+
+def _are_nested(outer: tuple[State, ...], inner: tuple[State, ...]) -> bool:
+    """Whether the one line from the root is the beginning of the other."""
+    return len(outer) < len(inner) and inner[len(outer) - 1] is outer[-1]
 
 
 def _are_regions_apart(first: tuple[State, ...], second: tuple[State, ...]) -> bool:

@@ -1,6 +1,18 @@
 """What happens next, as pure functions: selection and routing after W3C SCXML, Appendix D."""
 
+from gatechart.kernel.legal import misfit, path_of
 from gatechart.kernel.route import Block, Done, Plan, plan_entry, plan_microstep, plan_start
 from gatechart.kernel.select import accepted_events, candidates
 
-__all__ = ["Block", "Done", "Plan", "accepted_events", "candidates", "plan_entry", "plan_microstep", "plan_start"]
+__all__ = [
+    "Block",
+    "Done",
+    "Plan",
+    "accepted_events",
+    "candidates",
+    "misfit",
+    "path_of",
+    "plan_entry",
+    "plan_microstep",
+    "plan_start",
+]

@@ -1,5 +1,7 @@
-"""What hosts agents: delivers events, runs turns, commits."""
+"""What hosts agents."""
 
+from gatechart.runtime.limits import Limits, WhenFull
 from gatechart.runtime.runtime import Runtime
+from gatechart.runtime.work import Work
 
-__all__ = ["Runtime"]
+__all__ = ["Limits", "Runtime", "WhenFull", "Work"]

@@ -1,10 +1,10 @@
-"""Group commit: turns that finish while a commit is under way go together into the next one."""
+"""Group commit: what finishes while a commit is under way goes together into the next one."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gatechart.errors import (
@@ -15,37 +15,65 @@ from gatechart.errors import (
     StoreReadOnlyError,
 )
 from gatechart.ports import Store
-from gatechart.values import AgentId, TurnRecord, Verdict
+from gatechart.values import AgentId, MailQuery, Posting, Report, StepRecord, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
 
-MOST_TURNS = 1000  # of one transaction
+MOST_UNITS = 1000  # of one transaction
 NOBODY_CAN_WRITE = (OwnershipLostError, StoreBusyError, StoreMissingError, StoreReadOnlyError)
+
+
+def nothing() -> None:
+    """What there is to do after a commit, where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    turn: TurnRecord
+    unit: Unit
+    then: Callable[[], None]
     verdict: asyncio.Future[Verdict]
+
+    def settle(self, verdict: Verdict) -> None:
+        """Tells the verdict; whoever asked may have stopped waiting."""
+        if verdict is Verdict.COMMITTED:
+            self.then()
+        if not self.verdict.done():
+            self.verdict.set_result(verdict)
+
+    def fail(self, error: Exception) -> None:
+        """Tells why there is no verdict."""
+        if not self.verdict.done():
+            self.verdict.set_exception(error)
 
 
 class Committer:
-    """Takes turns to the store, one transaction at a time, as many turns in each as have finished by then."""
+    """Takes units to the store, one transaction at a time, as many in each as have come by then."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
-    async def commit(self, turn: TurnRecord) -> Verdict:
-        """The store's verdict of the turn. Raises what the store raises, and then nothing of the turn is written."""
+    async def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict:
+        """The store's verdict of the unit. Raises what the store raises, and then nothing of the unit is written.
+
+        then: called as soon as the unit is committed, even if the caller was cancelled meanwhile.
+        """
         if self._store.is_instant:
-            return (await self._store.commit((turn,)))[0]
-        waiting = _Waiting(turn, asyncio.get_running_loop().create_future())
+            verdict = (await self._store.commit((unit,)))[0]
+            if verdict is Verdict.COMMITTED:
+                then()
+            return verdict
+        waiting = _Waiting(unit, then, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
         return await waiting.verdict
+
+    async def end(self) -> None:
+        """Returns when nothing is being written."""
+        while self._writer is not None:
+            await asyncio.wait((self._writer,))
 
     async def _write(self) -> None:
         try:
@@ -55,60 +83,73 @@ class Committer:
             self._writer = None
 
     def _next_group(self) -> Sequence[_Waiting]:
-        """The turns that waited longest, one for each agent: two starts under one id must see one another."""
-        group: dict[AgentId, _Waiting] = {}
-        rest = []
+        """What waited longest, one turn for each agent: two starts under one id must see one another."""
+        group: list[_Waiting] = []
+        rest: list[_Waiting] = []
+        agents: set[AgentId] = set()
         for waiting in self._waiting:
-            agent_id = waiting.turn.snapshot.agent_id
-            if agent_id in group or len(group) >= MOST_TURNS:
+            agent_id = waiting.unit.snapshot.agent_id if isinstance(waiting.unit, TurnRecord) else None
+            if agent_id in agents or len(group) >= MOST_UNITS:
                 rest.append(waiting)
-            else:
-                group[agent_id] = waiting
+                continue
+            group.append(waiting)
+            if agent_id is not None:
+                agents.add(agent_id)
         self._waiting = rest
-        return tuple(group.values())
+        return group
 
     async def _commit_group(self, group: Sequence[_Waiting]) -> None:
         try:
-            verdicts = await self._store.commit([waiting.turn for waiting in group])
-            for waiting, verdict in zip(group, verdicts, strict=True):
-                waiting.verdict.set_result(verdict)
+            verdicts = await self._store.commit([waiting.unit for waiting in group])
         except asyncio.CancelledError:  # the event loop is being torn down
             for waiting in group:
                 waiting.verdict.cancel()
             raise
         except NOBODY_CAN_WRITE as error:
             for waiting in group:
-                waiting.verdict.set_exception(error)
+                waiting.fail(error)
         except Exception as error:
-            await self._commit_each([waiting for waiting in group if not waiting.verdict.done()], error)
+            await self._commit_each(group, error)
+        else:
+            for waiting, verdict in zip(group, verdicts, strict=True):
+                waiting.settle(verdict)
 
     async def _commit_each(self, group: Sequence[_Waiting], cause: Exception) -> None:
-        """One turn that cannot be written must not take the others with it."""
+        """A unit that cannot be written must not take the others with it."""
         if len(group) > 1:
-            logger.warning("a group of turns failed; each is tried alone", extra={"turns": len(group)}, exc_info=cause)
+            logger.warning("a group of units failed; each is tried alone", extra={"units": len(group)}, exc_info=cause)
         for waiting in group:
             try:
-                waiting.verdict.set_result(await self._commit_alone(waiting.turn))
+                waiting.settle(await self._commit_alone(waiting.unit))
             except Exception as error:
-                waiting.verdict.set_exception(error)
+                waiting.fail(error)
 
-    async def _commit_alone(self, turn: TurnRecord) -> Verdict:
-        """The verdict of a turn whose group failed: after its commit, perhaps, and then it stands there already."""
-        if await self._is_written(turn):
+    async def _commit_alone(self, unit: Unit) -> Verdict:
+        """The verdict of a unit whose group failed: after its commit, perhaps, and then it stands there already."""
+        if await self._is_written(unit):
             return Verdict.COMMITTED
         try:
-            verdict = (await self._store.commit((turn,)))[0]
+            verdict = (await self._store.commit((unit,)))[0]
         except OutsideError:
-            if await self._is_written(turn):
+            if await self._is_written(unit):
                 return Verdict.COMMITTED
             raise
-        return Verdict.COMMITTED if verdict is Verdict.STALE and await self._is_written(turn) else verdict
+        is_in = verdict is Verdict.COMMITTED or await self._is_written(unit)  # by this commit, or by its group's
+        return Verdict.COMMITTED if is_in else verdict
 
-    async def _is_written(self, turn: TurnRecord) -> bool:
-        """Whether the store holds just this turn: agent, version and event say so."""
-        version = turn.snapshot.version
+    async def _is_written(self, unit: Unit) -> bool:
+        """Whether the store holds just this unit. What is written twice to the same end counts as not written."""
         try:
-            found = await self._store.history(turn.snapshot.agent_id, after=version - 1, limit=1)
+            match unit:
+                case TurnRecord():
+                    before = unit.snapshot.version - 1
+                    found = await self._store.history(unit.snapshot.agent_id, after=before, limit=1)
+                    return bool(found) and found[0].event == unit.event
+                case Posting(mail) | Report(mail=mail):
+                    return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
+                case StepRecord():
+                    return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result
+                case _:
+                    return False
         except Exception:
             return False
-        return bool(found) and found[0].event == turn.event

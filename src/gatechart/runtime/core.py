@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count as counting
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from gatechart.errors import InsideTurnError, ReadOnlyError, RuntimeClosedError, TimersNotKeptError
+from gatechart.errors import InsideTurnError, OutsideError, OwnershipLostError, ReadOnlyError, RuntimeClosedError
 from gatechart.ports import Clock, Ids, Store
-from gatechart.runtime.commits import Committer
-from gatechart.values import AgentId, Send, Snapshot, TurnRecord
+from gatechart.runtime.commits import Committer, nothing
+from gatechart.runtime.feeds import Feeds
+from gatechart.runtime.limits import Limits
+from gatechart.values import AgentId, HistoryEntry, Retry, Send, Timer, TurnRecord, Unit, Verdict
+
+logger = logging.getLogger(__name__)
+
+LONGEST_NAP_S: Final = 5.0
+STORE_RETRY: Final = Retry(attempts=2**62, first_s=0.1, factor=2.0, most_s=10.0)
 
 T = TypeVar("T")
 
@@ -26,8 +35,9 @@ class SystemClock:
         return datetime.now(UTC)
 
     async def sleep_until(self, moment: datetime) -> None:
-        """See Clock."""
-        await asyncio.sleep(max(0.0, (moment - self.now()).total_seconds()))
+        """See Clock. A clock that is set meanwhile, or a machine that slept, is noticed within a few seconds."""
+        while (left_s := (moment - self.now()).total_seconds()) > 0:  # noqa: ASYNC110  a clock tells nobody that it goes on
+            await asyncio.sleep(min(left_s, LONGEST_NAP_S))
 
 
 def random_id() -> AgentId:
@@ -66,11 +76,15 @@ class Core:
     clock: Clock
     ids: Ids
     read_only: bool
+    limits: Limits
+    changes: Feeds[None, HistoryEntry]
+    attends: bool = True  # whether it looks after timers, invokes and mail for agents that nobody called
     is_open: bool = True
     erasures: int = 0  # so far; what was read before one may be gone, or another agent by now
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
-    attending: set[asyncio.Task[None]] = field(default_factory=set)  # timers and invokes
-    watching: set[asyncio.Future[Snapshot]] = field(default_factory=set)  # callers that wait for a state
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # that are let end when the runtime closes
+    attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, which are cancelled then
+    callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # that wait, with the call that they made
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raises RuntimeClosedError, InsideTurnError or, where the call writes, ReadOnlyError."""
@@ -82,29 +96,102 @@ class Core:
         if writes and self.read_only:
             raise ReadOnlyError(call)
 
-    def check_kept(self, turn: TurnRecord) -> None:
-        """Raises TimersNotKeptError where the turn sent something that a durable store would lose."""
-        if self.store.is_durable and any(isinstance(effect, Send) for effect in turn.effects):
-            raise TimersNotKeptError(turn.snapshot.graph, turn.snapshot.configuration)
-
-    def attend(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs a timer or an invoke, until its end, its cancellation or the runtime's close."""
-        return _kept(work, self.attending)
+    @property
+    def under_way(self) -> int:
+        """How many tasks there are, those that wait for the clock included."""
+        return len(self.tasks) + len(self.attending)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs the work in a task of the runtime's own, which no caller can cancel."""
         return _kept(work, self.tasks)
 
+    def attend(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Runs a timer or an invoke, until its end, its cancellation or the runtime's close."""
+        return _kept(work, self.attending)
+
+    def numbered(self, turn: TurnRecord) -> TurnRecord:
+        """The turn with numbers for the mail that it asks for."""
+        if not turn.effects:
+            return turn
+        count = sum(isinstance(effect, Send | Timer) for effect in turn.effects)
+        return replace(turn, first_number=self.store.numbers(count)) if count else turn
+
+    async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
+        """What a caller waits for. Raises RuntimeClosedError where the runtime closes before."""
+        self.callers[waiting] = call
+        try:
+            return await waiting
+        finally:
+            del self.callers[waiting]
+
+    async def pause(self, moment: datetime) -> bool:
+        """Waits for the moment; False where the runtime closes before."""
+        sleeping = asyncio.ensure_future(self.clock.sleep_until(moment))
+        closing = asyncio.ensure_future(self._closing.wait())
+        try:
+            await asyncio.wait((sleeping, closing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            closing.cancel()
+        return self.is_open
+
+    async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
+        """The store's verdict, however long the store cannot write for now; None where the runtime closes before."""
+        for failed in counting(1):
+            try:
+                return await self.committer.commit(unit, then)
+            except OwnershipLostError:
+                logger.exception("another owner has taken over")
+                return None
+            except OutsideError as error:
+                wait_s = STORE_RETRY.wait_s(failed) or 0.0
+                logger.warning("the store cannot write; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
+                if not await self.pause(self.clock.now() + timedelta(seconds=wait_s)):
+                    return None
+        raise AssertionError("unreachable")
+
+    async def ask(self, read: Callable[[], Awaitable[T]]) -> T:
+        """What the store answers, however long it cannot be read for now.
+
+        Raises what it raised last where the runtime closes before.
+        """
+        for failed in counting(1):
+            try:
+                return await read()
+            except OwnershipLostError:
+                raise
+            except OutsideError as error:
+                wait_s = STORE_RETRY.wait_s(failed) or 0.0
+                logger.warning("the store cannot be read; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
+                if not await self.pause(self.clock.now() + timedelta(seconds=wait_s)):
+                    raise
+        raise AssertionError("unreachable")
+
     async def close(self) -> None:
-        """Takes no more calls, and lets the work under way end."""
+        """Takes no more calls, and lets the work under way end within a bound."""
         self.is_open = False
+        self._closing.set()
         for task in self.attending:
             task.cancel()
-        for reached in self.watching:
-            if not reached.done():
-                reached.set_exception(RuntimeClosedError("until"))
-        while self.tasks or self.attending:
-            await asyncio.wait(self.tasks | self.attending)
+        for waiting, call in self.callers.items():
+            if not waiting.done():
+                waiting.set_exception(RuntimeClosedError(call))
+        try:
+            await self._let_end()
+        finally:  # in time, too late, or not waited for to the end
+            for task in (*self.tasks, *self.attending):
+                task.cancel()
+        self.changes.close("changes")
+        await self.committer.end()
+
+    async def _let_end(self) -> None:
+        deadline = asyncio.get_running_loop().time() + self.limits.close_s
+        while under_way := self.tasks | self.attending:
+            left_s = deadline - asyncio.get_running_loop().time()
+            if left_s <= 0:
+                logger.error("the runtime closes without what does not end", extra={"tasks": len(under_way)})
+                return
+            await asyncio.wait(under_way, timeout=left_s)
 
 
 def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:

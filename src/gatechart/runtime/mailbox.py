@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias, TypeVar
 
+from gatechart.errors import RuntimeClosedError
 from gatechart.runtime.core import Core
 
 logger = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ class Mailbox:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._jobs: deque[tuple[Job[Any], asyncio.Future[Any]]] | None = None  # None while idle
+        self._jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]] | None = None  # None while idle
 
     @property
     def is_idle(self) -> bool:
@@ -36,35 +37,58 @@ class Mailbox:
     async def run(self, job: Job[T]) -> T:
         """The job's result, or what it raised, after all jobs that were asked for before it."""
         waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._add(job, waiting)
+        return await waiting
+
+    def put(self, job: Job[None]) -> None:
+        """Queues a job that nobody waits for."""
+        self._add(job, None)
+
+    def _add(self, job: Job[Any], waiting: asyncio.Future[Any] | None) -> None:
         if self._jobs is None:
             self._jobs = deque()
             self._core.spawn(self._work(self._jobs))
         self._jobs.append((job, waiting))
-        return await waiting
 
-    async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any]]]) -> None:
+    async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
         try:
             while jobs:
                 job, waiting = jobs.popleft()
-                if not waiting.cancelled():
-                    await _finish(job, waiting)
+                if waiting is None:
+                    await _do(job)
+                elif not waiting.cancelled():
+                    await self._finish(job, waiting)
         finally:
             self._jobs = None
-            for _, waiting in jobs:  # none, unless the event loop itself is being torn down
-                waiting.cancel()
+            for _, waiting in jobs:  # none, unless the task is being ended
+                if waiting is not None:
+                    self._give_up(waiting)
 
-
-async def _finish(job: Job[Any], waiting: asyncio.Future[Any]) -> None:
-    try:
-        result = await job()
-    except Exception as error:
-        if waiting.cancelled():
-            logger.exception("a turn failed after its sender had stopped waiting")
+    async def _finish(self, job: Job[Any], waiting: asyncio.Future[Any]) -> None:
+        try:
+            result = await job()
+        except Exception as error:
+            if waiting.cancelled():
+                logger.exception("a turn failed after its sender had stopped waiting")
+            else:
+                waiting.set_exception(error)
+        except BaseException:
+            self._give_up(waiting)
+            raise
         else:
-            waiting.set_exception(error)
-    except BaseException:
-        waiting.cancel()
-        raise
-    else:
-        if not waiting.cancelled():
-            waiting.set_result(result)
+            if not waiting.cancelled():
+                waiting.set_result(result)
+
+    def _give_up(self, waiting: asyncio.Future[Any]) -> None:
+        """Tells a caller that nothing comes: what was under way did not end in time, or the event loop is torn down."""
+        if self._core.is_open or waiting.done():
+            waiting.cancel()
+        else:
+            waiting.set_exception(RuntimeClosedError("send"))
+
+
+async def _do(job: Job[None]) -> None:
+    try:
+        await job()
+    except Exception:
+        logger.exception("a job of an agent failed")

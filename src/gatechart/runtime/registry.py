@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gatechart.errors import (
     AmbiguousTriggerError,
@@ -11,26 +11,23 @@ from gatechart.errors import (
     IncompatibleGraphError,
     NoGraphError,
     PayloadError,
-    TimersNotKeptError,
     UnknownGraphError,
     UnknownStateError,
     UnknownTriggerError,
 )
-from gatechart.graph import EntryPoint, StateTransitionGraph
-from gatechart.runtime.arguments import check_limit, known_id
-from gatechart.turn import committed_context
+from gatechart.graph import EntryPoint, Migration, StateTransitionGraph, way
+from gatechart.kernel import misfit
+from gatechart.runtime.arguments import check_limit
+from gatechart.turn import committed_context, known_id
 from gatechart.values import ActiveIn, AgentId, Name, Query, Snapshot, StateName, Status, name_of
 
 logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """The graphs by name and version. Raises DuplicateGraphError, NoGraphError, TimersNotKeptError as `register`."""
+    """The graphs by name and version. Raises DuplicateGraphError, NoGraphError as `register`."""
 
-    def __init__(
-        self, graphs: Iterable[StateTransitionGraph] | StateTransitionGraph, *, is_durable: bool = False
-    ) -> None:
-        self._is_durable = is_durable  # whether the store outlives the process, and so has to keep timers
+    def __init__(self, graphs: Iterable[StateTransitionGraph] | StateTransitionGraph) -> None:
         self._versions: dict[tuple[str, str], StateTransitionGraph] = {}
         self._newest: dict[str, StateTransitionGraph] = {}
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
@@ -39,17 +36,18 @@ class Registry:
     def register(self, graph: StateTransitionGraph) -> None:
         """Adds a graph, or another version of one; agents that start from now on have the version added last.
 
-        Raises NoGraphError, DuplicateGraphError where there is one of this name and version, TimersNotKeptError where
-        it has timers or invokes, which a durable store would lose.
+        Raises NoGraphError, DuplicateGraphError where there is one of this name and version.
         """
         if not isinstance(graph, StateTransitionGraph):
             raise NoGraphError(repr(graph))
         if (graph.name, graph.version) in self._versions:
             raise DuplicateGraphError(graph.name)
-        attended = tuple(node.name for node in graph.nodes.values() if node.is_attended)
-        if attended and self._is_durable:
-            raise TimersNotKeptError(graph.name, attended)
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
+
+    @property
+    def versions(self) -> tuple[StateTransitionGraph, ...]:
+        """All of them, in the order of their registration."""
+        return tuple(self._versions.values())
 
     @property
     def graphs(self) -> tuple[StateTransitionGraph, ...]:
@@ -64,21 +62,38 @@ class Registry:
         except (KeyError, TypeError):
             raise UnknownGraphError(str(name), tuple(self._newest)) from None
 
+    def has(self, name: str, version: str) -> bool:
+        """Whether the graph of this name and version is registered."""
+        return (name, version) in self._versions
+
+    def version(self, name: str, version: str) -> StateTransitionGraph:
+        """The registered graph of this name and version."""
+        return self._versions[name, version]
+
     def graph_for(self, snapshot: Snapshot) -> StateTransitionGraph:
-        """The graph with which a stored agent can go on. Raises UnknownGraphError, IncompatibleGraphError."""
+        """The graph with which a stored agent goes on: that of its version, else the newest, to which it migrates.
+
+        Raises UnknownGraphError, and IncompatibleGraphError where it fits neither.
+        """
         newest = self.graph(snapshot.graph)
         graph = self._versions.get((snapshot.graph, snapshot.graph_version), newest)
         if graph.version != snapshot.graph_version:
-            problem = f"the agent is of version {snapshot.graph_version!r}, the graph of {graph.version!r}"
-            raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem)
-        if graph.fingerprint != snapshot.fingerprint:
-            _check_leaves(graph, snapshot)
-            logger.warning(
-                "a graph was changed without a new version",
-                extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
-            )
-        committed_context(graph, snapshot)
+            self.way_for(snapshot)
+        else:
+            _check_fits(graph, snapshot)
         return graph
+
+    def way_for(self, snapshot: Snapshot) -> Sequence[Migration]:
+        """The migrations that lead a stored agent to the newest version. Raises IncompatibleGraphError."""
+        newest = self.graph(snapshot.graph)
+        steps = way(newest.migrations, snapshot.graph_version, newest.version)
+        if steps is None:
+            problem = (
+                f"the agent is of version {snapshot.graph_version!r}, the graph of {newest.version!r}, "
+                "and no migrations lead from the one to the other"
+            )
+            raise IncompatibleGraphError(snapshot.agent_id, newest.name, problem)
+        return steps
 
     def opened_by(self, trigger: Name) -> tuple[StateTransitionGraph, EntryPoint]:
         """The graph and entry point that open on a business trigger. Raises as `Runtime.start_on` says."""
@@ -114,8 +129,14 @@ class Registry:
         return tuple(ActiveIn(each.name, each.leaves(state)) for each in holding)
 
 
-def _check_leaves(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
-    for state in snapshot.configuration:
-        if state not in graph.nodes or graph.leaves(state) != (state,):
-            problem = f"it is in {state!r}, which is no leaf of the graph any more"
+def _check_fits(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+    """Raises IncompatibleGraphError where a graph was changed so that an agent of its version cannot go on."""
+    if graph.fingerprint != snapshot.fingerprint:
+        problem = misfit(graph, snapshot.configuration, snapshot.memory)
+        if problem:
             raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem)
+        logger.warning(
+            "a graph was changed without a new version",
+            extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
+        )
+    committed_context(graph, snapshot)

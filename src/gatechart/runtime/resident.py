@@ -1,37 +1,39 @@
-"""An agent in memory: its newest snapshot, the jobs that wait for it, those who watch it."""
+"""An agent in memory: its newest snapshot, what waits for it, those who watch it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from gatechart.context import canonical_json, read_context
+from gatechart.context import canonical_json
 from gatechart.errors import (
-    AgentEndedError,
-    EventError,
     EventIdReusedError,
     EventRefusedError,
+    RollbackError,
+    RuntimeClosedError,
     StaleAgentError,
+    TurnTimeoutError,
     UnknownAgentError,
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
-from gatechart.runtime.arguments import check_part, checked_id, checked_name
-from gatechart.runtime.attendance import Attendance, Entered
+from gatechart.runtime.arguments import check_part, check_version
 from gatechart.runtime.core import Core, OpenTurn, run_at_once
+from gatechart.runtime.going_back import rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
-from gatechart.turn import plain_payload, take_turn
+from gatechart.runtime.watchers import Watchers, ended
+from gatechart.stores import entry_of
+from gatechart.turn import checked_id, checked_name, plain_payload, take_turn
 from gatechart.values import (
-    Effect,
+    AgentId,
     Event,
-    EventName,
     HistoryEntry,
+    Mail,
     Name,
     Outcome,
     Snapshot,
-    StateName,
     Status,
     TurnRecord,
     Verdict,
@@ -40,9 +42,27 @@ from gatechart.values import (
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "agent.stopped"
-
 T = TypeVar("T")
+
+
+class Surroundings(Protocol):
+    """What agents have to do with beyond their turns."""
+
+    def carry_out(self, turn: TurnRecord) -> None:
+        """Begins and ends what the committed turn asks for."""
+        ...
+
+    def finished(self, mail: Mail) -> None:
+        """Takes note that the agent is done with mail."""
+        ...
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Ends all that the agent has under way."""
+        ...
+
+    def arrived(self, resident: Resident) -> None:
+        """Takes note that the agent has come into memory."""
+        ...
 
 
 class Resident:
@@ -50,38 +70,81 @@ class Resident:
 
     __slots__ = (
         "__weakref__",
-        "_attendance",
-        "_core",
         "_is_doubtful",
+        "_leaves_mail",
         "_mailbox",
+        "_queued",
+        "_surroundings",
         "_watchers",
+        "core",
         "graph",
         "is_erased",
         "snapshot",
     )
 
-    def __init__(self, core: Core, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+    def __init__(self, core: Core, graph: StateTransitionGraph, snapshot: Snapshot, surroundings: Surroundings) -> None:
+        self.core = core
         self.graph = graph
         self.snapshot = snapshot
-        self._core = core
-        self._attendance: Attendance | None = None  # made for the first timer or invoke
-        self._is_doubtful = False  # whether a commit ended in an error, so that the store has to be asked
         self.is_erased = False  # an agent started later under the same id is another one
-        self._mailbox: Mailbox | None = None  # made for the first job that has to wait
-        self._watchers: list[tuple[StateName, frozenset[StateName], asyncio.Future[Snapshot]]] = []
+        self._surroundings = surroundings
+        self._is_doubtful = False  # whether a commit ended in an error, so that the store has to be asked
+        self._leaves_mail = False  # to the next runtime, for this one is closing; nothing overtakes it
+        self._mailbox: Mailbox | None = None  # made, as the next two, when it is needed first
+        self._queued: dict[int, Mail] | None = None  # mail that waits for its turn, by number
+        self._watchers: Watchers | None = None
 
     async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
         """See Host."""
-        self._core.admit("send", writes=True)
+        self.core.admit("send", writes=True)
         name = checked_name(event)
-        happened = Event(name, plain_payload(payload, name), self._core.clock.now(), checked_id(id))
+        happened = Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(id))
         if self._is_at_once:
-            return run_at_once(self._process(happened))
-        return await self._in_turn(lambda: self._process(happened))
+            return self._told(run_at_once(self.process(happened)))
+        return self._told(await self._in_turn(lambda: self.process(happened)))
+
+    def put(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+        """Queues mail, unless it is there already; `take` comes after all that was queued before.
+
+        take: whether the agent is done with the mail, rather than it is left to the next runtime.
+        """
+        if self._queued is None:
+            self._queued = {}
+        if mail.number not in self._queued:
+            self._queued[mail.number] = mail
+            self._box.put(lambda: self._take(mail, take))
+
+    def holds(self, mail: Mail) -> bool:
+        """Whether the mail is in the queue, or being taken, and not cancelled."""
+        return self._queued is not None and mail.number in self._queued
+
+    def newest(self, mail: Mail) -> Mail:
+        """The mail, as it was amended since it was queued."""
+        return mail if self._queued is None else self._queued.get(mail.number, mail)
+
+    def amend(self, mail: Mail) -> bool:
+        """Puts amended mail into the place of the old in the queue; False where that is not there."""
+        if not self.holds(mail) or self._queued is None:
+            return False
+        self._queued[mail.number] = mail
+        return True
+
+    def drop(self, is_over: Callable[[Mail], bool]) -> None:
+        """Cancels mail in the queue."""
+        if self._queued is not None:
+            for mail in [mail for mail in self._queued.values() if is_over(mail)]:
+                del self._queued[mail.number]
+                self._surroundings.finished(mail)
 
     async def stop(self) -> Snapshot:
         """Ends the agent where it is, after what is under way; its exit actions do not run."""
         return await self._in_turn(self._stop)
+
+    async def rollback(self, version: int, reason: str) -> Snapshot:
+        """See Host."""
+        self.core.admit("rollback", writes=True)
+        check_version("rollback", version)
+        return await self._in_turn(lambda: self._roll_back(version, reason))
 
     async def erase(self) -> None:
         """Forgets the agent and its history, after what is under way."""
@@ -89,90 +152,120 @@ class Resident:
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""
-        self._core.admit("history", writes=False)
+        self.core.admit("history", writes=False)
         self._check_stored()
         check_part("history", after, limit)
-        return await self._core.store.history(self.snapshot.agent_id, after=after, limit=limit)
+        return await self.core.store.history(self.snapshot.agent_id, after=after, limit=limit)
+
+    async def snapshot_at(self, version: int) -> Snapshot:
+        """See Host."""
+        self.core.admit("snapshot_at", writes=False)
+        check_version("snapshot_at", version)
+        self._check_stored()
+        return await self.core.store.snapshot_at(self.snapshot.agent_id, version)
 
     async def until(self, state: Name) -> Snapshot:
         """See Host."""
-        self._core.admit("until", writes=False)
+        self.core.admit("until", writes=False)
         self._check_stored()
         leaves = frozenset(self.graph.leaves(state))
         if not leaves.isdisjoint(self.snapshot.configuration):
             return self.snapshot
         if self.snapshot.status is not Status.ACTIVE:
-            raise _ended(self.snapshot, name_of(state))
-        self._core.admit("until", writes=True)  # nobody tells a runtime that only reads of what the owner commits
-        reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
-        watcher = (name_of(state), leaves, reached)
-        self._watchers.append(watcher)
-        self._core.watching.add(reached)
-        try:
-            return await reached
-        finally:
-            self._watchers.remove(watcher)
-            self._core.watching.discard(reached)
+            raise ended(self.snapshot, name_of(state))
+        self.core.admit("until", writes=True)  # nobody tells a runtime that only reads of what the owner commits
+        if self._watchers is None:
+            self._watchers = Watchers(self.core)
+        return await self._watchers.wait(name_of(state), leaves)
+
+    async def process(self, event: Event, consumes: int | None = None) -> Outcome:
+        """What becomes of the event now. consumes: the number of the mail that brought it."""
+        await self.refresh()
+        repeat = None if event.id is None else await self._first_outcome(event, event.id)
+        if repeat is not None:
+            return repeat
+        decided = await self._decide(event)
+        if isinstance(decided, Outcome):
+            return decided
+        await self._commit(decided if consumes is None else replace(decided, consumes=consumes))
+        return decided.outcome
+
+    async def refresh(self) -> None:
+        """Reads from the store where what is in memory is in doubt.
+
+        Raises UnknownAgentError, and RuntimeClosedError behind mail that is left to the next runtime.
+        """
+        self._check_stored()
+        if self._leaves_mail:
+            raise RuntimeClosedError("send")
+        if self._is_doubtful:
+            await self._read_again()
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Takes note of what the store holds, and tells those who wait for it."""
+        self.snapshot = snapshot
+        self._is_doubtful = False
+        if self._watchers is not None:
+            self._watchers.see(snapshot)
+
+    def forget(self) -> None:
+        """Takes note that the agent was erased, and tells those who wait for it."""
+        self.is_erased = True
+        self._surroundings.forget(self.snapshot.agent_id)
+        if self._watchers is not None:
+            self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
+
+    @property
+    def _box(self) -> Mailbox:
+        if self._mailbox is None:
+            self._mailbox = Mailbox(self.core)
+        return self._mailbox
 
     @property
     def _is_at_once(self) -> bool:
         """Whether a turn can be run to its end without giving way, so that it needs no task."""
         idle = self._mailbox is None or self._mailbox.is_idle
-        return idle and self.graph.runs_at_once and self._core.store.is_instant
+        return idle and self.graph.runs_at_once and self.core.store.is_instant
 
     async def _in_turn(self, job: Job[T]) -> T:
-        if self._mailbox is None:
-            self._mailbox = Mailbox(self._core)
-        return await self._mailbox.run(job)
+        return await self._box.run(job)
 
-    async def _process(self, event: Event) -> Outcome:
-        self._check_stored()
-        if self._is_doubtful:
-            await self._read_again()
-        repeat = None if event.id is None else await self._first_outcome(event, event.id)
-        if repeat is not None:
-            return repeat
-        with OpenTurn(self.snapshot.agent_id):
-            decided = await take_turn(self.graph, self.snapshot, event, self._core.services)
-        if isinstance(decided, Outcome):
-            return self._refused(decided)
-        if decided.effects:
-            self._core.check_kept(decided)
-        await self._commit(decided)
-        if decided.effects:
-            self.carry_out(decided.effects)
-        return decided.outcome
-
-    def carry_out(self, effects: Sequence[Effect]) -> None:
-        """Begins and ends the timers and invokes that a committed turn of the agent asks for."""
-        if self._attendance is None:
-            self._attendance = Attendance(self._core, self.graph, self._deliver)
-        context = read_context(self.graph.context, self.snapshot.context)
-        self._attendance.carry_out(effects, self.snapshot.agent_id, context)
-
-    async def _deliver(self, entered: Entered, name: EventName, payload: Mapping[str, Any]) -> None:
-        """Takes what came of a timer or an invoke to the agent, unless the state has been left meanwhile."""
-
-        async def job() -> None:
-            if entered.is_active:
-                await self._process(Event(name, plain_payload(payload, name), self._core.clock.now()))
-
+    async def _take(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         try:
-            await self._in_turn(job)
-        except EventError:
-            logger.exception("a turn failed", extra={"agent_id": self.snapshot.agent_id, "event": name})
+            if not await take():
+                self._leaves_mail = True
+        finally:
+            if self._queued is not None and self._queued.pop(mail.number, None) is not None:
+                self._surroundings.finished(mail)
+
+    async def _decide(self, event: Event) -> TurnRecord | Outcome:
+        with OpenTurn(self.snapshot.agent_id):
+            turn = take_turn(self.graph, self.snapshot, event, self.core.services)
+            if self.graph.runs_at_once:
+                return await turn
+            limit_s = self.core.limits.turn_s
+            try:
+                async with asyncio.timeout(limit_s) as limit:
+                    return await turn
+            except TimeoutError as error:
+                if limit.expired():
+                    raise TurnTimeoutError(self.snapshot.agent_id, event.name, limit_s) from error
+                raise
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """The outcome that the event had when its id was applied; None where it was not."""
         agent_id = self.snapshot.agent_id
-        entry = await self._core.store.applied(agent_id, event_id)
+        entry = await self.core.store.applied(agent_id, event_id)
         if entry is None:
             return None
         if entry.event.name != event.name or canonical_json(entry.event.payload) != canonical_json(event.payload):
             raise EventIdReusedError(agent_id, event_id, entry.event.name)
         return entry.outcome.repeated()
 
-    def _refused(self, outcome: Outcome) -> Outcome:
+    def _told(self, outcome: Outcome) -> Outcome:
+        """The outcome, as the graph wants it told. Raises EventRefusedError."""
+        if outcome.refusal is None:
+            return outcome
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)
@@ -180,64 +273,47 @@ class Resident:
         return outcome
 
     async def _read_again(self) -> None:
-        self.see(await self._core.store.load(self.snapshot.agent_id))
+        self.see(await self.core.store.load(self.snapshot.agent_id))
 
     async def _stop(self) -> Snapshot:
-        self._check_stored()
-        if self._is_doubtful:
-            await self._read_again()
+        await self.refresh()
         if self.snapshot.status is Status.ACTIVE:
-            after = replace(self.snapshot, version=self.snapshot.version + 1, status=Status.STOPPED)
-            stopped = Event(STOPPED, {}, self._core.clock.now())
-            await self._commit(TurnRecord(self.snapshot, after, stopped, (), 0))
-            if self._attendance is not None:
-                self._attendance.end()
+            await self._commit(stopped(self.snapshot, self.core.clock.now()))
+        return self.snapshot
+
+    async def _roll_back(self, version: int, reason: str) -> Snapshot:
+        await self.refresh()
+        now = self.snapshot
+        target = await self.core.store.snapshot_at(now.agent_id, version)
+        if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
+            raise RollbackError(now.agent_id, version, target.graph_version, now.graph_version)
+        await self._commit(rolled_back(self.graph, now, target, reason, self.core.clock.now()))
         return self.snapshot
 
     async def _erase(self) -> None:
         self._check_stored()
-        await self._core.store.erase(self.snapshot.agent_id)
-        self._core.erasures += 1
+        await self.core.store.erase(self.snapshot.agent_id)
+        self.core.erasures += 1
         self.forget()
 
-    def forget(self) -> None:
-        """Takes note that the agent was erased, and tells those who wait for it."""
-        self.is_erased = True
-        if self._attendance is not None:
-            self._attendance.end()
-        for _, _, reached in self._watchers:
-            if not reached.done():
-                reached.set_exception(UnknownAgentError(self.snapshot.agent_id))
-
     async def _commit(self, turn: TurnRecord) -> None:
+        turn = self.core.numbered(turn)
         self._is_doubtful = True
-        verdict = await self._core.committer.commit(turn)
+        verdict = await self.core.committer.commit(turn)
         if verdict is Verdict.STALE:
             seen = self.snapshot.version
             await self._read_again()
             raise StaleAgentError(self.snapshot.agent_id, seen)
         self.see(turn.snapshot)
+        self.tell(turn)
 
-    def see(self, snapshot: Snapshot) -> None:
-        """Takes note of what the store holds, and tells those who wait for it."""
-        self.snapshot = snapshot
-        self._is_doubtful = False
-        if self._watchers:
-            self._tell_watchers(snapshot)
+    def tell(self, turn: TurnRecord) -> None:
+        """Has carried out, and tells to those who watch, what was just committed."""
+        if turn.effects:
+            self._surroundings.carry_out(turn)
+        if self.core.changes.is_watched(None):
+            self.core.changes.publish(None, entry_of(turn))
 
     def _check_stored(self) -> None:
         if self.is_erased:
             raise UnknownAgentError(self.snapshot.agent_id)
-
-    def _tell_watchers(self, snapshot: Snapshot) -> None:
-        for awaited, leaves, reached in self._watchers:
-            if reached.done():
-                continue
-            if not leaves.isdisjoint(snapshot.configuration):
-                reached.set_result(snapshot)
-            elif snapshot.status is not Status.ACTIVE:
-                reached.set_exception(_ended(snapshot, awaited))
-
-
-def _ended(snapshot: Snapshot, awaited: StateName) -> AgentEndedError:
-    return AgentEndedError(snapshot.agent_id, awaited, snapshot.configuration, snapshot.status)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
-from weakref import WeakValueDictionary
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -13,15 +13,36 @@ from gatechart.agent import Agent
 from gatechart.errors import AgentExistsError
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.ports import Clock, Ids, Store
-from gatechart.runtime.arguments import check_part, checked_id, known_id
+from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.commits import Committer
 from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_at_once
+from gatechart.runtime.feeds import Feeds, Subscription
+from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
+from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
+from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
-from gatechart.runtime.resident import Resident
 from gatechart.stores import DEFAULT_URL, open_store
-from gatechart.turn import begin, fit_payload, plain_payload
-from gatechart.values import STARTED, AgentId, Event, HistoryEntry, Name, Page, Snapshot, Status, Verdict
+from gatechart.turn import begin, check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
+from gatechart.values import (
+    STARTED,
+    AgentId,
+    Event,
+    Forgotten,
+    HistoryEntry,
+    Mail,
+    MailQuery,
+    MailStatus,
+    Migrated,
+    Name,
+    Page,
+    Receipt,
+    Snapshot,
+    Status,
+    Verdict,
+)
+
+DEFAULTS: Final = Limits()
 
 
 class Runtime:
@@ -30,7 +51,8 @@ class Runtime:
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
         self._registry = registry
-        self._residents: WeakValueDictionary[AgentId, Resident] = WeakValueDictionary()
+        self._outside = Outside(core, registry)
+        self._housekeeping = Housekeeping(core, registry, self._outside)
 
     @classmethod
     @asynccontextmanager
@@ -41,27 +63,38 @@ class Runtime:
         graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
         services: Any = None,
         read_only: bool = False,
+        attend: bool = True,
+        limits: Limits = DEFAULTS,
         clock: Clock | None = None,
         ids: Ids = random_id,
     ) -> AsyncIterator[Runtime]:
-        """A runtime on the store; leaving it lets the turns under way end.
+        """A runtime on the store, which goes on with what was accepted and not finished when it was closed last.
+
+        Leaving it lets what is under way end, within `limits.close_s`; what has not begun is kept for the next one.
 
         store: a URL, `sqlite+aiosqlite:///agents.db` where left out (a relative path is one in the working directory),
         `memory:` to keep nothing; or a store of one's own. An empty database is created.
         graphs: those whose agents it hosts; of two versions of a graph the one given last is the newest.
-        services: what actions need from outside, as `turn.services`.
+        services: what actions and invokes need from outside, as `turn.services` and `work.services`.
         read_only: take no ownership of the store, and write nothing.
+        attend: False for one that comes and goes and does only what it is called for: an agent that is resumed takes
+        its own mail that is due; all other mail, timers and invokes are left to the next runtime.
 
         Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
         database is missing, locked, read-only, damaged, or of an older or newer schema.
         """
-        Registry(graphs)  # what is wrong with the graphs is told before a database is made for them
+        registry = Registry(graphs)
         async with open_store(store, read_only=read_only) as opened:
-            registry = Registry(graphs, is_durable=opened.is_durable)
-            core = Core(opened, Committer(opened), services, clock or SystemClock(), ids, read_only)
+            feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
+            time = clock or SystemClock()
+            core = Core(opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend)
+            runtime = cls(core, registry)
             try:
-                yield cls(core, registry)
+                if not read_only:
+                    await runtime._outside.recover()
+                yield runtime
             finally:
+                runtime._outside.close()
                 await core.close()
 
     @property
@@ -76,11 +109,12 @@ class Runtime:
         version registered last. Raises DuplicateGraphError where there is one of this name and version already.
         """
         self._registry.register(graph)
+        self._outside.graph_registered()
 
     @property
     def under_way(self) -> int:
-        """How many turns, timers, invokes and sends its agents have under way; those that wait for the clock count."""
-        return len(self._core.tasks) + len(self._core.attending)
+        """How many turns, timers and invokes are under way; those that wait for the clock count."""
+        return self._core.under_way
 
     async def start(
         self,
@@ -129,7 +163,9 @@ class Runtime:
         over what is stored.
         """
         self._core.admit("resume", writes=False)
-        return Agent(await self._resident(id))
+        resident = await self._outside.residents.get(known_id(id))
+        await self._outside.post.collect(id)
+        return Agent(resident)
 
     async def find(
         self,
@@ -163,13 +199,136 @@ class Runtime:
     async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
         """Ends the agent in the state it is in; from then on it refuses every event. No action runs."""
         self._core.admit("stop", writes=True)
-        return await (await self._resident(id)).stop()
+        return await (await self._outside.residents.get(known_id(id))).stop()
 
     async def erase(self, id: AgentId) -> None:  # noqa: A002
-        """Forgets the agent and its history, for good. Raises UnknownAgentError."""
+        """Forgets the agent, its history, its mail and its invokes, for good. Raises UnknownAgentError."""
         self._core.admit("erase", writes=True)
-        resident = self._known(known_id(id))
+        resident = self._outside.residents.known(known_id(id))
         await (Mailbox(self._core).run(lambda: self._erase(id)) if resident is None else resident.erase())
+
+    async def post(
+        self,
+        to: AgentId,
+        event: Name,
+        payload: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+        due: datetime | None = None,
+    ) -> Receipt:
+        """Mail for an agent, durable when this returns: the agent applies it once, in the order accepted.
+
+        to: the agent's id; where there is no such agent yet, the mail waits for it.
+        payload: as of `Agent.send`. id: the sender's, unique for the recipient; mail whose id waits or was applied is
+        not accepted again. due: when it is to be delivered; at once where left out.
+
+        Raises PayloadError, EventIdReusedError, and InboxFullError where so much mail waits for the agent already,
+        unless the limits say to wait.
+        """
+        self._core.admit("post", writes=True)
+        name = checked_name(event)
+        check_due(due)
+        content = plain_payload(payload, name)
+        mail = Mail(0, known_id(to), name, content, self._core.clock.now(), checked_id(id), due=due)
+        return await self._outside.post.post(mail, self._outside.accept)
+
+    async def mail(
+        self,
+        to: AgentId | None = None,
+        *,
+        status: MailStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[Mail]:
+        """Mail in the order accepted, a page at a time: pass the number of the last as `after`.
+
+        status: waiting, refused or dead; mail that was applied is history. Raises PayloadError.
+        """
+        self._core.admit("mail", writes=False)
+        check_part("mail", after, limit)
+        wanted = None if status is None else checked_member("mail", "status", status, MailStatus)
+        return await self._core.store.mail(MailQuery(None if to is None else known_id(to), wanted, after, limit))
+
+    async def retry(self, number: int) -> Mail:
+        """Delivers refused or dead mail once more, behind what waits for the agent.
+
+        Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
+        """
+        self._core.admit("retry", writes=True)
+        return await self._outside.post.retry(number)
+
+    async def discard(self, number: int) -> Mail:
+        """Forgets refused or dead mail, which is returned. Raises UnknownMailError."""
+        self._core.admit("discard", writes=True)
+        return await self._outside.post.discard(number)
+
+    @asynccontextmanager
+    async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
+        """The turns of all agents as they are committed from now on, for dashboards and tests.
+
+        `async with runtime.changes() as changes: async for entry in changes: ...`. What a subscriber leaves lying too
+        long is lost, and told by a FeedLaggedError.
+        """
+        self._core.admit("changes", writes=False)
+        subscription = self._core.changes.subscribe(None)
+        try:
+            yield subscription
+        finally:
+            self._core.changes.leave(None, subscription)
+
+    @asynccontextmanager
+    async def stream(self, id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:  # noqa: A002
+        """What an invoke of the agent gives to `work.publish` from now on, until it ends."""
+        self._core.admit("stream", writes=False)
+        streams, key = self._outside.calls.streams, (known_id(id), invoke)
+        subscription = streams.subscribe(key)
+        try:
+            yield subscription
+        finally:
+            streams.leave(key, subscription)
+
+    async def migrate(self, *, dry_run: bool = False) -> AsyncIterator[Migrated]:
+        """What becomes of every stored agent, given the graphs that are registered, in the order they were started.
+
+        An agent whose version is not registered is brought to the newest; one that fits nowhere stays as it was, and
+        the others go on. dry_run: only tell; a runtime that was opened for reading can do that, too.
+        """
+        self._core.admit("migrate", writes=not dry_run)
+        async for each in self._housekeeping.migrate(dry_run=dry_run):
+            yield each
+
+    async def prune(
+        self,
+        *,
+        ended_before: Age | None = None,
+        turns_before: Age | None = None,
+        keep_turns: int | None = None,
+        mail_before: Age | None = None,
+        ids_for: timedelta = timedelta(days=7),
+        on_progress: Callable[[Forgotten], None] | None = None,
+    ) -> Forgotten:
+        """Forgets what is old, part by part, and returns how much that was; turns go on in between.
+
+        Ages are given as a timedelta, or as the aware datetime before which all may go. The newest turn of an agent
+        always stays, and all from the oldest on whose event id still has to be recognised.
+
+        ended_before: erases agents whose last turn, with which they ended, is older. turns_before: turns of the other
+        agents that are older. keep_turns: turns beyond so many newest ones of each agent; with `turns_before`, what
+        either lets go goes. mail_before: refused and dead mail accepted before.
+        ids_for: how long the id of an event is recognised when it repeats. on_progress: called after each part.
+
+        Raises PayloadError.
+        """
+        self._core.admit("prune", writes=True)
+        pruning = pruning_of(
+            self._core.clock.now(),
+            ended_before=ended_before,
+            turns_before=turns_before,
+            keep_turns=keep_turns,
+            mail_before=mail_before,
+            ids_for=ids_for,
+        )
+        return await self._housekeeping.prune(pruning, on_progress)
 
     async def _begin(
         self, graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId
@@ -178,42 +337,20 @@ class Runtime:
         event = Event(name, plain_payload(payload, name), self._core.clock.now())
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
-        self._core.check_kept(turn)
-        if await self._core.committer.commit(turn) is Verdict.STALE:
-            raise AgentExistsError(agent_id)
-        resident = self._settle(graph, turn.snapshot)
-        if turn.effects:
-            resident.carry_out(turn.effects)
+        turn = self._core.numbered(turn)
+        residents = self._outside.residents
+        with residents.holding((agent_id,)):
+            if await self._core.committer.commit(turn) is Verdict.STALE:
+                raise AgentExistsError(agent_id)
+            resident = residents.settle(graph, turn.snapshot)
+        resident.tell(turn)
+        await self._outside.post.collect(agent_id)
         return Agent(resident)
 
     async def _erase(self, agent_id: AgentId) -> None:
         await self._core.store.erase(agent_id)
         self._core.erasures += 1
-        resident = self._known(agent_id)
+        self._outside.forget(agent_id)
+        resident = self._outside.residents.known(agent_id)
         if resident is not None:  # it was resumed meanwhile
             resident.forget()
-
-    async def _resident(self, agent_id: AgentId) -> Resident:
-        resident = self._known(known_id(agent_id))
-        if resident is not None and not self._core.read_only:
-            return resident
-        erasures = self._core.erasures
-        snapshot = await self._core.store.load(agent_id)
-        graph = self._registry.graph_for(snapshot)
-        if erasures != self._core.erasures:  # it may be gone, or another one by now
-            return await self._resident(agent_id)
-        resident = self._settle(graph, snapshot)
-        if self._core.read_only:  # the owner may have written since it was read last
-            resident.see(snapshot)
-        return resident
-
-    def _known(self, agent_id: AgentId) -> Resident | None:
-        resident = self._residents.get(agent_id)
-        return None if resident is None or resident.is_erased else resident
-
-    def _settle(self, graph: StateTransitionGraph, snapshot: Snapshot) -> Resident:
-        """The agent's one place in memory: another call may have made it while this one waited for the store."""
-        resident = self._known(snapshot.agent_id)
-        if resident is None:
-            resident = self._residents[snapshot.agent_id] = Resident(self._core, graph, snapshot)
-        return resident

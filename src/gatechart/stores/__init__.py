@@ -1,6 +1,7 @@
-"""Where snapshots and history are kept."""
+"""Where agents are kept."""
 
+from gatechart.stores.entries import entry_of
 from gatechart.stores.memory import MemoryStore
 from gatechart.stores.opening import DEFAULT_URL, open_store, upgrade_store
 
-__all__ = ["DEFAULT_URL", "MemoryStore", "open_store", "upgrade_store"]
+__all__ = ["DEFAULT_URL", "MemoryStore", "entry_of", "open_store", "upgrade_store"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from gatechart.context import changed_fields
+from gatechart.context import difference
 from gatechart.values import HistoryEntry, TurnRecord
 
 
 def entry_of(turn: TurnRecord) -> HistoryEntry:
     """What a store remembers of a committed turn."""
     before, after = turn.previous, turn.snapshot
+    told = difference(before.context if before else None, after.context)
     return HistoryEntry(
         agent_id=after.agent_id,
         version=after.version,
@@ -16,8 +17,9 @@ def entry_of(turn: TurnRecord) -> HistoryEntry:
         source=before.configuration if before else (),
         target=after.configuration,
         taken=turn.taken,
-        changed=changed_fields(before.context if before else None, after.context),
+        changed=told.changed,
         status=after.status,
         took_us=turn.took_us,
         guard_errors=turn.guard_errors,
+        appended=told.appended,
     )

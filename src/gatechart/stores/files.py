@@ -8,16 +8,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from sqlalchemy import Connection
 from sqlalchemy.engine import URL
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gatechart.errors import StoreMissingError, StoreOwnedError
 from gatechart.ports import Store
 from gatechart.stores.dialects import NamedErrors, read_errors, reading_engine, write_errors, writing_engine
+from gatechart.stores.mail_queries import last_number
 from gatechart.stores.ownership import owned, owner_lock, raise_epoch, unknown_owner
+from gatechart.stores.reader import Reader, opened_reader
 from gatechart.stores.sql import SqlStore
 from gatechart.stores.upgrade import check_schema, check_upgradable, create_schema, schema_of, upgrade_schema
 from gatechart.stores.urls import located_file
+from gatechart.stores.writer import opened_writer
 
 
 @asynccontextmanager
@@ -35,53 +38,54 @@ async def upgrade_file(url: str) -> tuple[str | None, str]:
     _check_exists(path)
     async with _owned(located, path) as reader:
         check_upgradable(await _schema(reader, path, write_errors), path)
-        async with _disposed(writing_engine(located)) as writer:
+        async with opened_writer(writing_engine(located)) as writer:
             with write_errors(path):
-                async with writer.begin() as connection:
-                    return await connection.run_sync(upgrade_schema, path)
+                return await writer.run(lambda connection: upgrade_schema(connection, path))
 
 
 @asynccontextmanager
 async def _open_to_read(url: URL, path: Path) -> AsyncIterator[Store]:
     _check_exists(path)
-    async with _disposed(reading_engine(_readable(url, path))) as reader:
+    async with opened_reader(reading_engine(_readable(url, path))) as reader:
         if await _is_empty(reader, path, read_errors):
             raise StoreMissingError(str(path))
-        yield SqlStore(path, reader, reader, epoch=0)
+        yield SqlStore(path, reader)
 
 
 @asynccontextmanager
 async def _open_to_write(url: URL, path: Path) -> AsyncIterator[Store]:
     async with _owned(url, path) as reader:
         is_new = _is_absent(path) or await _is_empty(reader, path, write_errors)
-        async with _disposed(writing_engine(url)) as writer:
+
+        def take_over(connection: Connection) -> tuple[int, int]:
+            if is_new:
+                create_schema(connection)
+            return raise_epoch(connection), last_number(connection)
+
+        async with opened_writer(writing_engine(url)) as writer:
             with write_errors(path):
-                async with writer.begin() as connection:
-                    if is_new:
-                        await connection.run_sync(create_schema)
-                    epoch = await connection.run_sync(raise_epoch)
-            yield SqlStore(path, reader, writer, epoch)
+                epoch, last = await writer.run(take_over)
+            yield SqlStore(path, reader, writer, epoch, last)
 
 
 @asynccontextmanager
-async def _owned(url: URL, path: Path) -> AsyncIterator[AsyncEngine]:
-    """An engine to read with, while this process holds the lock of the database. Raises StoreOwnedError."""
+async def _owned(url: URL, path: Path) -> AsyncIterator[Reader]:
+    """What reads, while this process holds the lock of the database. Raises StoreOwnedError."""
     with owner_lock(path) as is_ours:
-        async with _disposed(reading_engine(url)) as reader:
+        async with opened_reader(reading_engine(url)) as reader:
             if not is_ours:
                 raise await _owned_error(reader, path)
             yield reader
 
 
-async def _owned_error(reader: AsyncEngine, path: Path) -> StoreOwnedError:
+async def _owned_error(reader: Reader, path: Path) -> StoreOwnedError:
     if _is_absent(path):
         return unknown_owner(path)
     with read_errors(path):
-        async with reader.connect() as connection:
-            return await connection.run_sync(owned, path)
+        return await reader.run(lambda connection: owned(connection, path))
 
 
-async def _is_empty(reader: AsyncEngine, path: Path, named: NamedErrors) -> bool:
+async def _is_empty(reader: Reader, path: Path, named: NamedErrors) -> bool:
     """Whether the database holds nothing. Raises as `check_schema` where what it holds is not of the newest schema."""
     found = await _schema(reader, path, named)
     if found is not None:
@@ -89,18 +93,9 @@ async def _is_empty(reader: AsyncEngine, path: Path, named: NamedErrors) -> bool
     return found is None
 
 
-async def _schema(reader: AsyncEngine, path: Path, named: NamedErrors) -> str | None:
+async def _schema(reader: Reader, path: Path, named: NamedErrors) -> str | None:
     with named(path):
-        async with reader.connect() as connection:
-            return await connection.run_sync(schema_of)
-
-
-@asynccontextmanager
-async def _disposed(engine: AsyncEngine) -> AsyncIterator[AsyncEngine]:
-    try:
-        yield engine
-    finally:
-        await engine.dispose()
+        return await reader.run(schema_of)
 
 
 def _readable(url: URL, path: Path) -> URL:

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from heapq import nsmallest
 from itertools import islice
 
-from gatechart.errors import UnknownAgentError
+from gatechart.context import canonical_json
+from gatechart.errors import UnknownAgentError, UnknownVersionError
 from gatechart.stores.entries import entry_of
+from gatechart.stores.forgetting import droppable, is_mail_to_forget, may_be_erased
+from gatechart.stores.pending import Pending
 from gatechart.turn import own_copy
-from gatechart.values import ActiveIn, AgentId, HistoryEntry, Page, Query, Snapshot, TurnRecord, Verdict
+from gatechart.values import (
+    ActiveIn,
+    AgentId,
+    Errand,
+    EventName,
+    HistoryEntry,
+    Invocation,
+    KnownGraph,
+    Mail,
+    MailChange,
+    MailEnd,
+    MailQuery,
+    MailStatus,
+    Page,
+    Payload,
+    Posting,
+    Pruned,
+    Pruning,
+    Query,
+    Report,
+    Running,
+    Snapshot,
+    StepRecord,
+    TurnRecord,
+    Unit,
+    Verdict,
+)
 
 
 class MemoryStore:
@@ -21,24 +52,55 @@ class MemoryStore:
     def __init__(self) -> None:
         self._turns: dict[AgentId, list[TurnRecord]] = {}
         self._applied: dict[tuple[AgentId, str], int] = {}  # to the version of the turn
+        self._pending = Pending()
+        self._graphs: dict[str, KnownGraph] = {}
+        self._numbers = 1  # the next
+
+    def numbers(self, count: int) -> int:
+        """See Store."""
+        self._numbers += count
+        return self._numbers - count
 
     async def load(self, agent_id: AgentId) -> Snapshot:
         """See Store."""
         return self._turns_of(agent_id)[-1].snapshot
 
-    async def commit(self, turns: Sequence[TurnRecord]) -> Sequence[Verdict]:
+    async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
         """See Store."""
-        return [self._commit(turn) for turn in turns]
+        return [self._turns[agent_id][-1].snapshot for agent_id in agent_ids if agent_id in self._turns]
+
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
+        """See Store."""
+        if len(units) == 1 and isinstance(units[0], TurnRecord) and not units[0].effects:
+            return [self._commit_turn(units[0])]
+        turns = {place: unit for place, unit in enumerate(units) if isinstance(unit, TurnRecord)}
+        verdicts = {place: self._commit_turn(turn) for place, turn in turns.items()}
+        for place, turn in turns.items():
+            if turn.effects and verdicts[place] is Verdict.COMMITTED:
+                for mail in turn.mail:
+                    self._post(mail)
+        return [
+            verdicts[place] if isinstance(unit, TurnRecord) else self._take(unit) for place, unit in enumerate(units)
+        ]
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
         """See Store."""
         version = self._applied.get((agent_id, event_id))
-        return None if version is None else _entry(self._turns[agent_id][version - 1])
+        return None if version is None else _entry(self._turn(agent_id, version))
 
     async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
         """See Store."""
-        later = islice(self._turns_of(agent_id), max(after, 0), None)
+        turns = self._turns_of(agent_id)
+        later = islice(turns, max(after - _oldest(turns) + 1, 0), None)
         return [_entry(turn) for turn in islice(later, limit)]
+
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
+        """See Store."""
+        turns = self._turns_of(agent_id)
+        newest = turns[-1].snapshot.version
+        if not _oldest(turns) <= version <= newest:
+            raise UnknownVersionError(agent_id, version, _oldest(turns), newest)
+        return self._turn(agent_id, version).snapshot
 
     async def find(self, query: Query) -> Page:
         """See Store."""
@@ -50,11 +112,86 @@ class MemoryStore:
         page = tuple(found[: query.limit])
         return Page(page, page[-1].agent_id if len(found) > query.limit else None)
 
+    async def mail(self, query: MailQuery) -> Sequence[Mail]:
+        """See Store."""
+        found = (
+            mail
+            for mail in self._pending.mail()
+            if mail.number > query.after
+            and query.recipient in (None, mail.recipient)
+            and query.status in (None, mail.status)
+        )
+        return list(islice(found, query.limit))
+
+    async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
+        """See Store."""
+        found = (mail for mail in self._pending.mail() if mail.number > after and mail.due is None and _waits(mail))
+        return list(islice(found, limit))
+
+    async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
+        """See Store."""
+        timed = [
+            (mail.due, mail.number, mail) for mail in self._pending.mail() if mail.due is not None and _waits(mail)
+        ]
+        later = [each for each in timed if each[:2] > after]
+        return [mail for _, _, mail in nsmallest(limit, later)]
+
+    async def running(
+        self, *, agent_id: AgentId | None = None, after: int, limit: int
+    ) -> Sequence[tuple[int, Running]]:
+        """See Store."""
+        calls = enumerate(self._pending.calls(), start=1)
+        found = ((place, each) for place, each in calls if agent_id in (None, each.invocation.agent_id))
+        return [each for each in found if each[0] > after][:limit]
+
+    async def steps(self, invocation: Invocation) -> Mapping[str, str]:
+        """See Store."""
+        return self._pending.steps(invocation)
+
+    async def remember(self, graphs: Sequence[KnownGraph]) -> None:
+        """See Store."""
+        self._graphs = {graph.fingerprint: graph for graph in graphs} | self._graphs
+
+    async def known_graph(self, fingerprint: str) -> KnownGraph | None:
+        """See Store."""
+        return self._graphs.get(fingerprint)
+
     async def erase(self, agent_id: AgentId) -> None:
         """See Store."""
-        self._turns_of(agent_id)
+        self._drop(agent_id, self._turns_of(agent_id))
         del self._turns[agent_id]
-        self._applied = {key: version for key, version in self._applied.items() if key[0] != agent_id}
+        self._pending.forget(agent_id)
+
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100) -> Pruned:
+        """See Store. `after` counts the agents that were looked at and are still there."""
+        part = list(islice(self._turns, after, after + limit))
+        awaited = {mail.recipient for mail in self._pending.mail() if _waits(mail)}
+        erased = [each for each in part if each not in awaited and may_be_erased(self._turns[each], pruning)]
+        for agent_id in erased:
+            await self.erase(agent_id)
+        dropped = [self._drop_oldest(agent_id, pruning) for agent_id in part if agent_id in self._turns]
+        reached = after + len(dropped)
+        mail = [each.number for each in self._pending.mail() if is_mail_to_forget(each, pruning)]
+        for number in mail:
+            self._pending.take(number)
+        return Pruned(tuple(erased), sum(dropped), len(mail), reached if reached < len(self._turns) else None)
+
+    def _drop_oldest(self, agent_id: AgentId, pruning: Pruning) -> int:
+        turns = self._turns[agent_id]
+        count = droppable(turns, pruning)
+        self._drop(agent_id, turns[:count])
+        del turns[:count]
+        return count
+
+    def _drop(self, agent_id: AgentId, turns: Sequence[TurnRecord]) -> None:
+        """Forgets the ids of turns that are forgotten."""
+        for turn in turns:
+            if turn.event.id is not None:
+                del self._applied[agent_id, turn.event.id]
+
+    def _turn(self, agent_id: AgentId, version: int) -> TurnRecord:
+        turns = self._turns[agent_id]
+        return turns[version - _oldest(turns)]
 
     def _turns_of(self, agent_id: AgentId) -> list[TurnRecord]:
         try:
@@ -62,11 +199,26 @@ class MemoryStore:
         except KeyError:
             raise UnknownAgentError(agent_id) from None
 
-    def _commit(self, turn: TurnRecord) -> Verdict:
+    def _take(self, errand: Errand) -> Verdict:
+        match errand:
+            case Posting(mail):
+                return self._post(mail)
+            case MailChange(mail):
+                return self._change(mail)
+            case MailEnd(number):
+                return Verdict.STALE if self._pending.take(number) is None else Verdict.COMMITTED
+            case StepRecord():
+                return self._pending.record(errand)
+            case Report():
+                return self._pending.report(errand)
+
+    def _commit_turn(self, turn: TurnRecord) -> Verdict:
         agent_id = turn.snapshot.agent_id
         turns = self._turns.get(agent_id)
-        standing = len(turns) if turns else 0
+        standing = turns[-1].snapshot.version if turns else 0
         if standing != (turn.previous.version if turn.previous else 0):
+            return Verdict.STALE
+        if turn.consumes is not None and not self._consume(turn.consumes):
             return Verdict.STALE
         if turns is None:
             self._turns[agent_id] = [turn]
@@ -74,7 +226,51 @@ class MemoryStore:
             turns.append(turn)
         if turn.event.id is not None:
             self._applied[agent_id, turn.event.id] = turn.snapshot.version
+        if turn.effects:
+            self._pending.carry_out(turn)
         return Verdict.COMMITTED
+
+    def _consume(self, number: int) -> bool:
+        mail = self._pending.numbered(number)
+        return mail is not None and _waits(mail) and self._pending.take(number) is not None
+
+    def _post(self, mail: Mail) -> Verdict:
+        before = None if mail.id is None else self._content_of(mail.recipient, mail.id)
+        if before is None:
+            self._pending.put(mail)
+            return Verdict.COMMITTED
+        return Verdict.REPEATED if before == _content(mail.event, mail.payload) else Verdict.REUSED
+
+    def _change(self, mail: Mail) -> Verdict:
+        before = self._pending.numbered(mail.number)
+        if before is None:
+            return Verdict.STALE
+        if _waits(mail) and not _waits(before):
+            return self._post(mail)
+        self._pending.put(mail)
+        return Verdict.COMMITTED
+
+    def _content_of(self, recipient: AgentId, mail_id: str) -> tuple[EventName, str] | None:
+        """What came under this id before, and waits or was applied."""
+        version = self._applied.get((recipient, mail_id))
+        if version is not None:
+            event = self._turn(recipient, version).event
+            return _content(event.name, event.payload)
+        waiting = self._pending.with_id(recipient, mail_id)
+        return None if waiting is None else _content(waiting.event, waiting.payload)
+
+
+def _oldest(turns: Sequence[TurnRecord]) -> int:
+    """The oldest version that is still known."""
+    return turns[0].snapshot.version
+
+
+def _content(event: EventName, payload: Payload) -> tuple[EventName, str]:
+    return event, canonical_json(payload)
+
+
+def _waits(mail: Mail) -> bool:
+    return mail.status is MailStatus.WAITING
 
 
 def _matches(snapshot: Snapshot, query: Query) -> bool:

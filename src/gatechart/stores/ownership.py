@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection, insert, inspect, select, update
@@ -15,6 +16,8 @@ from sqlalchemy import Connection, insert, inspect, select, update
 from gatechart.errors import OwnershipLostError, StoreOwnedError, StoreReadOnlyError
 from gatechart.stores.rows import from_us, to_us
 from gatechart.stores.tables import owner
+
+EPOCH: Final = str(select(owner.c.epoch))  # asked with every transaction, so it is compiled once
 
 
 @contextmanager
@@ -39,7 +42,7 @@ def owner_lock(path: Path) -> Iterator[bool]:
 
 def raise_epoch(connection: Connection) -> int:
     """Writes this process down as the owner, and returns the epoch that begins with it."""
-    epoch = (_epoch(connection) or 0) + 1
+    epoch = current_epoch(connection) + 1
     values = {"epoch": epoch, "host": socket.gethostname(), "pid": os.getpid(), "since_us": to_us(datetime.now(UTC))}
     connection.execute(insert(owner).values(id=1, **values) if epoch == 1 else update(owner).values(**values))
     return epoch
@@ -47,7 +50,7 @@ def raise_epoch(connection: Connection) -> int:
 
 def check_epoch(connection: Connection, epoch: int, path: Path) -> None:
     """Raises OwnershipLostError where a later epoch has begun."""
-    current = _epoch(connection) or 0
+    current = current_epoch(connection)
     if current != epoch:
         raise OwnershipLostError(str(path), epoch, current)
 
@@ -64,5 +67,6 @@ def unknown_owner(path: Path) -> StoreOwnedError:
     return StoreOwnedError(str(path), "", 0, None)
 
 
-def _epoch(connection: Connection) -> int | None:
-    return connection.execute(select(owner.c.epoch)).scalar_one_or_none()
+def current_epoch(connection: Connection) -> int:
+    """The epoch of the owner that came last; 0 where there was none."""
+    return connection.exec_driver_sql(EPOCH).scalar_one_or_none() or 0

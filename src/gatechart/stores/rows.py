@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import pydantic_core
 from sqlalchemy import Row
 
-from gatechart.stores.entries import entry_of
-from gatechart.values import AgentId, Event, GuardError, HistoryEntry, Snapshot, Status, TurnRecord
+from gatechart.stores.deltas import Delta
+from gatechart.values import (
+    AgentId,
+    Epochs,
+    Event,
+    EventName,
+    GuardError,
+    HistoryEntry,
+    Memory,
+    Snapshot,
+    StateName,
+    Status,
+    TurnRecord,
+)
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
-
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)  # json.dumps makes one for each call
 
 
 def to_us(moment: datetime) -> int:
@@ -35,7 +46,7 @@ def from_us(microseconds: int) -> datetime:
 
 def to_json(value: Any) -> str:
     """JSON text without white space."""
-    return _ENCODER.encode(value)
+    return pydantic_core.to_json(value).decode()  # several times as fast as the json module
 
 
 def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
@@ -50,6 +61,7 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "version": snapshot.version,
         "status": snapshot.status.value,
         "memory": _json_or_null(snapshot.memory),
+        "entered": _json_or_null(snapshot.entered),
     }
 
 
@@ -64,46 +76,95 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         context=row.context,
         version=row.version,
         status=Status(row.status),
-        memory=tuple((history, tuple(states)) for history, states in _json_or(row.memory, ())),
+        memory=to_memory(row.memory),
+        entered=to_epochs(row.entered),
     )
 
 
-def history_row(turn: TurnRecord, key: int) -> dict[str, Any]:
-    """A row of `history` for the agent of this key."""
-    entry = entry_of(turn)
+def to_memory(text: str | None) -> Memory:
+    """What the history states remember."""
+    return tuple((history, tuple(states)) for history, states in _json_or(text, ()))
+
+
+def to_epochs(text: str | None) -> Epochs:
+    """The states with timers or invokes, each with its epoch."""
+    return tuple((state, epoch) for state, epoch in _json_or(text, ()))
+
+
+def history_row(turn: TurnRecord, key: int, delta: Delta) -> dict[str, Any]:
+    """A row of `history`, without its key, for the agent of this key."""
+    event, before, after = turn.event, turn.previous, turn.snapshot
+    usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
     return {
         "agent": key,
-        "version": entry.version,
-        "event": entry.event.name,
-        "event_id": entry.event.id,
-        "payload": _json_or_null(entry.event.payload),
-        "sender": entry.event.sender,
-        "time_us": to_us(entry.event.time),
-        "source": to_json(entry.source),
-        "target": to_json(entry.target),
-        "taken": _json_or_null(entry.taken),
-        "changed": _json_or_null(entry.changed),
-        "status": entry.status.value,
-        "took_us": entry.took_us,
-        "guard_errors": _json_or_null([astuple(error) for error in entry.guard_errors]),
+        "version": after.version,
+        "event": event.name,
+        "event_id": event.id,
+        "payload": _json_or_null(event.payload),
+        "sender": event.sender,
+        "time_us": to_us(event.time),
+        "source": None,  # the target of the version before
+        "target": to_json(after.configuration),
+        "taken": None if turn.taken == (usual,) else to_json(turn.taken),
+        "changed": delta.changed,
+        "appended": delta.appended,
+        "status": None if after.status is Status.ACTIVE else after.status.value,
+        "took_us": turn.took_us,
+        "guard_errors": _json_or_null([astuple(error) for error in turn.guard_errors]),
+        **(whole_copy(after) if delta.is_whole else _kept_apart(before, after)),
+    }
+
+
+def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
+    """What a row of `history` holds from which its snapshot is known without the rows before."""
+    return {
+        "memory": _json_or_null(snapshot.memory),
+        "entered": _json_or_null(snapshot.entered),
+        "context": snapshot.context,
+        "graph_version": snapshot.graph_version,
+        "fingerprint": snapshot.fingerprint,
     }
 
 
 def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
-    """The history entry of a row of `history`."""
-    event = Event(row.event, _json_or(row.payload, {}), from_us(row.time_us), row.event_id, row.sender)
+    """The history entry of a row of `history`, with the target of the version before as `came_from`."""
+    source = tuple(_json_or(row.came_from if row.source is None else row.source, ()))
+    target = tuple(json.loads(row.target))
+    changed = row.context if row.changed is None and row.version == 1 else row.changed
     return HistoryEntry(
         agent_id=agent_id,
         version=row.version,
-        event=event,
-        source=tuple(json.loads(row.source)),
-        target=tuple(json.loads(row.target)),
-        taken=tuple(_json_or(row.taken, ())),
-        changed=_json_or(row.changed, {}),
-        status=Status(row.status),
+        event=to_event(row),
+        source=source,
+        target=target,
+        taken=(_usual_label(source, row.event, target),) if row.taken is None else tuple(json.loads(row.taken)),
+        changed=_json_or(changed, {}),
+        status=Status(row.status or Status.ACTIVE),
         took_us=row.took_us,
         guard_errors=tuple(GuardError(*each) for each in _json_or(row.guard_errors, ())),
+        appended={name: tuple(items) for name, items in _json_or(row.appended, {}).items()},
     )
+
+
+def to_event(row: Row[Any]) -> Event:
+    """The event of a row of `history`."""
+    return Event(row.event, _json_or(row.payload, {}), from_us(row.time_us), row.event_id, row.sender)
+
+
+def _kept_apart(before: Snapshot | None, after: Snapshot) -> dict[str, str | None]:
+    memory = to_json(after.memory) if before is None or before.memory != after.memory else None
+    entered = to_json(after.entered) if before is None or before.entered != after.entered else None
+    return {"memory": memory, "entered": entered, "context": None, "graph_version": None, "fingerprint": None}
+
+
+def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:
+    """How the transition is labelled that leads from the one leaf to the other, or stays. Not stored: the row says it.
+
+    >>> _usual_label(["IDLE"], "STARTED", ["WORKING"]), _usual_label(["IDLE"], "NOTED", ["IDLE"])
+    ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
+    """
+    arrow = f"{', '.join(source)} --{event}"
+    return arrow if source == target else f"{arrow}--> {', '.join(target)}"
 
 
 def _json_or_null(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str | None:

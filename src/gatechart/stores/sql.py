@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -15,40 +17,45 @@ from sqlalchemy import (
     exists,
     false,
     func,
-    insert,
     or_,
     select,
-    true,
-    update,
 )
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gatechart.errors import StoreMissingError, UnknownAgentError
-from gatechart.stores.dialects import read_errors, unpacked, write_errors
-from gatechart.stores.ownership import check_epoch
-from gatechart.stores.rows import history_row, snapshot_row, to_entry, to_json, to_snapshot
-from gatechart.stores.tables import agents, history
-from gatechart.values import ActiveIn, AgentId, HistoryEntry, Page, Query, Snapshot, TurnRecord, Verdict
+from gatechart.errors import OwnershipLostError, StoreMissingError, UnknownAgentError
+from gatechart.stores.committing import commit_units
+from gatechart.stores.dialects import listed, read_errors, write_errors
+from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
+from gatechart.stores.mail_rows import to_mail, to_running
+from gatechart.stores.ownership import check_epoch, current_epoch
+from gatechart.stores.past import entries_of, snapshot_at
+from gatechart.stores.pruning import prune_part
+from gatechart.stores.reader import Reader
+from gatechart.stores.rows import to_entry, to_json, to_snapshot
+from gatechart.stores.tables import agents, graphs, history, mail
+from gatechart.stores.writer import Writer
+from gatechart.values import (
+    ActiveIn,
+    AgentId,
+    HistoryEntry,
+    Invocation,
+    KnownGraph,
+    Mail,
+    MailQuery,
+    Page,
+    Pruned,
+    Pruning,
+    Query,
+    Running,
+    Snapshot,
+    Unit,
+    Verdict,
+)
 
 T = TypeVar("T")
 
-COLUMNS: Final = tuple(column.name for column in agents.c if column is not agents.c.key)
-_ROWS: Final = unpacked(COLUMNS)
-
-START: Final = (
-    sqlite_insert(agents)
-    .from_select(COLUMNS, select(_ROWS).where(true()))  # without WHERE, SQLite takes ON for a join's
-    .on_conflict_do_nothing()
-    .returning(agents.c.id, agents.c.key)
-)
-GO_ON: Final = (
-    update(agents)
-    .values({name: _ROWS.c[name] for name in ("configuration", "context", "version", "status", "memory")})
-    .values({name: _ROWS.c[name] for name in ("graph_version", "fingerprint")})
-    .where(agents.c.id == _ROWS.c.id, agents.c.version == _ROWS.c.version - 1)
-    .returning(agents.c.id, agents.c.key)
-)
+REMEMBER: Final = sqlite_insert(graphs).on_conflict_do_nothing()
+MANY: Final = select(agents).where(agents.c.id.in_(listed()))
 
 
 class SqlStore:
@@ -57,20 +64,34 @@ class SqlStore:
     is_durable = True
     is_instant = False
 
-    def __init__(self, path: Path, reader: AsyncEngine, writer: AsyncEngine, epoch: int) -> None:
+    def __init__(
+        self, path: Path, reader: Reader, writer: Writer | None = None, epoch: int = 0, last_number: int = 0
+    ) -> None:
+        """Without a writer it is only read. last_number: the highest of the mail that stands."""
         self._path = path
         self._reader = reader
-        self._writer = writer  # of a store that is only read, the reader again
+        self._writer = writer
         self._epoch = epoch
+        self._last_number = last_number
         self._inode = path.stat().st_ino
+
+    def numbers(self, count: int) -> int:
+        """See Store."""
+        self._last_number += count
+        return self._last_number - count + 1
 
     async def load(self, agent_id: AgentId) -> Snapshot:
         """See Store."""
         return await self._read(lambda connection: to_snapshot(_agent(connection, agent_id)))
 
+    async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
+        """See Store."""
+        wanted = {"values": to_json(list(agent_ids))}
+        return await self._read(lambda connection: [to_snapshot(row) for row in connection.execute(MANY, wanted)])
+
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
         """See Store."""
-        wanted = _entries(agent_id).where(history.c.event_id == event_id)
+        wanted = entries_of(agent_id).where(history.c.event_id == event_id)
 
         def read(connection: Connection) -> HistoryEntry | None:
             row = connection.execute(wanted).one_or_none()
@@ -80,13 +101,17 @@ class SqlStore:
 
     async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
         """See Store."""
-        wanted = _entries(agent_id).where(history.c.version > after).order_by(history.c.version).limit(limit)
+        wanted = entries_of(agent_id).where(history.c.version > after).order_by(history.c.version).limit(limit)
 
         def read(connection: Connection) -> Sequence[HistoryEntry]:
             found = connection.execute(wanted).all() or (_agent(connection, agent_id) and ())
             return [to_entry(row, agent_id) for row in found]
 
         return await self._read(read)
+
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
+        """See Store."""
+        return await self._read(lambda connection: snapshot_at(connection, _agent(connection, agent_id), version))
 
     async def find(self, query: Query) -> Page:
         """See Store."""
@@ -99,36 +124,73 @@ class SqlStore:
 
         return await self._read(read)
 
-    async def commit(self, turns: Sequence[TurnRecord]) -> Sequence[Verdict]:
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
-        starts = to_json([_row(turn) for turn in turns if turn.previous is None])
-        others = to_json([_row(turn) for turn in turns if turn.previous is not None])
+        return await self._write(lambda connection: commit_units(connection, units))
 
-        def write(connection: Connection) -> Sequence[Verdict]:
-            keys: dict[AgentId, int] = {}
-            for statement, rows in ((START, starts), (GO_ON, others)):
-                if rows != "[]":
-                    keys |= {row.id: row.key for row in connection.execute(statement, {"rows": rows})}
-            written = [history_row(turn, keys[turn.snapshot.agent_id]) for turn in turns if _is_in(turn, keys)]
-            if written:
-                connection.execute(insert(history), written)
-            return [Verdict.COMMITTED if _is_in(turn, keys) else Verdict.STALE for turn in turns]
+    async def mail(self, query: MailQuery) -> Sequence[Mail]:
+        """See Store."""
+        return await self._read_mail(found_mail(query))
 
-        return await self._write(write)
+    async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
+        """See Store."""
+        return await self._read_mail(waiting_mail(after, limit))
+
+    async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
+        """See Store."""
+        return await self._read_mail(due_mail(after, limit))
+
+    async def running(
+        self, *, agent_id: AgentId | None = None, after: int, limit: int
+    ) -> Sequence[tuple[int, Running]]:
+        """See Store."""
+        wanted = running_invokes(agent_id, after, limit)
+        return await self._read(lambda connection: [(row.key, to_running(row)) for row in connection.execute(wanted)])
+
+    async def steps(self, invocation: Invocation) -> Mapping[str, str]:
+        """See Store."""
+        wanted = recorded_steps(invocation)
+        return await self._read(lambda connection: {row.name: row.result for row in connection.execute(wanted)})
+
+    async def remember(self, known: Sequence[KnownGraph]) -> None:
+        """See Store."""
+        rows = [
+            {"fingerprint": each.fingerprint, "name": each.name, "version": each.version, "paths": to_json(each.paths)}
+            for each in known
+        ]
+        if rows:
+            await self._write(lambda connection: connection.execute(REMEMBER, rows))
+
+    async def known_graph(self, fingerprint: str) -> KnownGraph | None:
+        """See Store."""
+        wanted = select(graphs).where(graphs.c.fingerprint == fingerprint)
+
+        def read(connection: Connection) -> KnownGraph | None:
+            row = connection.execute(wanted).one_or_none()
+            return None if row is None else KnownGraph(row.fingerprint, row.name, row.version, json.loads(row.paths))
+
+        return await self._read(read)
 
     async def erase(self, agent_id: AgentId) -> None:
         """See Store."""
 
         def write(connection: Connection) -> None:
             key = _agent(connection, agent_id).key
-            connection.execute(delete(agents).where(agents.c.key == key))  # the history goes with it
+            connection.execute(delete(agents).where(agents.c.key == key))  # history and invocations go with it
+            connection.execute(delete(mail).where(mail.c.recipient == agent_id))
 
         await self._write(write)
 
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100) -> Pruned:
+        """See Store."""
+        return await self._write(lambda connection: prune_part(connection, pruning, after, limit))
+
+    async def _read_mail(self, wanted: Select[Any]) -> Sequence[Mail]:
+        return await self._read(lambda connection: [to_mail(row) for row in connection.execute(wanted)])
+
     async def _read(self, work: Callable[[Connection], T]) -> T:
         with read_errors(self._path):
-            async with self._reader.connect() as connection:
-                return await connection.run_sync(work)
+            return await self._reader.run(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         """The work's result, all of it in one transaction that this owner's epoch still holds."""
@@ -137,10 +199,11 @@ class SqlStore:
             check_epoch(connection, self._epoch, self._path)
             return work(connection)
 
+        if self._writer is None:
+            raise OwnershipLostError(str(self._path), self._epoch, await self._read(current_epoch))
         self._check_there()
         with write_errors(self._path):
-            async with self._writer.begin() as connection:
-                return await connection.run_sync(owned_work)
+            return await self._writer.run(owned_work)
 
     def _check_there(self) -> None:
         """Raises StoreMissingError where the file was taken away, into which the connection would go on writing."""
@@ -152,24 +215,11 @@ class SqlStore:
             raise StoreMissingError(str(self._path))
 
 
-def _row(turn: TurnRecord) -> list[Any]:
-    row = snapshot_row(turn.snapshot)
-    return [row[name] for name in COLUMNS]
-
-
-def _is_in(turn: TurnRecord, keys: dict[AgentId, int]) -> bool:
-    return turn.snapshot.agent_id in keys
-
-
 def _agent(connection: Connection, agent_id: AgentId) -> Any:
     row = connection.execute(select(agents).where(agents.c.id == agent_id)).one_or_none()
     if row is None:
         raise UnknownAgentError(agent_id)
     return row
-
-
-def _entries(agent_id: AgentId) -> Select[Any]:
-    return select(history).join(agents, agents.c.key == history.c.agent).where(agents.c.id == agent_id)
 
 
 def _search(query: Query, after_key: int) -> Select[Any]:

@@ -14,6 +14,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
+    and_,
+    literal_column,
+    text,
 )
 
 NAMING = {
@@ -39,27 +43,45 @@ agents = Table(
     Column("version", Integer, nullable=False),
     Column("status", String, nullable=False),
     Column("memory", Text),  # JSON, what the history states remember; NULL where nothing
+    Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL where none
+    Column("deltas", Integer, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
     Index("ix_agents_graph_status", "graph", "status"),
+)
+
+graphs = Table(
+    "graphs",
+    metadata,
+    Column("fingerprint", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("version", String, nullable=False),
+    Column("paths", Text, nullable=False),  # JSON, each state's path
 )
 
 history = Table(
     "history",
     metadata,
-    Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), primary_key=True),
-    Column("version", Integer, primary_key=True),
+    Column("key", Integer, primary_key=True),  # in the order committed, so that new rows lie side by side on the disk
+    Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
+    Column("version", Integer, nullable=False),
     Column("event", String, nullable=False),
     Column("event_id", String),  # the sender's; NULL where it gave none
     Column("payload", Text),  # JSON; NULL where empty
     Column("sender", String),
     Column("time_us", BigInteger, nullable=False),  # of the event, since 1970, UTC
-    Column("source", Text, nullable=False),  # JSON, the leaves before
+    Column("source", Text),  # JSON, the leaves before; NULL: the target of the version before, none before the first
     Column("target", Text, nullable=False),  # JSON, the leaves after
-    Column("taken", Text),  # JSON, the transitions' labels; NULL where none
-    Column("changed", Text),  # JSON, the context's fields that changed; NULL where none
-    Column("status", String, nullable=False),
+    Column("taken", Text),  # JSON, the transitions' labels; NULL: `source --event--> target`, see rows._usual_label
+    Column("changed", Text),  # JSON, the context's fields that changed; NULL where none, and for the first version
+    Column("appended", Text),  # JSON, what came behind the fields' lists that only grew; NULL where nothing
+    Column("status", String),  # NULL: active
     Column("took_us", Integer, nullable=False),
     Column("guard_errors", Text),  # JSON; NULL where none
-    sqlite_with_rowid=False,
+    Column("memory", Text),  # JSON; NULL where unchanged, in a full copy where nothing
+    Column("entered", Text),  # JSON; NULL where unchanged, in a full copy where nothing
+    Column("context", Text),  # JSON; in a full copy, else NULL, as the two that follow
+    Column("graph_version", String),
+    Column("fingerprint", String),
+    UniqueConstraint("agent", "version"),
 )
 
 Index(
@@ -69,6 +91,63 @@ Index(
     unique=True,
     sqlite_where=history.c.event_id.is_not(None),
     postgresql_where=history.c.event_id.is_not(None),
+)
+
+mail = Table(
+    "mail",
+    metadata,
+    Column("number", Integer, primary_key=True),  # given by the owner, in the order accepted
+    Column("recipient", String, nullable=False),  # a public id: mail may wait for an agent that is yet to start
+    Column("event", String, nullable=False),
+    Column("payload", Text),  # JSON; NULL where empty
+    Column("accepted_us", BigInteger, nullable=False),  # since 1970, UTC, as all times
+    Column("event_id", String),  # the sender's; NULL where it gave none
+    Column("sender", String),
+    Column("due_us", BigInteger),  # NULL: at once
+    Column("key", String),
+    Column("state", String),
+    Column("epoch", Integer, nullable=False),
+    Column("status", String, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("retry_us", BigInteger),
+    Column("reason", Text),  # NULL where none
+    sqlite_autoincrement=True,  # so that SQLite remembers the highest number when its mail is gone
+)
+
+WAITS = mail.c.status == literal_column("'waiting'")  # literally: SQLite asks a partial index only where it reads so
+TIMED = and_(WAITS, mail.c.due_us.is_not(None))
+NAMED = and_(WAITS, mail.c.event_id.is_not(None))
+
+Index("ix_mail_recipient", mail.c.recipient)  # an agent's queue, what a turn cancels, what an erasure takes
+Index("ix_mail_due_us", mail.c.due_us, mail.c.number, sqlite_where=TIMED, postgresql_where=TIMED)
+Index(
+    "uq_mail_recipient_event_id",  # what came under an id before
+    mail.c.recipient,
+    mail.c.event_id,
+    unique=True,
+    sqlite_where=NAMED,
+    postgresql_where=NAMED,
+)
+
+invokes = Table(
+    "invokes",
+    metadata,
+    Column("key", Integer, primary_key=True),  # in the order begun
+    Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
+    Column("state", String, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("invoke", String, nullable=False),
+    Column("context", Text, nullable=False),  # JSON, as the turn that entered the state committed it
+    UniqueConstraint("agent", "state", "epoch", "invoke"),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("invocation", ForeignKey("invokes.key", ondelete="CASCADE"), primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("result", Text, nullable=False),  # JSON
+    sqlite_with_rowid=False,
 )
 
 owner = Table(

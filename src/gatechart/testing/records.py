@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
+from pydantic_core import to_json
 
 from gatechart.errors import UnknownAgentError
 from gatechart.ports import Store
-from gatechart.values import STARTED, Event, Query, Snapshot, Status, TurnRecord, Verdict
+from gatechart.values import STARTED, Event, Query, Snapshot, Status, TurnRecord, Unit, Verdict
 
 T = TypeVar("T")
 
@@ -29,9 +29,14 @@ def started(
     event_id: str | None = None,
 ) -> TurnRecord:
     """The turn that starts an agent."""
-    text = json.dumps(context or {}, ensure_ascii=False)
+    text = as_json(context or {})
     snapshot = Snapshot(agent_id, graph, "1", "f" * 32, (target,), text, 1, Status.ACTIVE)
     return TurnRecord(None, snapshot, Event(f"{STARTED}{target}", {}, NOON, event_id), (), 17)
+
+
+def as_json(context: dict[str, Any]) -> str:
+    """A context as its text, as `write_context` writes it."""
+    return to_json(context).decode()
 
 
 def going_on(
@@ -49,7 +54,7 @@ def going_on(
     snapshot = replace(
         previous,
         configuration=previous.configuration if target is None else (target,),
-        context=previous.context if context is None else json.dumps(context, ensure_ascii=False),
+        context=previous.context if context is None else as_json(context),
         version=previous.version + 1,
         status=status,
     )
@@ -69,9 +74,9 @@ async def lives(store: Store, agent_ids: str, *, turns: int) -> list[list[TurnRe
     return all_turns
 
 
-async def verdicts(store: Store, *turns: TurnRecord) -> list[Verdict]:
-    """What the store says of the turns of one commit."""
-    return list(await store.commit(turns))
+async def verdicts(store: Store, *units: Unit) -> list[Verdict]:
+    """What the store says of the units of one commit."""
+    return list(await store.commit(units))
 
 
 async def commit_each(store: Store, *turns: TurnRecord) -> None:

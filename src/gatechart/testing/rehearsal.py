@@ -111,6 +111,7 @@ def _with_start(graph: StateTransitionGraph, *, takes_payload: bool) -> StateTra
         on_refusal=graph.on_refusal,
         description=graph.description,
         max_microsteps=graph.max_microsteps,
+        migrations=graph.migrations,
     )
 
 

@@ -12,6 +12,9 @@ import pytest
 
 from gatechart.errors import UnknownAgentError
 from gatechart.ports import Store
+from gatechart.testing.history_contract import HistoryContract
+from gatechart.testing.invocation_contract import InvocationContract
+from gatechart.testing.mail_contract import MailContract
 from gatechart.testing.records import (
     COMMITTED,
     NOON,
@@ -26,14 +29,14 @@ from gatechart.testing.records import (
     started,
     verdicts,
 )
-from gatechart.values import ActiveIn, Event, GuardError, HistoryEntry, Query, Status
+from gatechart.values import ActiveIn, Event, GuardError, HistoryEntry, Invocation, KnownGraph, MailQuery, Query, Status
 
 UNICODE = "Grüße, 東京 🚪 e\u0301 \u200f \\ \" ' % _ ; -- \r\n\t \x00 \x7f"
 NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]
 LARGE = "x" * 1_000_000
 
 
-class StoreContract:
+class StoreContract(MailContract, InvocationContract, HistoryContract):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 
     The fixture gives each test an empty store, open. The tests run under pytest-asyncio, in either of its modes:
@@ -59,6 +62,13 @@ class StoreContract:
         assert await verdicts(store, second) == [COMMITTED]
         assert await store.load("a") == second.snapshot
 
+    async def test_many_agents_are_loaded_at_once(self, store: Store) -> None:
+        """`load_many` gives those that there are, each once, as `load` does."""
+        await lives(store, "abc", turns=2)
+        loaded = await store.load_many(["c", "nobody", "a"])
+        assert sorted(loaded, key=str) == [await store.load(agent_id) for agent_id in "ac"]
+        assert list(await store.load_many([])) == []
+
     async def test_a_turn_is_remembered_in_every_part(self, store: Store) -> None:
         """`history` gives each turn as it was: event, way, changes, timing, guards that raised."""
         errors = (
@@ -82,6 +92,16 @@ class StoreContract:
             "a", 2, event, ("A",), ("B",), second.taken, {"text": "new"}, Status.ACTIVE, 4711, errors
         )
         assert told.outcome == second.outcome
+
+    async def test_a_graph_is_remembered_as_it_was_first(self, store: Store) -> None:
+        """`known_graph` gives what `remember` was given first for a fingerprint; None for others."""
+        known = KnownGraph("f" * 32, "order", "1", {"PAID": "ORDER.PAID", UNICODE: UNICODE})
+        await store.remember([known, replace(known, fingerprint="e" * 32)])
+        await store.remember([replace(known, version="2"), replace(known, fingerprint="d" * 32)])
+        await store.remember([])
+        assert await store.known_graph("f" * 32) == known
+        assert await store.known_graph("d" * 32) is not None
+        assert await store.known_graph("c" * 32) is None
 
     async def test_large_values_come_back_whole(self, store: Store) -> None:
         """A megabyte in the context and a megabyte in the payload are data like any other."""
@@ -299,5 +319,14 @@ class StoreContract:
         assert at_once(store.load("a")) == first.snapshot
         assert at_once(store.applied("a", "a-1")) is not None
         assert len(at_once(store.history("a"))) == len(at_once(store.find(Query())).agents) == 1
+        assert at_once(store.load_many(["a"])) == [first.snapshot]
+        nothing: Sequence[Coroutine[Any, Any, Sequence[Any]]] = (
+            store.mail(MailQuery()),
+            store.waiting(after=0, limit=1),
+            store.due(after=(NOON, 0), limit=1),
+            store.running(after=0, limit=1),
+        )
+        assert [list(at_once(call)) for call in nothing] == [[]] * len(nothing)
+        assert at_once(store.steps(Invocation("a", "A", 1, "f"))) == {}
         at_once(store.erase("a"))
         assert at_once(store.find(Query())).agents == ()

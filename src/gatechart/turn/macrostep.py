@@ -59,6 +59,11 @@ class Macrostep:
         self._has_eventless = False  # in the configuration that was reached last
         self._raised = turn.raised
 
+    @property
+    def asks(self) -> bool:
+        """Whether the turn has effects beside its commit."""
+        return bool(self.left or self.attended or self.turn.asked or self.is_final)
+
     async def react(self) -> None:
         """Takes the transitions that the turn's event enables, then those that follow from them."""
         await self._step(self.event.name)

@@ -28,7 +28,7 @@ class Failure:
         """The event `error.execution` that tells of it."""
         payload = {
             "type": type(self.error).__name__,
-            "message": str(self.error).encode(errors="replace").decode(),
+            "message": message_of(self.error).encode(errors="replace").decode(),
             "raised_by": self.name,
             "place": self.place,
             "event": self.cause.name,
@@ -50,8 +50,16 @@ class Raised:
     failure: Failure | None = None
 
 
+def message_of(error: BaseException) -> str:
+    """The exception's message; a few exceptions cannot even tell that."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def told(error: BaseException) -> str:
     """The exception in one line that every store can keep: its type, and its message where it has one."""
-    message = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else str(error)
+    message = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else message_of(error)
     line = " ".join(message.encode(errors="replace").decode().replace("\0", "").split())
     return f"{type(error).__name__}: {line}" if line else type(error).__name__

@@ -6,7 +6,7 @@ that is refused or fails has nothing to undo, and an agent that is restored goes
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import perf_counter_ns
 from typing import Any
 
@@ -32,13 +32,17 @@ from gatechart.values import (
     AgentId,
     Call,
     Cancel,
+    CancelAll,
     Effect,
+    Epochs,
     Event,
     GuardError,
     Outcome,
     Refusal,
     RefusalReason,
+    Send,
     Snapshot,
+    StateName,
     Status,
     Timer,
     TurnRecord,
@@ -137,6 +141,7 @@ def _record(macrostep: Macrostep, previous: Snapshot | None, event: Event, start
         turn.version,
         Status.DONE if macrostep.is_final else Status.ACTIVE,
         macrostep.memory,
+        _entered(macrostep, previous.entered if previous else ()),
     )
     took_us = (perf_counter_ns() - started) // 1000
     return TurnRecord(
@@ -146,24 +151,39 @@ def _record(macrostep: Macrostep, previous: Snapshot | None, event: Event, start
         tuple(macrostep.taken),
         took_us,
         tuple(macrostep.guard_errors),
-        effects_of(macrostep) if macrostep.left or macrostep.attended or turn.sent else (),
+        effects_of(macrostep) if macrostep.asks else (),
     )
 
 
 def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
-    """What the turn asks for: an end to what belongs to the states left, what the states entered want, what was sent.
+    """What the turn asks for: an end to what belongs to the states left, what the states entered want, what was asked.
 
-    An agent that has ended sends nothing.
+    An agent that has ended keeps no timers and no calls; what it sent to others leaves all the same.
     """
+    if macrostep.is_final:
+        others = [effect for effect in macrostep.turn.asked if isinstance(effect, Send)]
+        return (CancelAll(), *others)
     effects: list[Effect] = [Cancel(state) for state in macrostep.left]
     for state in macrostep.attended:
-        node = macrostep.graph.nodes[state]
-        now = macrostep.turn.now
-        effects += [Timer(state, event, now + timedelta(seconds=delay_s)) for event, delay_s in node.timers]
-        effects += [Call(state, invoke.id) for invoke in node.invokes]
-    if not macrostep.is_final:
-        effects += macrostep.turn.sent
-    return tuple(effects)
+        effects += beginnings(macrostep.graph, state, macrostep.turn.now)
+    return (*effects, *macrostep.turn.asked)
+
+
+def beginnings(graph: StateTransitionGraph, state: StateName, now: datetime) -> list[Effect]:
+    """What begins with the entry of a state: its timers and its calls."""
+    node = graph.nodes[state]
+    timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
+    return [*timers, *(Call(state, invoke.id) for invoke in node.invokes)]
+
+
+def _entered(macrostep: Macrostep, before: Epochs) -> Epochs:
+    if macrostep.is_final:
+        return ()
+    if not macrostep.left and not macrostep.attended:
+        return before
+    version = macrostep.turn.version
+    stays = [(state, epoch) for state, epoch in before if state not in macrostep.left]
+    return (*stays, *((state, version) for state in macrostep.attended))
 
 
 def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> str:

@@ -160,7 +160,7 @@ def _foreach(element: Element, faults: Faults) -> Deed:
 
 def _cancel(element: Element, faults: Faults) -> Deed:
     sent_id = text_value(element, "sendid", faults)
-    return lambda scope, turn: turn.withdraw(text_of(sent_id(scope)))
+    return lambda scope, turn: turn.cancel(text_of(sent_id(scope)))
 
 
 _DEEDS: Final[dict[str, Callable[[Element, Faults], Deed]]] = {

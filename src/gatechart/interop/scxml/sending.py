@@ -77,7 +77,7 @@ class Sending:
         if is_internal:
             turn.raise_event(name, payload)
         else:
-            turn.send(name, payload, after_s=after_s, id=sent_id)
+            turn.after(after_s, name, payload, key=sent_id, replaces=False)
 
 
 def _envelope(is_internal: bool, sent_id: str | None, session: str) -> Mapping[str, Any]:

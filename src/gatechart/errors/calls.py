@@ -1,0 +1,212 @@
+"""What a caller asked for cannot be done: of a graph, of an agent, of an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors.root import EventError, suggestion
+
+
+@dataclass(eq=False)
+class UnknownGraphError(EventError):
+    """No graph of this name is registered with the runtime."""
+
+    graph: str
+    graphs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no graph is named {self.graph!r}: {suggestion(self.graph, self.graphs)}"
+
+
+@dataclass(eq=False)
+class UnknownStateError(EventError):
+    """The graph has no state of this name."""
+
+    graph: str
+    state: str
+    states: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.graph!r} has no state {self.state!r}: {suggestion(self.state, self.states)}"
+
+
+@dataclass(eq=False)
+class UnknownTriggerError(EventError):
+    """No entry point opens on this business trigger."""
+
+    trigger: str
+    triggers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no entry point opens on {self.trigger!r}: {suggestion(self.trigger, self.triggers)}"
+
+
+@dataclass(eq=False)
+class EntryRefusedError(EventError):
+    """The state is not an entry point of this graph. Nothing was started."""
+
+    graph: str
+    state: str
+    entry_points: tuple[str, ...]
+
+    def __str__(self) -> str:
+        doors = ", ".join(self.entry_points)
+        return f"{self.graph!r} cannot be entered at {self.state!r}; its entry points are {doors}"
+
+
+@dataclass(eq=False)
+class EntryGuardError(EventError):
+    """The guard of the entry point said no, or raised. Nothing was started."""
+
+    graph: str
+    entry_point: str
+    guard: str
+    raised: str | None = None
+
+    def __str__(self) -> str:
+        verdict = f"raised {self.raised}" if self.raised else "said no"
+        return (
+            f"{self.graph!r} was not entered at {self.entry_point!r}: its guard {self.guard} {verdict}; "
+            "bring a payload that the guard agrees to, or choose another entry point"
+        )
+
+
+@dataclass(eq=False)
+class PayloadError(EventError):
+    """A payload does not fit what takes it. Nothing was changed."""
+
+    taker: str
+    problems: tuple[str, ...]
+    expected: str
+
+    def __str__(self) -> str:
+        return f"the payload does not fit {self.taker}: {'; '.join(self.problems)}. Expected: {self.expected}"
+
+
+@dataclass(eq=False)
+class UnknownAgentError(EventError):
+    """The store holds no agent of this id."""
+
+    agent_id: str
+
+    def __str__(self) -> str:
+        return f"there is no agent {self.agent_id!r}; start it, or look it up with find() or `gatechart list`"
+
+
+@dataclass(eq=False)
+class UnknownVersionError(EventError):
+    """The agent had no such version, or its history no longer reaches back so far."""
+
+    agent_id: str
+    version: int
+    oldest: int
+    newest: int
+
+    def __str__(self) -> str:
+        return (
+            f"there is no version {self.version} of agent {self.agent_id!r}; "
+            f"versions {self.oldest} to {self.newest} can be had"
+        )
+
+
+@dataclass(eq=False)
+class AgentExistsError(EventError):
+    """An agent of this id was started before. It stays as it is."""
+
+    agent_id: str
+
+    def __str__(self) -> str:
+        return f"there is an agent {self.agent_id!r} already; resume it, or start another with another id"
+
+
+@dataclass(eq=False)
+class AgentEndedError(EventError):
+    """The agent ended before it reached the state that was waited for."""
+
+    agent_id: str
+    awaited: str
+    configuration: tuple[str, ...]
+    status: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} is {self.status} in {', '.join(self.configuration)} "
+            f"and will not reach {self.awaited!r}; wait for a state on its way"
+        )
+
+
+@dataclass(eq=False)
+class EventRefusedError(EventError):
+    """The event was refused by an agent whose graph asks for an error. Nothing was changed."""
+
+    agent_id: str
+    event: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"agent {self.agent_id!r} refused {self.event!r}: {self.reason}"
+
+
+@dataclass(eq=False)
+class EventIdReusedError(EventError):
+    """The id stands for another event that this agent has applied. Nothing was changed."""
+
+    agent_id: str
+    event_id: str
+    applied: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} knows the id {self.event_id!r} from {self.applied!r} with other content; "
+            "repeat an event unchanged, or give a new event a new id"
+        )
+
+
+@dataclass(eq=False)
+class ActionFailedError(EventError):
+    """An action raised and no active state handles `error.execution`. The whole turn is undone."""
+
+    agent_id: str
+    event: str
+    action: str
+    place: str
+    raised: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r}: {self.action} ({self.place}) raised {self.raised} on {self.event!r}; "
+            "the turn is undone. Mend the action, or the event's payload, "
+            "or handle 'error.execution' in the active state"
+        )
+
+
+@dataclass(eq=False)
+class ContextInvalidError(EventError):
+    """The actions of a turn left a context that does not fit its type. The whole turn is undone."""
+
+    agent_id: str
+    event: str
+    context: str
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r}: {self.event!r} left a {self.context} that is not valid: "
+            f"{'; '.join(self.problems)}; the turn is undone. Mend the action that set it"
+        )
+
+
+@dataclass(eq=False)
+class MicrostepLimitError(EventError):
+    """A turn did not come to rest within its bound of microsteps. The whole turn is undone."""
+
+    agent_id: str
+    event: str
+    limit: int
+    cycle: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r}: {self.event!r} did not come to rest in {self.limit} microsteps; "
+            f"it repeats {' → '.join(self.cycle)}; the turn is undone. Break the cycle with a guard"
+        )

@@ -1,0 +1,117 @@
+"""What a developer wrote is wrong: a graph, a chart file, how the application is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors.root import DefinitionError, listing
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a definition: where, what, and what would have worked."""
+
+    place: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}; {self.remedy}"
+
+
+@dataclass(eq=False)
+class InvalidGraphError(DefinitionError):
+    """The definition of a graph has faults; all of them are here."""
+
+    graph: str
+    faults: tuple[Fault, ...]
+
+    def __str__(self) -> str:
+        heading = f"graph {self.graph!r} has {len(self.faults)} fault{'s' * (len(self.faults) != 1)}"
+        return "\n".join([heading, *(f"  - {fault}" for fault in self.faults)])
+
+
+@dataclass(frozen=True, slots=True)
+class FileFault:
+    """One thing wrong in a file: where, what, and what would have worked."""
+
+    line: int  # from 1
+    column: int  # from 1, in characters
+    path: tuple[str | int, ...]  # of keys and places in lists, from the top
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column} {self.place or 'the whole'}: {self.problem}; {self.remedy}"
+
+    @property
+    def place(self) -> str:
+        """The path as text.
+
+        >>> FileFault(3, 7, ("states", "IDLE", "on", "GO", 0), "", "").place
+        'states.IDLE.on.GO[0]'
+        """
+        return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path).removeprefix(".")
+
+
+@dataclass(eq=False)
+class InvalidChartError(DefinitionError):
+    """A chart that is data has faults, or a graph cannot be written as data; all of them are here."""
+
+    file: str
+    faults: tuple[FileFault, ...]
+
+    def __str__(self) -> str:
+        heading = f"chart {self.file} has {len(self.faults)} fault{'s' * (len(self.faults) != 1)}"
+        return "\n".join([heading, *(f"  - {self.file}:{fault}" for fault in self.faults)])
+
+
+@dataclass(eq=False)
+class NoGraphError(DefinitionError):
+    """What a runtime was given to host is no graph."""
+
+    given: str
+
+    def __str__(self) -> str:
+        return f"{self.given} is no graph; pass graphs=[...] with StateTransitionGraph objects"
+
+
+@dataclass(eq=False)
+class DuplicateGraphError(DefinitionError):
+    """Two graphs of one runtime have the same name and version."""
+
+    graph: str
+
+    def __str__(self) -> str:
+        return (
+            f"two graphs are named {self.graph!r}; give each graph of a runtime a name of its own, or another version"
+        )
+
+
+@dataclass(eq=False)
+class UnknownInvokeError(DefinitionError):
+    """An invoke was under way that the graph does not declare any more."""
+
+    graph: str
+    state: str
+    invoke: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.invoke!r} was under way in {self.state!r} of {self.graph!r}, which does not invoke it any more; "
+            "give a changed graph a new version, and keep the old one registered as long as its agents need it"
+        )
+
+
+@dataclass(eq=False)
+class AmbiguousTriggerError(DefinitionError):
+    """A business trigger opens entry points of several graphs."""
+
+    trigger: str
+    graphs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"the trigger {self.trigger!r} opens entry points of {listing(self.graphs)}; "
+            "start one of them by name, or let only one graph open on it"
+        )

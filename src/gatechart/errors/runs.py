@@ -1,0 +1,170 @@
+"""What a caller asked for cannot be done: of a runtime, of mail, of an invoke."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors.root import EventError
+
+
+@dataclass(eq=False)
+class TurnTimeoutError(EventError):
+    """The actions of a turn took too long. The whole turn is undone."""
+
+    agent_id: str
+    event: str
+    limit_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"the turn of agent {self.agent_id!r} on {self.event!r} took longer than {self.limit_s:g} s and is undone; "
+            "let a state invoke what takes long, or raise Limits(turn_s=...)"
+        )
+
+
+@dataclass(eq=False)
+class InboxFullError(EventError):
+    """So much mail waits for an agent that no more is accepted. Nothing was posted."""
+
+    agent_id: str
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.limit} events wait for agent {self.agent_id!r} already; post later, "
+            "or open the runtime with Limits(when_full=WhenFull.WAIT) or a larger inbox"
+        )
+
+
+@dataclass(eq=False)
+class UnknownMailError(EventError):
+    """There is no refused or dead mail of this number."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"there is no refused or dead mail {self.number}; list them with mail(status='refused') or 'dead'"
+
+
+@dataclass(eq=False)
+class RollbackError(EventError):
+    """Another version of the graph drove the agent at the version asked for. Nothing was changed."""
+
+    agent_id: str
+    version: int
+    graph_then: str
+    graph_now: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} was of graph version {self.graph_then!r} at version {self.version} "
+            f"and is of {self.graph_now!r} now; go back to a version since then"
+        )
+
+
+@dataclass(eq=False)
+class FeedLaggedError(EventError):
+    """A subscriber of a feed was too slow. The iteration may go on behind the gap."""
+
+    lost: int
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.lost} items were lost, for no more than {self.limit} wait for a subscriber; "
+            "take them faster, or open the runtime with a larger Limits(feed=...)"
+        )
+
+
+@dataclass(eq=False)
+class StepRepeatedError(EventError):
+    """Two steps of an invocation have one name."""
+
+    agent_id: str
+    invoke: str
+    step: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.invoke!r} of agent {self.agent_id!r} has done a step {self.step!r} already; "
+            "give each step of an invocation a name of its own, in a loop with a number in it"
+        )
+
+
+@dataclass(eq=False)
+class StepResultError(EventError):
+    """What a step returned cannot be kept."""
+
+    agent_id: str
+    step: str
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"the result of step {self.step!r} of agent {self.agent_id!r} cannot be kept: {'; '.join(self.problems)}; "
+            "return JSON values or a pydantic model, and say of which type with returns="
+        )
+
+
+@dataclass(eq=False)
+class InvocationOverError(EventError):
+    """The state of an invocation has been left, so that what it does now counts for nothing."""
+
+    agent_id: str
+    state: str
+    invoke: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} has left {self.state!r}, which invoked {self.invoke!r}; "
+            "let the invoke end when it is cancelled"
+        )
+
+
+@dataclass(eq=False)
+class InsideTurnError(EventError):
+    """A call that waits for a turn was made inside a turn, where it could wait for ever."""
+
+    call: str
+    agent_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.call}() was called by an action inside a turn of agent {self.agent_id!r}; an action decides and "
+            "notes: use turn.send and turn.after for what is to come, and let a state invoke what waits"
+        )
+
+
+@dataclass(eq=False)
+class IncompatibleGraphError(EventError):
+    """The registered graph cannot take over what is stored of this agent. It stays as it is."""
+
+    agent_id: str
+    graph: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} cannot go on with the registered graph {self.graph!r}: {self.problem}; "
+            "register the graph that it was started with, or migrations from it"
+        )
+
+
+@dataclass(eq=False)
+class RuntimeClosedError(EventError):
+    """The runtime was closed; its agents rest in the store."""
+
+    call: str
+
+    def __str__(self) -> str:
+        return f"{self.call}() came after the runtime was closed; call it inside `async with Runtime.open(...)`"
+
+
+@dataclass(eq=False)
+class ReadOnlyError(EventError):
+    """The runtime was opened for reading, and this call is for the owner of the database."""
+
+    call: str
+
+    def __str__(self) -> str:
+        return f"{self.call}() is for the owner of the database, but the runtime only reads it; open it for writing"

@@ -1,0 +1,83 @@
+"""How stored agents go from one version of their graph to another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gatechart.errors import Fault, listing
+from gatechart.graph.callables import fits, is_async
+from gatechart.graph.definition import callable_name
+from gatechart.values import Stored
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step from a version of a graph to another: a pure function of what is stored of an agent."""
+
+    before: str  # the version that the agent has
+    after: str  # the version that it has then
+    function: Callable[[Stored], Stored]
+
+
+def way(migrations: Iterable[Migration], before: str, after: str) -> Sequence[Migration] | None:
+    """The fewest migrations that lead from one version to another; None where none do.
+
+    >>> steps = [Migration(a, b, lambda stored: stored) for a, b in ("12", "23", "13", "34")]
+    >>> [(step.before, step.after) for step in way(steps, "1", "4")], way(steps, "4", "1")
+    ([('1', '3'), ('3', '4')], None)
+    """
+    ways: dict[str, tuple[Migration, ...]] = {before: ()}
+    reached = [before]
+    steps = tuple(migrations)
+    for version in reached:
+        for step in steps:
+            if step.before == version and step.after not in ways:
+                ways[step.after] = (*ways[version], step)
+                reached.append(step.after)
+    return ways.get(after)
+
+
+def migration_faults(given: Sequence[Any], version: object) -> Iterator[Fault]:
+    """What is wrong with the migrations of a graph of this version. Way and doubles are judged where each is sound."""
+    misfits = [fault for each in given for fault in _misfits(each)]
+    yield from misfits
+    if misfits or not isinstance(version, str):
+        return
+    pairs = Counter((each.before, each.after) for each in given)
+    for (before, after), count in pairs.items():
+        place = _place(before, after)
+        if count > 1:
+            yield Fault(place, "there are two of them", "drop one; which of them to take could not be told")
+        if before == version:
+            yield Fault(place, f"it leads away from {version!r}, the graph's own version", "drop it")
+        elif way(given, after, version) is None:
+            ends = tuple(dict.fromkeys(each.before for each in given if way(given, each.after, version) is not None))
+            remedy = f"let it lead to {listing((version, *ends))}, or add a migration that goes on from {after!r}"
+            yield Fault(place, f"from {after!r} no migration leads to {version!r}, the graph's version", remedy)
+
+
+def _misfits(migration: Any) -> Iterator[Fault]:
+    """What is wrong with a migration by itself."""
+    if not isinstance(migration, Migration):
+        yield Fault("migrations", f"{migration!r} is no migration", "pass Migration(before, after, function)")
+        return
+    before, after, function = migration.before, migration.after, migration.function
+    place = _place(before, after)
+    for text in (before, after):
+        if not isinstance(text, str) or not text:
+            yield Fault(place, f"{text!r} is no version", "use a text that is not empty")
+    if before == after:
+        yield Fault(place, "it leads nowhere", "let it lead to another version")
+    if not callable(function):
+        yield Fault(place, f"{function!r} cannot be called", "pass a function of (stored)")
+    elif is_async(function):
+        yield Fault(place, f"{callable_name(function)} is async", "pass a plain function: it asks nobody else")
+    elif not fits(function, 1):
+        yield Fault(place, f"{callable_name(function)} does not take (stored)", "give it one parameter")
+
+
+def _place(before: object, after: object) -> str:
+    return f"migration {before!r} to {after!r}"

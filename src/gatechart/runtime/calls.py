@@ -1,0 +1,194 @@
+"""The functions that active states invoke: begun after the commit that entered the state, ended by its exit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from functools import partial
+from inspect import isawaitable
+from typing import Any, Final
+
+from gatechart.context import read_only_context
+from gatechart.errors import InvocationOverError, UnknownInvokeError
+from gatechart.graph import Invoke, StateTransitionGraph
+from gatechart.runtime.core import Core
+from gatechart.runtime.feeds import Feeds
+from gatechart.runtime.registry import Registry
+from gatechart.runtime.work import StreamKey, Work, report_mail
+from gatechart.turn import message_of, plain_payload
+from gatechart.values import AgentId, Invocation, Mail, Report, Running, StateName
+
+logger = logging.getLogger(__name__)
+
+PAGE: Final = 1000
+
+
+class Calls:
+    """Runs invocations, as many at once as the limits allow. What they come to is mail for their agents."""
+
+    def __init__(self, core: Core, registry: Registry, accept: Callable[[Mail], None]) -> None:
+        self._core = core
+        self._registry = registry
+        self._accept = accept
+        self._slots = asyncio.Semaphore(core.limits.invokes)
+        self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
+        self._unhosted: dict[Invocation, Running] = {}  # their graphs are not registered
+        self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
+
+    async def recover(self) -> None:
+        """Begins again what had not ended."""
+        after = 0
+        while found := await self._core.store.running(after=after, limit=PAGE):
+            after = found[-1][0]
+            for _, running in found:
+                self.begin(running)
+
+    def begin(self, running: Running) -> None:
+        """Begins an invocation, unless its graph is not registered: then it waits for that, or for its migration.
+
+        Where the runtime closes, or attends to nothing, it waits for the next one.
+        """
+        call = running.invocation
+        if not self._core.is_open or not self._core.attends:
+            return
+        if not self._registry.has(running.graph, running.graph_version):
+            self._unhosted[call] = running
+            return
+        task = self._core.attend(self._run(running))
+        self._tasks[call.agent_id][call] = task
+        task.add_done_callback(partial(self._forget, call))
+
+    @property
+    def unhosted(self) -> tuple[AgentId, ...]:
+        """The agents whose invocations wait for their graph."""
+        return tuple({call.agent_id for call in self._unhosted})
+
+    def begin_unhosted(self) -> None:
+        """Begins what waited for a graph that is registered now."""
+        waiting, self._unhosted = self._unhosted, {}
+        for running in waiting.values():
+            self.begin(running)
+
+    def end(self, agent_id: AgentId, state: StateName | None = None) -> None:
+        """Cancels the agent's invocations, those of a state or all."""
+        calls = (*self._tasks.get(agent_id, ()), *self._unhosted)
+        for call in [call for call in calls if call.agent_id == agent_id and state in (None, call.state)]:
+            self._cancel(call)
+
+    def adopt(self, call: Invocation, running: Running | None) -> None:
+        """Cancels an invocation, and begins another in its place, if any."""
+        self._cancel(call)
+        if running is not None:
+            self.begin(running)
+
+    def _cancel(self, call: Invocation) -> None:
+        self._unhosted.pop(call, None)
+        task = self._tasks.get(call.agent_id, {}).get(call)
+        if task is not None:
+            task.cancel()
+
+    async def _run(self, running: Running) -> None:
+        call = running.invocation
+        try:
+            kind, payload = await self._outcome(running)
+            mail = report_mail(self._core, call, kind, payload)
+            await self._core.persist(Report(call, mail, ends=True), lambda: self._accept(mail))
+        except InvocationOverError:
+            logger.debug("an invoke went on after its state had been left", extra={"agent_id": call.agent_id})
+
+    def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
+        tasks = self._tasks.get(call.agent_id, {})
+        if tasks.get(call) is task:
+            del tasks[call]
+        if not tasks:
+            self._tasks.pop(call.agent_id, None)
+        if not any(other.invoke == call.invoke for other in tasks):
+            self.streams.end((call.agent_id, call.invoke))
+
+    async def _outcome(self, running: Running) -> tuple[str, Any]:
+        """The kind and the payload of the event that tells how the invocation ended."""
+        failed = 0
+        while True:
+            try:
+                invoke = self._invoke(running)
+                async with self._slots:
+                    result = await self._attempt(invoke, running)
+                return "done", plain_payload({"result": result}, f"done.invoke.{invoke.id}")
+            except InvocationOverError:
+                raise
+            except UnknownInvokeError as error:
+                return "error", _told(error, failed)
+            except Exception as error:
+                failed += 1
+                wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
+                report = _told(error, failed)
+                known = {"agent_id": running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
+                logger.warning("an invoke failed: %s", report["traceback"], extra=known)
+                if wait_s is None:
+                    return "error", report
+            await self._sleep(wait_s)
+
+    async def _attempt(self, invoke: Invoke, running: Running) -> Any:
+        """What the function returned. Raises what it raised; TimeoutError where it took too long.
+
+        Once it has been cancelled, it counts for nothing whatever it makes of that.
+        """
+        call = running.invocation
+        recorded = await self._core.ask(partial(self._core.store.steps, call))
+        work = Work(self._core, call, recorded, self._accept, self.streams)
+        context = read_only_context(self._graph(running).context, running.context)
+        result = _result(invoke, context, work)
+        try:
+            return await (result if invoke.timeout_s is None else self._within(invoke.timeout_s, result))
+        except asyncio.CancelledError as error:
+            raise RuntimeError("it ended itself by a CancelledError") from error
+        finally:
+            _end_if_cancelled()
+
+    async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of the work, which is not waited for if it goes on after its cancellation."""
+        tasks = function, _ = self._core.attend(work), self._core.attend(self._sleep(seconds))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if function.done():
+                return function.result()
+            raise TimeoutError("it took longer than its timeout_s")
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._core.clock.sleep_until(self._core.clock.now() + timedelta(seconds=seconds))
+
+    def _graph(self, running: Running) -> StateTransitionGraph:
+        return self._registry.version(running.graph, running.graph_version)
+
+    def _invoke(self, running: Running) -> Invoke:
+        call = running.invocation
+        node = self._graph(running).nodes.get(call.state)
+        for invoke in () if node is None else node.invokes:
+            if invoke.id == call.invoke:
+                return invoke
+        raise UnknownInvokeError(running.graph, call.state, call.invoke)
+
+
+def _end_if_cancelled() -> None:
+    """Raises CancelledError where the invocation is being ended, rather than something that its function waited for."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling() > 0:
+        raise asyncio.CancelledError
+
+
+async def _result(invoke: Invoke, context: Any, work: Work) -> Any:
+    result = invoke.function(context, work)
+    return await result if isawaitable(result) else result
+
+
+def _told(error: Exception, attempts: int) -> dict[str, Any]:
+    texts = {"message": message_of(error), "traceback": "".join(traceback.format_exception(error))}
+    kept = {name: text.encode(errors="replace").decode() for name, text in texts.items()}
+    return {"type": type(error).__name__, **kept, "attempts": attempts}

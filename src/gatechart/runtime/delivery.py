@@ -1,0 +1,101 @@
+"""Mail's turn: it is applied, refused, tried again after a while, or given up."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from gatechart.errors import (
+    EventIdReusedError,
+    OutsideError,
+    OwnershipLostError,
+    StaleAgentError,
+    UnknownAgentError,
+)
+from gatechart.runtime.core import Core
+from gatechart.runtime.resident import Resident
+from gatechart.turn import told
+from gatechart.values import Mail, MailChange, MailEnd, MailQuery, MailStatus
+
+logger = logging.getLogger(__name__)
+
+STORE_PAUSE: Final = timedelta(seconds=1)
+
+
+async def take(resident: Resident, mail: Mail) -> bool:
+    """Whether the agent is done with the mail, rather than the runtime closes; until then it holds the queue."""
+    core, mail = resident.core, resident.newest(mail)
+    while resident.holds(mail):
+        if not await _is_time(core, mail):
+            return False
+        after = await _try(resident, mail)
+        if after is None:
+            return True
+        if after is not mail:
+            await core.persist(MailChange(after))
+        if after.status is not MailStatus.WAITING:
+            return True
+        mail = after
+    return True
+
+
+async def _is_time(core: Core, mail: Mail) -> bool:
+    """Waits for the next attempt; False where the runtime closes before."""
+    if mail.retry_at is not None and mail.retry_at > core.clock.now():
+        return await core.pause(mail.retry_at)
+    return core.is_open
+
+
+async def _try(resident: Resident, mail: Mail) -> Mail | None:
+    """What is to stand for the mail after another attempt; None where the agent is done with it."""
+    core = resident.core
+    try:
+        await resident.refresh()
+        if mail.state is not None and (mail.state, mail.epoch) not in resident.snapshot.entered:
+            await core.persist(MailEnd(mail.number))  # it was dead when the state was left, and is tried again since
+            return None
+        outcome = await resident.process(mail.happens(core.clock.now()), consumes=mail.number)
+    except OutsideError as error:
+        return mail if await _stands(core, mail, error) else None
+    except Exception as error:
+        return _failed(core, mail, error)
+    if outcome.refusal is not None and mail.state is None:
+        return _refused(mail, str(outcome.refusal))
+    if outcome.refusal is not None or outcome.repeat:  # what belongs to a state need not be waited for by it
+        await core.persist(MailEnd(mail.number))
+    return None
+
+
+def _refused(mail: Mail, reason: str) -> Mail:
+    logger.warning("mail was refused", extra={"agent_id": mail.recipient, "event": mail.event, "reason": reason})
+    return replace(mail, status=MailStatus.REFUSED, reason=reason)
+
+
+def _failed(core: Core, mail: Mail, error: Exception) -> Mail | None:
+    if isinstance(error, UnknownAgentError):  # erased, and its mail with it
+        return None
+    if isinstance(error, EventIdReusedError):
+        return _refused(mail, str(error))
+    attempts = mail.attempts + 1
+    wait_s = core.limits.mail_retry.wait_s(attempts)
+    known = {"agent_id": mail.recipient, "event": mail.event, "attempts": attempts}
+    failed = replace(mail, attempts=attempts, reason=told(error))
+    if wait_s is None:
+        logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
+        return replace(failed, status=MailStatus.DEAD, retry_at=None)
+    logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
+    return replace(failed, retry_at=core.clock.now() + timedelta(seconds=wait_s))
+
+
+async def _stands(core: Core, mail: Mail, error: OutsideError) -> bool:
+    """Whether there is still something to try, perhaps after a while: mail may have been cancelled."""
+    if isinstance(error, OwnershipLostError):
+        return False  # for this runtime; the owner has it
+    if not isinstance(error, StaleAgentError):
+        logger.warning("mail waits for the store", extra={"agent_id": mail.recipient}, exc_info=error)
+        await core.pause(core.clock.now() + STORE_PAUSE)
+        return True
+    found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
+    return any(each.number == mail.number for each in found)

@@ -1,0 +1,159 @@
+"""Agents of another version of their graph, brought to the newest: as a turn, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from pydantic import ValidationError
+
+from gatechart.context import problems_of, read_context, write_context
+from gatechart.errors import IncompatibleGraphError, PayloadError
+from gatechart.graph import Migration, StateTransitionGraph, callable_name
+from gatechart.kernel import misfit
+from gatechart.ports import Store
+from gatechart.runtime.arguments import MOST
+from gatechart.runtime.going_back import attended
+from gatechart.turn import beginnings, check_due, checked_name, plain_payload, told
+from gatechart.values import (
+    Adopt,
+    AgentId,
+    Amend,
+    Effect,
+    Event,
+    Invocation,
+    Mail,
+    MailQuery,
+    MailStatus,
+    Running,
+    Snapshot,
+    Status,
+    Stored,
+    TurnRecord,
+)
+
+MIGRATED: Final = "agent.migrated"
+PAGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What an agent has in the store beside its snapshot."""
+
+    mail: tuple[Mail, ...]
+    running: tuple[Running, ...]
+
+
+async def read_pending(store: Store, agent_id: AgentId) -> Pending:
+    """What an agent has in the store beside its snapshot."""
+    mail: list[Mail] = []
+    while found := await store.mail(MailQuery(agent_id, MailStatus.WAITING, mail[-1].number if mail else 0, PAGE)):
+        mail += found
+    running = await store.running(agent_id=agent_id, after=0, limit=MOST)
+    return Pending(tuple(mail), tuple(each for _, each in running))
+
+
+def migrated(
+    graph: StateTransitionGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
+) -> TurnRecord:
+    """The turn that brings the agent to the graph's version. Raises IncompatibleGraphError."""
+    context = json.loads(before.context)
+    stored = Stored(before.configuration, context, before.memory, before.entered, pending.mail, pending.running)
+    for step in steps:
+        stored = _taken(step, graph, before, stored)
+    try:
+        return _record(graph, before, pending, stored, now)
+    except (TypeError, ValueError, AttributeError, PayloadError) as error:  # what they gave is a Stored by name only
+        raise _unfit(graph, before, f"its migrations gave what is no agent: {told(error)}") from error
+
+
+def _record(
+    graph: StateTransitionGraph, before: Snapshot, pending: Pending, stored: Stored, now: datetime
+) -> TurnRecord:
+    problem = misfit(graph, stored.configuration, stored.memory)
+    if problem:
+        raise _unfit(graph, before, problem)
+    version = before.version + 1
+    epochs = dict(stored.entered)
+    states = attended(graph, stored.configuration) if before.status is Status.ACTIVE else ()
+    after = replace(
+        before,
+        graph_version=graph.version,
+        fingerprint=graph.fingerprint,
+        configuration=tuple(name for name in graph.nodes if name in stored.configuration),
+        context=_context_text(graph, before, stored),
+        version=version,
+        memory=stored.memory,
+        entered=tuple((state, epochs.get(state, version)) for state in states),
+    )
+    effects = (
+        *_mail_effects(pending.mail, stored, after),
+        *_call_effects(pending.running, stored, after, graph),
+        *(effect for state in states if state not in epochs for effect in beginnings(graph, state, now)),
+    )
+    event = Event(MIGRATED, {"before": before.graph_version, "after": graph.version}, now)
+    return TurnRecord(before, after, event, (), 0, effects=effects)
+
+
+def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> Stored:
+    name = callable_name(step.function)
+    try:
+        result = step.function(stored)
+    except Exception as error:
+        raise _unfit(
+            graph, before, f"migration {name} of {step.before!r} to {step.after!r} raised {told(error)}"
+        ) from error
+    if not isinstance(result, Stored):
+        raise _unfit(graph, before, f"migration {name} returned a {type(result).__name__}, not a Stored")
+    return result
+
+
+def _context_text(graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> str:
+    try:
+        return write_context(read_context(graph.context, json.dumps(stored.context)))
+    except Exception as error:
+        problems = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else told(error)
+        raise _unfit(graph, before, f"its context would be no {graph.context.__name__}: {problems}") from error
+
+
+def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> Iterator[Effect]:
+    """What belongs to an entry of a state that is over by then ends."""
+    kept = {
+        mail.number: mail for mail in stored.mail if mail.state is None or (mail.state, mail.epoch) in after.entered
+    }
+    for mail in before:
+        if kept.get(mail.number) != mail:
+            amended = kept.get(mail.number)
+            yield Amend(mail.number, None if amended is None else _sound(amended))
+
+
+def _sound(mail: Mail) -> Mail:
+    """The mail as every store can keep it. Raises PayloadError."""
+    check_due(mail.due)
+    return replace(mail, payload=plain_payload(mail.payload, checked_name(mail.event)))
+
+
+def _call_effects(
+    before: Sequence[Running], stored: Stored, after: Snapshot, graph: StateTransitionGraph
+) -> Iterator[Effect]:
+    """An invocation that the graph still declares begins again, with its steps; the others end."""
+    kept = {(each.invocation.epoch, each.invocation.invoke): each for each in stored.running}
+    for running in before:
+        call = running.invocation
+        then = kept.get((call.epoch, call.invoke))
+        if then is not None and _is_declared(graph, then.invocation, after):
+            yield Adopt(call, replace(then, graph_version=graph.version, context=after.context))
+        else:
+            yield Adopt(call, None)
+
+
+def _is_declared(graph: StateTransitionGraph, call: Invocation, after: Snapshot) -> bool:
+    is_entered = (call.state, call.epoch) in after.entered
+    return is_entered and call.invoke in [invoke.id for invoke in graph.nodes[call.state].invokes]
+
+
+def _unfit(graph: StateTransitionGraph, before: Snapshot, problem: str) -> IncompatibleGraphError:
+    return IncompatibleGraphError(before.agent_id, graph.name, problem)

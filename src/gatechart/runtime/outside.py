@@ -1,0 +1,143 @@
+"""Carries out what committed turns ask for: mail, timers, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gatechart.graph import StateTransitionGraph
+from gatechart.kernel import path_of
+from gatechart.runtime.calls import Calls
+from gatechart.runtime.core import Core
+from gatechart.runtime.post_office import PostOffice
+from gatechart.runtime.registry import Registry
+from gatechart.runtime.resident import Resident
+from gatechart.runtime.residents import Residents
+from gatechart.runtime.timekeeper import Timekeeper
+from gatechart.values import (
+    Adopt,
+    AgentId,
+    Amend,
+    Call,
+    Cancel,
+    CancelAll,
+    CancelTimer,
+    Effect,
+    Invocation,
+    KnownGraph,
+    Mail,
+    Running,
+    Snapshot,
+    TurnRecord,
+)
+
+
+class Outside:
+    """What agents have to do with beyond their turns. Fulfils Surroundings."""
+
+    def __init__(self, core: Core, registry: Registry) -> None:
+        self._core = core
+        self._registry = registry
+        self.residents = Residents(core, registry, self)
+        self.post = PostOffice(core, self.residents, self.accept)
+        self.timers = Timekeeper(core, self.post.deliver)
+        self.calls = Calls(core, registry, self.accept)
+
+    async def recover(self) -> None:
+        """Goes on with what was accepted and not finished when the runtime before this one ended.
+
+        No turn begins before all is read: what it began would be read, and begun, once more. A runtime that attends to
+        nothing only has its graphs remembered.
+        """
+        await self._remember_graphs()
+        if not self._core.attends:
+            return
+        await self.post.recover()
+        await self.timers.recover()
+        await self.calls.recover()
+        self.post.begin()
+        self._migrate_callers()
+
+    def graph_registered(self) -> None:
+        """Goes on with what waited for a graph."""
+        if self._core.read_only:
+            return
+        self._core.spawn(self._core.ask(self._remember_graphs))
+        self.calls.begin_unhosted()
+        self._core.spawn(self.post.collect_all())
+        self._migrate_callers()
+
+    async def _remember_graphs(self) -> None:
+        await self._core.store.remember([_known(graph) for graph in self._registry.versions])
+
+    def _migrate_callers(self) -> None:
+        """Reads the agents whose invokes wait for a graph that is not there: what they migrate to has it, perhaps."""
+        if self.calls.unhosted:
+            self._core.spawn(self.residents.get_many(self.calls.unhosted))
+
+    def close(self) -> None:
+        """Tells those who watch invokes that the runtime is closing."""
+        self.calls.streams.close("stream")
+
+    def accept(self, mail: Mail) -> None:
+        """Takes committed mail: to its recipient, or to the timekeeper until it is due."""
+        if self._is_due(mail):
+            self.post.deliver(mail)
+        else:
+            self.timers.add(mail)
+
+    def carry_out(self, turn: TurnRecord) -> None:
+        """Begins and ends what the committed turn asks for."""
+        for effect in turn.effects:
+            self._carry_out(turn.snapshot, effect)
+        for mail in turn.mail:
+            self.accept(mail)
+
+    def _carry_out(self, after: Snapshot, effect: Effect) -> None:
+        agent_id = after.agent_id
+        match effect:
+            case Cancel(state):
+                self._drop(agent_id, lambda mail: mail.state == state)
+                self.calls.end(agent_id, state)
+            case CancelTimer(key):
+                self._drop(agent_id, lambda mail: mail.key == key)
+            case CancelAll():
+                self.forget(agent_id)
+            case Call(state, invoke):
+                call = Invocation(agent_id, state, after.version, invoke)
+                self.calls.begin(Running(call, after.graph, after.graph_version, after.context))
+            case Amend(number, mail):
+                self._amend(agent_id, number, mail)
+            case Adopt(invocation, running):
+                self.calls.adopt(invocation, running)
+
+    def finished(self, mail: Mail) -> None:
+        """Takes note that an agent is done with mail."""
+        self.post.finished(mail)
+
+    def arrived(self, resident: Resident) -> None:
+        """Takes note that an agent has come into memory."""
+        self.post.hand_over(resident)
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Ends all timers and calls of an agent."""
+        self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
+        self.calls.end(agent_id)
+
+    def _amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
+        if mail is not None and self._is_due(mail) and self.post.amend(mail):
+            return
+        self._drop(agent_id, lambda each: each.number == number)
+        if mail is not None:
+            self.accept(mail)
+
+    def _is_due(self, mail: Mail) -> bool:
+        return mail.due is None or mail.due <= self._core.clock.now()
+
+    def _drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
+        self.timers.drop(agent_id, is_over)
+        self.post.drop(agent_id, is_over)
+
+
+def _known(graph: StateTransitionGraph) -> KnownGraph:
+    paths = {state: path_of(graph, state) for state in graph.states}
+    return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)

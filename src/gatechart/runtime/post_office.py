@@ -1,0 +1,239 @@
+"""Accepts mail and takes it to its recipients, in the order accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from gatechart.errors import EventIdReusedError, OutsideError, StoreCorruptError, UnknownMailError
+from gatechart.runtime.arguments import is_count
+from gatechart.runtime.commits import nothing
+from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import take
+from gatechart.runtime.inboxes import Inboxes
+from gatechart.runtime.resident import Resident
+from gatechart.runtime.residents import Residents
+from gatechart.values import AgentId, Mail, MailChange, MailEnd, MailQuery, MailStatus, Posting, Receipt, Unit, Verdict
+
+logger = logging.getLogger(__name__)
+
+PAGE: Final = 1000
+PAUSE: Final = timedelta(seconds=1)
+
+_ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class PostOffice:
+    """Delivers mail to agents, which are read from the store where they are not in memory.
+
+    Mail for an agent that does not exist yet, or whose graph is not registered, stays in the store until it can be
+    collected.
+    """
+
+    def __init__(self, core: Core, residents: Residents, accept: Callable[[Mail], None]) -> None:
+        """accept: what takes mail that is due later to the timekeeper, and other mail here."""
+        self._core = core
+        self._residents = residents
+        self._accept = accept
+        self._inboxes = Inboxes(core)
+        self._held: dict[AgentId, list[Mail]] = {}  # until the recipient has been read from the store
+        self._is_reading = True  # or nothing is to be read yet: not before all is recovered
+        self._uncollected: set[AgentId] = set()  # recipients that were not there, or could not be hosted
+        self._collecting = asyncio.Lock()
+        self._late: dict[AgentId, list[Mail]] = {}  # accepted while the recipient's mail is collected
+        self._called: set[AgentId] = set()  # where the runtime attends to nothing else
+
+    async def post(self, mail: Mail, accept: Callable[[Mail], None]) -> Receipt:
+        """Makes the mail durable, under the next number.
+
+        accept: called once it is durable. Raises InboxFullError, EventIdReusedError, and what the store raises.
+        """
+        if mail.due is not None:
+            return await self._post(mail, accept)
+        await self._inboxes.enter(mail.recipient)
+        try:
+            return await self._post(mail, accept)
+        finally:
+            self._inboxes.leave(mail.recipient)
+
+    async def _post(self, mail: Mail, accept: Callable[[Mail], None]) -> Receipt:
+        numbered = replace(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
+        verdict = await self._core.committer.commit(Posting(numbered), lambda: accept(numbered))
+        _check_id(verdict, numbered)
+        return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
+
+    def deliver(self, mail: Mail) -> None:
+        """Takes the mail to its recipient, behind all that was delivered to it before."""
+        agent_id = mail.recipient
+        self._inboxes.accepted(agent_id)
+        if agent_id in self._uncollected:  # and so is this, then, from the store
+            self._late.get(agent_id, []).append(mail)
+            return
+        held = self._held.get(agent_id)
+        resident = self._residents.known(agent_id) if held is None else None
+        if resident is not None:
+            self._put(resident, mail)
+            return
+        if held is None:
+            self._held[agent_id] = [mail]
+        else:
+            held.append(mail)
+        if not self._is_reading:
+            self.begin()
+
+    def finished(self, mail: Mail) -> None:
+        """Takes note that the recipient is done with the mail."""
+        self._inboxes.finished(mail.recipient)
+
+    def amend(self, mail: Mail) -> bool:
+        """Puts amended mail into the place of the old, where that has been delivered but not taken yet."""
+        resident = self._residents.known(mail.recipient)
+        return resident is not None and resident.amend(mail)
+
+    def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
+        """Cancels mail that has been delivered but not taken yet."""
+        resident = self._residents.known(agent_id)
+        if resident is not None:
+            resident.drop(is_over)
+
+    def hand_over(self, resident: Resident) -> None:
+        """Gives an agent that has come into memory what was held for it, before anything else comes to it."""
+        agent_id = resident.snapshot.agent_id
+        if not self._core.attends and agent_id not in self._called:
+            self._called.add(agent_id)
+            self._uncollected.add(agent_id)
+            self._held.pop(agent_id, None)  # the store has it, with what came before
+        if self._held and agent_id not in self._uncollected:
+            for mail in self._held.pop(agent_id, ()):
+                self._put(resident, mail)
+
+    async def collect(self, agent_id: AgentId) -> None:
+        """Delivers what waits in the store for an agent that was not there, or could not be hosted."""
+        if agent_id in self._uncollected:
+            async with self._collecting:
+                if agent_id in self._uncollected:
+                    await self._collect(agent_id)
+
+    async def _collect(self, agent_id: AgentId) -> None:
+        late = self._late[agent_id] = []
+        try:
+            waiting = await self._waiting_for(agent_id)
+        finally:
+            del self._late[agent_id]
+        self._uncollected.discard(agent_id)
+        self._inboxes.forget(agent_id)
+        waiting |= {mail.number: mail for mail in late if mail.number not in waiting}
+        for mail in sorted(waiting.values(), key=_place):
+            self._accept(mail)
+
+    async def _waiting_for(self, agent_id: AgentId) -> dict[int, Mail]:
+        """All waiting mail of an agent by number, in the order accepted."""
+        waiting: dict[int, Mail] = {}
+        after = 0
+        while found := await self._core.ask(partial(self._core.store.mail, _waiting(agent_id, after))):
+            waiting |= {mail.number: mail for mail in found}
+            after = found[-1].number
+        return waiting
+
+    async def collect_all(self) -> None:
+        """Collects for every recipient that could not be served so far."""
+        for agent_id in tuple(self._uncollected):
+            await self.collect(agent_id)
+
+    async def retry(self, number: int) -> Mail:
+        """Delivers refused or dead mail once more.
+
+        Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
+        """
+        found = await self._ended(number)
+        mail = replace(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
+        verdict = await self._change(MailChange(mail), number, lambda: self.deliver(mail))
+        _check_id(verdict, mail)
+        if verdict is Verdict.REPEATED:  # what it says has reached the agent in other mail
+            await self._change(MailEnd(number), number)
+        return mail
+
+    async def discard(self, number: int) -> Mail:
+        """Forgets refused or dead mail. Raises UnknownMailError."""
+        found = await self._ended(number)
+        await self._change(MailEnd(number), number)
+        return found
+
+    async def _change(self, unit: Unit, number: int, then: Callable[[], None] = nothing) -> Verdict:
+        verdict = await self._core.committer.commit(unit, then)
+        if verdict is Verdict.STALE:
+            raise UnknownMailError(number)
+        return verdict
+
+    async def _ended(self, number: int) -> Mail:
+        if not is_count(number):
+            raise UnknownMailError(number)
+        found = await self._core.store.mail(MailQuery(after=number - 1, limit=1))
+        if not found or found[0].number != number or found[0].status is MailStatus.WAITING:
+            raise UnknownMailError(number)
+        return found[0]
+
+    async def recover(self) -> None:
+        """Takes over, in the order accepted, what was accepted before and is not done; `begin` then hands it over."""
+        after = 0
+        while found := await self._core.store.waiting(after=after, limit=PAGE):
+            after = found[-1].number
+            for mail in found:
+                self.deliver(mail)
+
+    def begin(self) -> None:
+        """Hands over what is held for agents that are not in memory."""
+        self._is_reading = True
+        self._core.spawn(self._read_recipients())
+
+    def _put(self, resident: Resident, mail: Mail) -> None:
+        resident.put(mail, lambda: take(resident, mail))
+
+    async def _read_recipients(self) -> None:
+        try:
+            while self._held and self._core.is_open:
+                await self._read_some(list(islice(self._held, PAGE)))
+        finally:
+            self._is_reading = False
+
+    async def _read_some(self, agent_ids: list[AgentId]) -> None:
+        try:
+            hosted = await self._residents.get_many(agent_ids)  # held here, so that they stay in memory
+        except StoreCorruptError:
+            if len(agent_ids) > 1:  # which of them? The others are not to wait for it
+                for agent_id in agent_ids:
+                    await self._read_some([agent_id])
+                return
+            logger.exception("an agent with mail is damaged", extra={"agent_id": agent_ids[0]})
+            hosted = ()
+        except OutsideError:
+            logger.exception("agents with mail cannot be read; it is tried again")
+            await self._core.pause(self._core.clock.now() + PAUSE)
+            return
+        logger.debug("agents with mail were read", extra={"agents": len(hosted)})
+        for agent_id in agent_ids:
+            resident = self._residents.known(agent_id)
+            if resident is not None:
+                self.hand_over(resident)
+            if self._held.pop(agent_id, None) is not None:
+                self._uncollected.add(agent_id)
+
+
+def _waiting(agent_id: AgentId, after: int) -> MailQuery:
+    return MailQuery(agent_id, MailStatus.WAITING, after, PAGE)
+
+
+def _place(mail: Mail) -> tuple[bool, datetime, int]:
+    """The order in which a runtime that opens delivers: as accepted, and behind that, as due, what has a due time."""
+    return (True, mail.due, mail.number) if mail.due is not None else (False, _ALWAYS, mail.number)
+
+
+def _check_id(verdict: Verdict, mail: Mail) -> None:
+    if verdict is Verdict.REUSED:
+        raise EventIdReusedError(mail.recipient, mail.id or "", mail.event)

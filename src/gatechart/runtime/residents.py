@@ -1,0 +1,163 @@
+"""The agents in memory: those that work, those that people hold, and those that were needed last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
+from weakref import WeakValueDictionary
+
+from gatechart.errors import DefinitionError, EventError, IncompatibleGraphError
+from gatechart.graph import StateTransitionGraph
+from gatechart.runtime.core import Core
+from gatechart.runtime.migrating import migrated, read_pending
+from gatechart.runtime.registry import Registry
+from gatechart.runtime.resident import Resident, Surroundings
+from gatechart.values import AgentId, Snapshot, TurnRecord, Verdict
+
+logger = logging.getLogger(__name__)
+
+NOTHING_TO_HOLD: Final = nullcontext()  # while a store answers at once, nothing else happens
+
+
+class Residents:
+    """Each agent's one place in memory, read from the store where it has none yet."""
+
+    def __init__(self, core: Core, registry: Registry, surroundings: Surroundings) -> None:
+        self._core = core
+        self._registry = registry
+        self._surroundings = surroundings
+        self._residents: WeakValueDictionary[AgentId, Resident] = WeakValueDictionary()
+        self._recent: OrderedDict[AgentId, Resident] = OrderedDict()  # which so stay a while; last needed last
+        self._awaited: Counter[AgentId] = Counter()  # agents that are being read or started
+        self._held: dict[AgentId, Resident] = {}  # of those
+
+    def known(self, agent_id: AgentId) -> Resident | None:
+        """The agent, if it is in memory."""
+        resident = self._residents.get(agent_id)
+        return None if resident is None or resident.is_erased else resident
+
+    async def get(self, agent_id: AgentId) -> Resident:
+        """The agent. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
+        resident = self.known(agent_id)
+        if resident is not None and not self._core.read_only:
+            self._keep(resident)
+            return resident
+        erasures = self._core.erasures
+        with self.holding((agent_id,)):
+            snapshot = await self._core.store.load(agent_id)
+            if erasures != self._core.erasures:  # it may be gone, or another one by now
+                return await self.get(agent_id)
+            resident, _ = await self.host(snapshot)
+        if self._core.read_only:  # the owner may have written since it was read last
+            resident.see(snapshot)
+        return resident
+
+    async def get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Resident]:
+        """Those that there are and that can be hosted."""
+        with self.holding(agent_ids):
+            return await self._get_many(agent_ids)
+
+    def holding(self, agent_ids: Sequence[AgentId]) -> AbstractContextManager[None]:
+        """Keeps the agents, once they are in memory, there: what the store said of them before would be old."""
+        return NOTHING_TO_HOLD if self._core.store.is_instant else self._holding(agent_ids)
+
+    @contextmanager
+    def _holding(self, agent_ids: Sequence[AgentId]) -> Iterator[None]:
+        for agent_id in agent_ids:
+            self._awaited[agent_id] += 1
+            resident = self.known(agent_id)
+            if resident is not None:
+                self._held[agent_id] = resident
+        try:
+            yield
+        finally:
+            for agent_id in agent_ids:
+                self._awaited[agent_id] -= 1
+                if not self._awaited[agent_id]:
+                    del self._awaited[agent_id]
+                    self._held.pop(agent_id, None)
+
+    async def _get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Resident]:
+        erasures = self._core.erasures
+        snapshots = await self._core.store.load_many(agent_ids)
+        hosted: list[Resident] = []
+        for place, snapshot in enumerate(snapshots):
+            if erasures != self._core.erasures:
+                return [*hosted, *await self._get_many([each.agent_id for each in snapshots[place:]])]
+            try:
+                resident, _ = await self.host(snapshot)
+                hosted.append(resident)
+            except (EventError, DefinitionError) as error:
+                logger.error(  # noqa: TRY400  the error says it all
+                    "an agent cannot be hosted", extra={"agent_id": snapshot.agent_id, "reason": str(error)}
+                )
+        return hosted
+
+    async def home_of(self, snapshot: Snapshot) -> tuple[StateTransitionGraph, TurnRecord | None]:
+        """The graph with which a stored agent goes on, and the turn that brings it there, if it needs one.
+
+        Raises as `get`.
+        """
+        try:
+            graph = self._registry.graph_for(snapshot)
+            if graph.version == snapshot.graph_version:
+                return graph, None
+            pending = await read_pending(self._core.store, snapshot.agent_id)
+            steps = self._registry.way_for(snapshot)
+            return graph, migrated(graph, steps, snapshot, pending, self._core.clock.now())
+        except IncompatibleGraphError as error:
+            raise await self._with_paths(error, snapshot) from error
+
+    async def _with_paths(self, error: IncompatibleGraphError, snapshot: Snapshot) -> IncompatibleGraphError:
+        """The error that tells in full where the agent is, also in a graph that is gone."""
+        known = await self._core.store.known_graph(snapshot.fingerprint)
+        paths = {} if known is None else known.paths
+        where = ", ".join(paths.get(state, state) for state in snapshot.configuration)
+        problem = f"{error.problem} (the agent is in {where}, version {snapshot.graph_version!r})"
+        return IncompatibleGraphError(error.agent_id, error.graph, problem)
+
+    async def host(self, snapshot: Snapshot) -> tuple[Resident, TurnRecord | None]:
+        """The agent in memory, in the version of its graph that it goes on with; and the turn that migrated it, if any.
+
+        Raises as `get`.
+        """
+        graph, turn = await self.home_of(snapshot)
+        if turn is None:
+            return self.settle(graph, snapshot), None
+        self._core.admit("migrate", writes=True)
+        migrating = self._migrate(graph, self._core.numbered(turn))
+        return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
+
+    async def _migrate(self, graph: StateTransitionGraph, turn: TurnRecord) -> tuple[Resident, TurnRecord | None]:
+        """Commits and carries out, in a task that no caller can cancel in between."""
+        agent_id = turn.snapshot.agent_id
+        with self.holding((agent_id,)):
+            if await self._core.committer.commit(turn) is Verdict.STALE:
+                return await self.host(await self._core.store.load(agent_id))
+            resident = self.settle(graph, turn.snapshot)
+            resident.tell(turn)
+        return resident, turn
+
+    def settle(self, graph: StateTransitionGraph, snapshot: Snapshot) -> Resident:
+        """The agent's one place in memory: another call may have made it while this one waited for the store."""
+        resident = self.known(snapshot.agent_id)
+        if resident is None:
+            resident = Resident(self._core, graph, snapshot, self._surroundings)
+            self._residents[snapshot.agent_id] = resident
+            if snapshot.agent_id in self._awaited:
+                self._held[snapshot.agent_id] = resident
+            self._surroundings.arrived(resident)
+        self._keep(resident)
+        return resident
+
+    def _keep(self, resident: Resident) -> None:
+        """Keeps the agent in memory until as many others as may stay were needed after it."""
+        agent_id = resident.snapshot.agent_id
+        self._recent[agent_id] = resident
+        self._recent.move_to_end(agent_id)
+        if len(self._recent) > self._core.limits.resident:
+            self._recent.popitem(last=False)

@@ -1,0 +1,152 @@
+"""Timers and other mail with a due time: delivered when it is due. What is due much later stays in the store alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from heapq import heapify, heappop, heappush, nsmallest
+from typing import Final, TypeAlias
+
+from gatechart.runtime.core import Core
+from gatechart.values import AgentId, Mail
+
+Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order in which it is delivered
+
+FIRST: Final[Place] = (datetime.min.replace(tzinfo=UTC), 0)
+
+
+class Timekeeper:
+    """Keeps the mail that is due first, as much as the limits allow, and hands it on as it becomes due."""
+
+    def __init__(self, core: Core, deliver: Callable[[Mail], None]) -> None:
+        self._core = core
+        self._deliver = deliver
+        self._most = core.limits.timers
+        self._places: list[Place] = []  # a heap; some of mail that was dropped or put off
+        self._mail: dict[int, Mail] = {}
+        self._of_agent: defaultdict[AgentId, set[int]] = defaultdict(set)
+        self._horizon: Place | None = None  # beyond it, the store alone may have mail; None: it has none
+        self._is_reading = False
+        self._sleeper: asyncio.Task[None] | None = None
+        self._wakes_at: datetime | None = None
+
+    async def recover(self) -> None:
+        """Takes over from the store, and delivers at once, in due order, what became due meanwhile.
+
+        Raises what the store raises: whoever opens a runtime is told.
+        """
+        self._take_over(await self._core.store.due(after=FIRST, limit=self._most))
+        await self._work()
+
+    def add(self, mail: Mail) -> None:
+        """Takes mail with a due time that was just committed."""
+        place = _place(mail)
+        if self._horizon is not None and place > self._horizon and not self._is_reading:
+            return
+        self._keep(mail, place)
+        if len(self._mail) > 2 * self._most and not self._is_reading:
+            self._shrink()
+        self._set_alarm()
+
+    def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
+        """Forgets those of the agent's timers that are over."""
+        over = [number for number in self._of_agent.get(agent_id, ()) if is_over(self._mail[number])]
+        for number in over:
+            self._forget(number)
+        if over:
+            self._set_alarm()
+
+    async def _work(self) -> None:
+        """Delivers what is due, and reads on when little is left."""
+        while True:
+            self._deliver_due()
+            if self._horizon is None or self._is_reading or len(self._mail) > self._most // 2:
+                break
+            await self._read_on(self._horizon)
+        self._set_alarm()
+
+    def _deliver_due(self) -> None:
+        now = self._core.clock.now()
+        while self._places and self._places[0][0] <= now:
+            place = heappop(self._places)
+            if self._stands(place):
+                mail = self._mail[place[1]]
+                self._forget(mail.number)
+                self._deliver(mail)
+
+    async def _read_on(self, after: Place) -> None:
+        """Reads what is due next. What was cancelled meanwhile the store knows to be over."""
+        self._is_reading = True
+        try:
+            found = await self._core.ask(partial(self._core.store.due, after=after, limit=self._most))
+        finally:
+            self._is_reading = False
+        self._take_over(found)
+
+    def _take_over(self, found: Sequence[Mail]) -> None:
+        for mail in found:
+            self._keep(mail, _place(mail))
+        self._horizon = _place(found[-1]) if len(found) == self._most else None
+
+    def _set_alarm(self) -> None:
+        """Sleeps until the next mail is due."""
+        next_due = self._next_due()
+        if self._sleeper is not None and self._wakes_at == next_due:
+            return
+        if self._sleeper is not None:
+            self._sleeper.cancel()
+            self._sleeper = None
+        if next_due is not None and self._core.is_open:
+            self._wakes_at = next_due
+            self._sleeper = self._core.attend(self._sleep(next_due))
+
+    def _next_due(self) -> datetime | None:
+        while self._places and not self._stands(self._places[0]):
+            heappop(self._places)
+        if self._places:
+            return self._places[0][0]
+        if self._horizon is None or self._is_reading:
+            return None
+        return self._horizon[0]  # all that was kept has been dropped; the store has mail that is due from then on
+
+    def _stands(self, place: Place) -> bool:
+        """Whether there is mail at this place, neither dropped nor put off."""
+        mail = self._mail.get(place[1])
+        return mail is not None and mail.due == place[0]
+
+    async def _sleep(self, due: datetime) -> None:
+        await self._core.clock.sleep_until(due)
+        self._sleeper = None
+        await self._work()
+
+    def _keep(self, mail: Mail, place: Place) -> None:
+        known = self._mail.get(mail.number)
+        if known is None or known.due != mail.due:
+            heappush(self._places, place)
+        self._mail[mail.number] = mail
+        self._of_agent[mail.recipient].add(mail.number)
+
+    def _forget(self, number: int) -> None:
+        mail = self._mail.pop(number)
+        numbers = self._of_agent[mail.recipient]
+        numbers.discard(number)
+        if not numbers:
+            del self._of_agent[mail.recipient]
+
+    def _shrink(self) -> None:
+        """Leaves to the store what is due last."""
+        first = nsmallest(self._most, map(_place, self._mail.values()))
+        self._horizon = first[-1] if self._horizon is None else min(self._horizon, first[-1])
+        for number in self._mail.keys() - {number for _, number in first}:
+            self._forget(number)
+        self._places = first
+        heapify(self._places)
+
+
+def _place(mail: Mail) -> Place:
+    if mail.due is None:
+        raise ValueError(f"mail {mail.number} is due at no time")
+    return (mail.due, mail.number)

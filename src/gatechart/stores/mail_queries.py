@@ -1,0 +1,62 @@
+"""What is asked about mail and invocations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, select, text, tuple_
+
+from gatechart.stores.rows import to_us
+from gatechart.stores.tables import TIMED, WAITS, agents, invokes, mail, steps
+from gatechart.values import AgentId, Invocation, MailQuery
+
+
+def last_number(connection: Connection) -> int:
+    """The highest number that mail ever had, gone or not; 0 where there was none."""
+    return connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = 'mail'")).scalar_one_or_none() or 0
+
+
+def found_mail(query: MailQuery) -> Select[Any]:
+    """Mail that fits a query."""
+    found = _mail(query.after, query.limit)
+    if query.recipient is not None:
+        found = found.where(mail.c.recipient == query.recipient)
+    if query.status is not None:
+        found = found.where(mail.c.status == query.status.value)
+    return found
+
+
+def waiting_mail(after: int, limit: int) -> Select[Any]:
+    """Waiting mail without a due time."""
+    return _mail(after, limit).where(WAITS, mail.c.due_us.is_(None))
+
+
+def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
+    """Waiting mail with a due time, beyond a place in its order."""
+    moment, number = after
+    order = tuple_(mail.c.due_us, mail.c.number)
+    beyond = order > tuple_(to_us(moment), number)
+    return select(mail).where(TIMED, beyond).order_by(mail.c.due_us, mail.c.number).limit(limit)
+
+
+def running_invokes(agent_id: AgentId | None, after: int, limit: int) -> Select[Any]:
+    """Invocations in the order begun, of an agent or of all, each with what is its agent's."""
+    of_agent = agents.c.id, agents.c.graph, agents.c.graph_version
+    with_agents = select(invokes, *of_agent).select_from(invokes.join(agents))
+    found = with_agents.where(invokes.c.key > after).order_by(invokes.c.key).limit(limit)
+    if agent_id is None:
+        return found
+    return found.where(invokes.c.agent == select(agents.c.key).where(agents.c.id == agent_id).scalar_subquery())
+
+
+def recorded_steps(invocation: Invocation) -> Select[Any]:
+    """The names and results of an invocation's steps."""
+    of_it = (agents.c.id, invokes.c.state, invokes.c.epoch, invokes.c.invoke)
+    wanted = (invocation.agent_id, invocation.state, invocation.epoch, invocation.invoke)
+    found = select(steps.c.name, steps.c.result).select_from(steps.join(invokes).join(agents))
+    return found.where(*(column == value for column, value in zip(of_it, wanted, strict=True)))
+
+
+def _mail(after: int, limit: int) -> Select[Any]:
+    return select(mail).where(mail.c.number > after).order_by(mail.c.number).limit(limit)

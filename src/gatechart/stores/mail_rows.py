@@ -1,0 +1,67 @@
+"""Between mail and invocations and the rows of their tables."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from gatechart.stores.rows import from_us, to_json, to_us
+from gatechart.values import Invocation, Mail, MailStatus, Running
+
+
+def mail_row(mail: Mail) -> dict[str, Any]:
+    """A row of `mail`."""
+    return {
+        "number": mail.number,
+        "recipient": mail.recipient,
+        "event": mail.event,
+        "payload": to_json(mail.payload) if mail.payload else None,
+        "accepted_us": to_us(mail.accepted),
+        "event_id": mail.id,
+        "sender": mail.sender,
+        "due_us": _us_or_null(mail.due),
+        "key": mail.key,
+        "state": mail.state,
+        "epoch": mail.epoch,
+        "status": mail.status.value,
+        "attempts": mail.attempts,
+        "retry_us": _us_or_null(mail.retry_at),
+        "reason": mail.reason or None,
+    }
+
+
+def to_mail(row: Row[Any]) -> Mail:
+    """The mail of a row of `mail`."""
+    return Mail(
+        number=row.number,
+        recipient=row.recipient,
+        event=row.event,
+        payload={} if row.payload is None else json.loads(row.payload),
+        accepted=from_us(row.accepted_us),
+        id=row.event_id,
+        sender=row.sender,
+        due=_moment_or_none(row.due_us),
+        key=row.key,
+        state=row.state,
+        epoch=row.epoch,
+        status=MailStatus(row.status),
+        attempts=row.attempts,
+        retry_at=_moment_or_none(row.retry_us),
+        reason=row.reason or "",
+    )
+
+
+def to_running(row: Row[Any]) -> Running:
+    """The invocation of a row of `invokes`, with its agent's id, graph and graph version."""
+    return Running(Invocation(row.id, row.state, row.epoch, row.invoke), row.graph, row.graph_version, row.context)
+
+
+def _us_or_null(moment: datetime | None) -> int | None:
+    return None if moment is None else to_us(moment)
+
+
+def _moment_or_none(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else from_us(microseconds)

@@ -1,0 +1,335 @@
+"""What every store must do with the past, as tests: going back to it, and forgetting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from gatechart.errors import UnknownAgentError, UnknownVersionError
+from gatechart.ports import Store
+from gatechart.testing.records import (
+    COMMITTED,
+    NOON,
+    assert_unknown,
+    at_once,
+    commit_each,
+    found,
+    going_on,
+    lives,
+    started,
+    verdicts,
+)
+from gatechart.values import (
+    Event,
+    HistoryEntry,
+    Mail,
+    MailQuery,
+    MailStatus,
+    Posting,
+    Pruned,
+    Pruning,
+    Snapshot,
+    Status,
+    TurnRecord,
+    Verdict,
+)
+
+LATER = NOON + timedelta(days=1)  # than every turn of `lives`
+ALL_IDS_OUT = Pruning(ids_since=LATER)
+
+
+class HistoryContract:
+    """The tests of a store's history. Subclass it and provide the store as a fixture, as for StoreContract."""
+
+    pytestmark = pytest.mark.asyncio
+
+    async def test_a_list_that_grew_is_told_by_what_was_appended(self, store: Store) -> None:
+        """An entry says what came behind the lists that only grew, and of all else that changed what it is now."""
+        first = started("a", context={"grew": [], "grown": [[1]], "shrunk": [1, 2], "turned": [1], "kept": [0]})
+        second = going_on(
+            first, "TOLD", context={"grew": [1], "grown": [[1], None], "shrunk": [1], "turned": [True, 2], "kept": [0]}
+        )
+        await commit_each(store, first, second, going_on(second, "TOLD"))
+        begun, told, nothing = await store.history("a")
+        assert begun.changed == {"grew": [], "grown": [[1]], "shrunk": [1, 2], "turned": [1], "kept": [0]}
+        assert (told.changed, told.appended) == (
+            {"shrunk": [1], "turned": [True, 2]},
+            {"grew": (1,), "grown": (None,)},
+        )
+        assert (begun.appended, nothing.changed, nothing.appended) == ({}, {}, {})
+
+    @pytest.mark.parametrize("seed", range(12))
+    async def test_every_snapshot_of_a_life_can_be_had_again(self, store: Store, seed: int) -> None:
+        """`snapshot_at` gives for each version what `load` gave when it was the newest; part by part the same entries.
+
+        Also of lives that go on through other versions of a graph, other fields, history states, parallel regions.
+        """
+        random = Random(seed)
+        seen: dict[str, list[Snapshot]] = {"a": [], "b": []}
+        for turns in zip(_life("a", random), _life("b", random), strict=True):
+            await store.commit(turns)
+            for turn in turns:
+                seen[turn.snapshot.agent_id].append(await store.load(turn.snapshot.agent_id))
+        for agent_id, snapshots in seen.items():
+            assert [await store.snapshot_at(agent_id, each.version) for each in snapshots] == snapshots
+            entries = await store.history(agent_id)
+            assert [entry.target for entry in entries] == [each.configuration for each in snapshots]
+            assert [entry.source for entry in entries] == [(), *(each.configuration for each in snapshots[:-1])]
+            for entry in entries:
+                assert await store.history(agent_id, after=entry.version - 1, limit=1) == [entry]
+
+    async def test_a_large_text_is_had_again_as_it_was(self, store: Store) -> None:
+        """Any text and any number comes back from an earlier version."""
+        texts = ["", 'Grüße, 東京 🚪\u2028\x00\x7f"\\', "x" * 300_000]
+        numbers = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, 1e16, 1.0, True]
+        turns = [started("a", context={"text": None, "number": None})]
+        for text, number in zip([*texts, *texts, *texts], numbers, strict=True):
+            turns.append(going_on(turns[-1], "TOLD", context={"text": text, "number": number}))
+        await commit_each(store, *turns)
+        for turn in turns:
+            assert await store.snapshot_at("a", turn.snapshot.version) == turn.snapshot
+
+    @pytest.mark.parametrize("version", [-1, 0, 4, 99])
+    async def test_a_version_that_never_was_is_named_with_those_that_were(self, store: Store, version: int) -> None:
+        """`snapshot_at` raises UnknownVersionError that says which versions can be had."""
+        await lives(store, "ab", turns=3)
+        with pytest.raises(UnknownVersionError, match="'a'; versions 1 to 3 can be had") as caught:
+            await store.snapshot_at("a", version)
+        assert (caught.value.agent_id, caught.value.version) == ("a", version)
+        with pytest.raises(UnknownAgentError, match="'nobody'"):
+            await store.snapshot_at("nobody", 1)
+
+    async def test_a_pruning_that_allows_nothing_forgets_nothing(self, store: Store) -> None:
+        """None in a pruning keeps everything."""
+        await _ended(store, "abc")
+        before = await _all(store)
+        assert await _pruned(store, ALL_IDS_OUT) == ([], 0, 0)
+        assert await _all(store) == before
+
+    @pytest.mark.parametrize("keep", [0, 1, 2, 5, 11, 12, 99])
+    @pytest.mark.parametrize("seed", range(3))
+    async def test_the_newest_turns_stay_and_can_be_rebuilt(self, store: Store, keep: int, seed: int) -> None:
+        """`keep_turns` drops all but so many turns of each agent, never the newest; those that stay are as before."""
+        random = Random(seed)
+        all_turns = {agent_id: list(_life(agent_id, random, turns=12)) for agent_id in ("a", "b")}
+        await commit_each(store, *(turn for turns in all_turns.values() for turn in turns))
+        before = {agent_id: await store.history(agent_id) for agent_id in all_turns}
+        kept = min(max(keep, 1), 12)
+        assert await _pruned(store, replace(ALL_IDS_OUT, keep_turns=keep)) == ([], 2 * (12 - kept), 0)
+        for agent_id, turns in all_turns.items():
+            assert await store.load(agent_id) == turns[-1].snapshot
+            assert await store.history(agent_id) == before[agent_id][-kept:]
+            assert await store.history(agent_id, after=11) == before[agent_id][-1:]
+            for turn in turns[-kept:]:
+                assert await store.snapshot_at(agent_id, turn.snapshot.version) == turn.snapshot
+            for turn in turns[:-kept]:
+                with pytest.raises(UnknownVersionError, match=f"versions {13 - kept} to 12 can be had"):
+                    await store.snapshot_at(agent_id, turn.snapshot.version)
+
+    async def test_what_is_old_is_dropped(self, store: Store) -> None:
+        """`turns_before` drops the turns that are older, and is no less than `keep_turns` where both are given."""
+        [turns] = await lives(store, "a", turns=9)
+        assert await _pruned(store, replace(ALL_IDS_OUT, turns_before=turns[4].event.time)) == ([], 4, 0)
+        assert [entry.version for entry in await store.history("a")] == [5, 6, 7, 8, 9]
+        both = replace(ALL_IDS_OUT, turns_before=turns[5].event.time, keep_turns=2)
+        assert await _pruned(store, both) == ([], 3, 0)
+        assert await _pruned(store, replace(ALL_IDS_OUT, turns_before=LATER)) == ([], 1, 0)
+        assert [entry.version for entry in await store.history("a")] == [9]
+
+    async def test_an_agent_goes_on_after_it_was_pruned(self, store: Store) -> None:
+        """A pruning changes nothing for the turns to come, and can be repeated."""
+        turns = list(_life("a", Random(7), turns=30))
+        await commit_each(store, *turns[:10])
+        for start in (10, 20):
+            assert (await _pruned(store, replace(ALL_IDS_OUT, keep_turns=3)))[1] > 0
+            await commit_each(store, *turns[start : start + 10])
+        assert [entry.version for entry in await store.history("a")] == list(range(18, 31))
+        for turn in turns[17:]:
+            assert await store.snapshot_at("a", turn.snapshot.version) == turn.snapshot
+
+    async def test_ids_within_the_window_are_recognised_after_a_pruning(self, store: Store) -> None:
+        """No turn is dropped from the oldest on that carries an id within the window; older ids are free again."""
+        [turns] = await lives(store, "a", turns=9)
+        window = Pruning(ids_since=turns[5].event.time, keep_turns=1, turns_before=LATER)
+        assert await _pruned(store, window) == ([], 5, 0)
+        for version in range(1, 10):
+            entry = await store.applied("a", f"a-{version}")
+            assert (entry.version if entry else None) == (version if version >= 6 else None)
+        repeat = Mail(store.numbers(1), "a", "TOLD", {}, LATER, "a-9")
+        again = Mail(store.numbers(1), "a", "TOLD", {}, LATER, "a-2")
+        assert await store.commit([Posting(repeat), Posting(again)]) == [Verdict.REPEATED, COMMITTED]
+        free = going_on(turns[-1], "TOLD", event_id="a-1")
+        assert await verdicts(store, free) == [COMMITTED]
+        entry = await store.applied("a", "a-1")
+        assert entry is not None
+        assert entry.version == 10
+
+    async def test_turns_without_an_id_are_not_held_by_the_window(self, store: Store) -> None:
+        """What nobody could repeat may go, however young it is."""
+        turns = [started("a")]
+        for number in range(8):
+            turns.append(going_on(turns[-1], "TOLD", event_id="last" if number == 5 else None))
+        await commit_each(store, *turns)
+        assert await _pruned(store, Pruning(ids_since=NOON, keep_turns=1)) == ([], 6, 0)
+        assert await store.applied("a", "last") is not None
+
+    async def test_agents_that_ended_long_ago_are_erased_whole(self, store: Store) -> None:
+        """`ended_before` erases those done or stopped whose last turn is older; none that is active, none younger."""
+        a, b, c, d = await _ended(store, "abcd")
+        late = replace(a, event=replace(a.event, time=LATER))
+        await commit_each(store, replace(going_on(late, "ENDED", status=Status.DONE), event=Event("X", {}, LATER)))
+        pruning = replace(ALL_IDS_OUT, ended_before=d.event.time + timedelta(seconds=1))
+        assert b.snapshot.status is Status.DONE
+        assert c.snapshot.status is Status.STOPPED
+        assert d.snapshot.status is Status.ACTIVE
+        assert await _pruned(store, pruning) == (["b", "c"], 0, 0)
+        assert await found(store) == ["a", "d"]
+        await assert_unknown(store, "b", "b-1")
+        await assert_unknown(store, "c", "c-1")
+
+    async def test_an_ended_agent_stays_until_its_ids_are_out_of_the_window(self, store: Store) -> None:
+        """A repeat of what an ended agent applied is recognised for as long as any other."""
+        _, b, *_ = await _ended(store, "abcd")
+        inside = Pruning(ids_since=b.event.time, ended_before=LATER)
+        held = going_on(started("z"), "ENDED", status=Status.DONE, event_id="z-2")
+        await commit_each(store, started("z"), held)
+        assert (await _pruned(store, inside))[0] == ["a", "b", "c"]
+        assert await store.applied("z", "z-2") is not None
+        assert (await _pruned(store, replace(inside, ids_since=LATER)))[0] == ["z"]
+
+    async def test_an_ended_agent_for_which_mail_waits_stays(self, store: Store) -> None:
+        """Nothing accepted is lost: what waits is refused first."""
+        await _ended(store, "bc")
+        mail = Mail(store.numbers(1), "b", "TOLD", {}, NOON, due=LATER)
+        assert await store.commit([Posting(mail)]) == [COMMITTED]
+        pruning = replace(ALL_IDS_OUT, ended_before=LATER)
+        assert (await _pruned(store, pruning))[0] == ["c"]
+        assert await store.mail(MailQuery()) == [mail]
+
+    async def test_old_mail_that_ended_is_forgotten(self, store: Store) -> None:
+        """`mail_before` forgets older mail that was refused or is dead; none that waits or has an id in the window."""
+        await lives(store, "a", turns=2)
+        mails = [
+            _mail(store, MailStatus.REFUSED),
+            _mail(store, MailStatus.DEAD, id="old"),
+            _mail(store, MailStatus.WAITING),
+            _mail(store, MailStatus.REFUSED, id="young", accepted=NOON),
+            _mail(store, MailStatus.DEAD, accepted=LATER),
+            _mail(store, MailStatus.REFUSED, recipient="nobody"),
+        ]
+        assert await store.commit([Posting(mail) for mail in mails]) == [COMMITTED] * 6
+        pruning = Pruning(ids_since=NOON, mail_before=NOON + timedelta(seconds=1))
+        assert await _pruned(store, pruning, limit=1) == ([], 0, 3)
+        assert await store.mail(MailQuery()) == [mails[2], mails[3], mails[4]]
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 7])
+    async def test_a_pruning_goes_on_part_by_part(self, store: Store, limit: int) -> None:
+        """Every part says where the next begins; in between turns are committed and ids recognised."""
+        await _ended(store, "abcdef")
+        pruning = replace(ALL_IDS_OUT, ended_before=LATER, keep_turns=1)
+        after, parts = 0, []
+        while True:
+            part = await store.prune(pruning, after=after, limit=limit)
+            parts.append(part)
+            await commit_each(store, started(f"new {len(parts)}"))
+            if part.next is None or len(parts) > 20:
+                break
+            after = part.next
+        assert [agent_id for part in parts for agent_id in part.erased] == list("abcef")
+        assert sum(part.turns for part in parts) == 1
+        assert [len(await store.history(agent_id)) for agent_id in await found(store)] == [1] * (1 + len(parts))
+
+    async def test_a_store_that_says_it_is_instant_never_suspends(self, store: Store) -> None:
+        """Where `is_instant` holds, going back and forgetting end at their first step too."""
+        if not store.is_instant:
+            pytest.skip("the store says that it may suspend")
+        first = started("a")
+        last = going_on(first, "ENDED", status=Status.DONE)
+        assert at_once(verdicts(store, first)) == at_once(verdicts(store, last)) == [COMMITTED]
+        assert at_once(store.snapshot_at("a", 1)) == first.snapshot
+        assert at_once(store.prune(replace(ALL_IDS_OUT, ended_before=LATER))).erased == ("a",)
+
+
+def _life(agent_id: str, random: Random, turns: int = 40) -> list[TurnRecord]:
+    """A life of all kinds of changes: most of them small, lists that grow, now and then everything else."""
+    context: dict[str, Any] = {"n": 0, "said": [], "note": None, "of": {"deep": [1]}}
+    life = [started(agent_id, context=context)]
+    while len(life) < turns:
+        context = dict(context) | _changes(context, random)
+        if random.random() < 0.05:
+            context = dict(reversed(context.items())) | {f"more {len(life)}": 1.0}
+        turn = going_on(life[-1], "TOLD", context=context, payload={"n": len(life)})
+        life.append(replace(turn, snapshot=_moved(turn.snapshot, random)))
+    return life
+
+
+def _changes(context: dict[str, Any], random: Random) -> dict[str, Any]:
+    said = [
+        *context["said"],
+        *({"role": "user", "text": "é" * random.randrange(40)} for _ in range(random.randrange(3))),
+    ]
+    kinds: Sequence[dict[str, Any]] = (
+        {},
+        {"n": context["n"] + 1},
+        {"n": random.choice([1, 1.0, True, None, "1"])},
+        {"said": said, "n": context["n"]},
+        {"said": said[1:]},
+        {"note": random.choice([None, [], [None], "x" * 900])},
+        {"of": {"deep": [*context["of"]["deep"], 0.1]}},
+    )
+    changes = random.choice(kinds)
+    return changes if isinstance(changes.get("n", 1), int) else changes | {"n": 1}
+
+
+def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
+    """The snapshot elsewhere, with other things remembered."""
+    other: dict[str, Any] = {}
+    if random.random() < 0.4:
+        other["configuration"] = random.choice([("A",), ("B",), ("LEFT", "RIGHT"), ("A", "B")])
+    if random.random() < 0.2:
+        other["memory"] = random.choice([(), (("PAST", ("LEFT", "RIGHT")),), (("PAST", ("A",)), ("É", ("B",)))])
+    if random.random() < 0.2:
+        other["entered"] = random.choice([(), (("A", snapshot.version),), (("A", 1), ("B", snapshot.version))])
+    if random.random() < 0.05:
+        other["graph_version"] = str(snapshot.version)
+    if random.random() < 0.05:
+        other["fingerprint"] = f"{snapshot.version:032}"
+    return replace(snapshot, **other)
+
+
+async def _ended(store: Store, names: str) -> list[TurnRecord]:
+    """The last turns of agents with two turns each: `c` is stopped, `d` active, the others done; ids in the first."""
+    ends = {"c": Status.STOPPED, "d": Status.ACTIVE}
+    starts = [started(name, event_id=f"{name}-1", context={"n": 1}) for name in names]
+    last = [
+        going_on(turn, "ENDED", context={"n": 2}, status=ends.get(turn.snapshot.agent_id, Status.DONE))
+        for turn in starts
+    ]
+    await commit_each(store, *starts, *last)
+    return last
+
+
+def _mail(store: Store, status: MailStatus, **other: Any) -> Mail:
+    mail = Mail(store.numbers(1), "a", "TOLD", {"n": 1}, NOON - timedelta(days=1), status=status)
+    return replace(mail, **other)
+
+
+async def _pruned(store: Store, pruning: Pruning, limit: int = 2) -> tuple[list[str], int, int]:
+    """What all parts of a pruning have forgotten."""
+    parts: list[Pruned] = []
+    after: int | None = 0
+    while after is not None:
+        parts.append(await store.prune(pruning, after=after, limit=limit))
+        after = parts[-1].next
+        assert len(parts) < 100
+    erased = [agent_id for part in parts for agent_id in part.erased]
+    return erased, sum(part.turns for part in parts), sum(part.mail for part in parts)
+
+
+async def _all(store: Store) -> list[tuple[Snapshot, Sequence[HistoryEntry]]]:
+    return [(await store.load(agent_id), await store.history(agent_id)) for agent_id in await found(store)]

@@ -1,0 +1,172 @@
+"""What every store must do with invocations and their steps, as tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gatechart.ports import Store
+from gatechart.testing.errands import (
+    REPEATED,
+    acting,
+    call_of,
+    calling,
+    events,
+    invoked,
+    kept,
+    letter,
+    minutes,
+    under_way,
+)
+from gatechart.testing.records import COMMITTED, STALE, assert_stale, commit_each, going_on, started, verdicts
+from gatechart.values import Adopt, Call, Cancel, CancelAll, MailEnd, Report, Running, StepRecord
+
+TEXT = "Grüße, 東京 🚪 \\ \" ' % _ ; -- \r\n\t"
+
+
+class InvocationContract:
+    """The promises about what states have under way outside turns."""
+
+    async def test_an_invocation_begins_with_its_turn(self, store: Store) -> None:
+        """`running` gives all that is needed to begin it again: graph and version, and the turn's own context."""
+        first = await calling(store, "a", "f", "g", context={"text": TEXT})
+        await commit_each(store, going_on(first, "TOLD", context={"text": ""}))
+        expected = [Running(call_of(first, invoke), "g", "1", first.snapshot.context) for invoke in "fg"]
+        assert await under_way(store) == expected
+
+    async def test_the_epochs_of_a_snapshot_are_kept(self, store: Store) -> None:
+        """`load` gives them as they were committed, and none where there are none."""
+        first = started("a")
+        entered = replace(first, snapshot=replace(first.snapshot, entered=(("A", 1), (TEXT, 7))))
+        await commit_each(store, entered)
+        assert (await store.load("a")).entered == (("A", 1), (TEXT, 7))
+        left = going_on(entered, "TOLD")
+        await commit_each(store, replace(left, snapshot=replace(left.snapshot, entered=())))
+        assert (await store.load("a")).entered == ()
+
+    async def test_invocations_are_read_in_parts(self, store: Store) -> None:
+        """`running` goes on behind the place of the last one it gave."""
+        turns = [await calling(store, agent_id, "f") for agent_id in "abc"]
+        first, last = await store.running(after=0, limit=2), await store.running(after=0, limit=9)
+        assert [running.invocation for _, running in first] == [call_of(turn, "f") for turn in turns[:2]]
+        assert [running.invocation for _, running in last] == [call_of(turn, "f") for turn in turns]
+        [(place, rest)] = await store.running(after=first[-1][0], limit=9)
+        assert rest.invocation == call_of(turns[2], "f")
+        assert await store.running(after=place, limit=9) == []
+
+    async def test_the_invocations_of_one_agent_are_found(self, store: Store) -> None:
+        """`running` of an agent gives its own, in the order begun, and of an unknown one none."""
+        first = await calling(store, "a", "f")
+        await calling(store, "b", "g")
+        await commit_each(store, acting(store, going_on(first, "TOLD"), Call("B", "h")))
+        own = await store.running(agent_id="a", after=0, limit=9)
+        assert [running.invocation.invoke for _, running in own] == ["f", "h"]
+        assert await store.running(agent_id="a", after=own[0][0], limit=9) == own[1:]
+        assert await store.running(agent_id="nobody", after=0, limit=9) == []
+
+    async def test_a_turn_adopts_invocations_with_their_steps(self, store: Store) -> None:
+        """An Adopt puts an invocation under another state, entry or id and leaves its steps, or ends it."""
+        first = await calling(store, "a", "f", "g")
+        moved, dropped = call_of(first, "f"), call_of(first, "g")
+        steps = [StepRecord(call, "s", "1") for call in (moved, dropped)]
+        assert await verdicts(store, *steps) == [COMMITTED] * 2
+        new = replace(moved, state="NEW", invoke="better")
+        running = Running(new, "g", "2", '{"n":1}')
+        turn = going_on(first, "MIGRATED")
+        turn = replace(turn, snapshot=replace(turn.snapshot, graph_version="2"))
+        await commit_each(store, acting(store, turn, Adopt(moved, running), Adopt(dropped, None)))
+        assert await under_way(store) == [running]
+        assert await store.steps(new) == {"s": "1"}
+        assert await store.steps(moved) == await store.steps(dropped) == {}
+        assert await verdicts(store, steps[0], replace(steps[0], invocation=new)) == [STALE, REPEATED]
+
+    async def test_a_stale_turn_neither_begins_nor_ends_any(self, store: Store) -> None:
+        """Nothing of a stale turn is carried out."""
+        first = await calling(store, "a", "f")
+        await commit_each(store, going_on(first, "WON"))
+        await assert_stale(store, acting(store, going_on(first, "LOST"), CancelAll(), Cancel("A"), Call("A", "g")))
+        assert await invoked(store) == ["f"]
+
+    async def test_leaving_a_state_ends_its_invocations(self, store: Store) -> None:
+        """A Cancel ends those of the state's earlier entries, with their steps, wherever the turn lists it."""
+        first = await calling(store, "a", "f")
+        other = await calling(store, "b", "f")
+        inner = acting(store, going_on(first, "TOLD"), Call("B", "g"))
+        await commit_each(store, inner)
+        step = StepRecord(call_of(first, "f"), "s", "1")
+        assert await verdicts(store, step) == [COMMITTED]
+        again = acting(store, going_on(inner, "TOLD"), Call("A", "f"), Cancel("A"))
+        await commit_each(store, again)
+        calls = [running.invocation for running in await under_way(store)]
+        assert set(calls) == {call_of(other, "f"), call_of(inner, "g", "B"), call_of(again, "f")}
+        assert await store.steps(call_of(first, "f")) == {}
+        assert await verdicts(store, step) == [STALE]
+
+    async def test_all_invocations_of_an_agent_are_ended_at_once(self, store: Store) -> None:
+        """A CancelAll ends those of every state, of no other agent."""
+        first = await calling(store, "a", "f", "g")
+        await calling(store, "b", "h")
+        await commit_each(store, acting(store, going_on(first, "TOLD"), CancelAll(), Call("A", "i")))
+        assert sorted(await invoked(store)) == ["h", "i"]
+
+    async def test_a_step_is_recorded_once(self, store: Store) -> None:
+        """`steps` gives the first result of a name; a second is REPEATED, also within one commit."""
+        turn = await calling(store, "a", "f", "g")
+        call = call_of(turn, "f")
+        one, again = StepRecord(call, TEXT, '{"n":1}'), StepRecord(call, TEXT, "2")
+        assert await verdicts(store, one, again, StepRecord(call, "", "null")) == [COMMITTED, REPEATED, COMMITTED]
+        assert await verdicts(store, again) == [REPEATED]
+        assert await store.steps(call) == {TEXT: '{"n":1}', "": "null"}
+        assert await store.steps(call_of(turn, "g")) == {}
+        assert await store.steps(replace(call, agent_id="nobody")) == {}
+
+    async def test_only_the_same_entry_records_a_step(self, store: Store) -> None:
+        """A StepRecord or Report of another agent, state, entry or id is STALE."""
+        call = call_of(await calling(store, "a", "f"), "f")
+        await calling(store, "b", "g")
+        for change in ({"agent_id": "b"}, {"state": "B"}, {"epoch": 2}, {"invoke": "g"}, {"agent_id": "nobody"}):
+            other = replace(call, **change)
+            report = Report(other, letter(store, "a"), ends=True)
+            assert await verdicts(store, StepRecord(other, "s", "1"), report) == [STALE, STALE]
+        assert await store.steps(call) == {}
+        assert await kept(store) == []
+        assert await invoked(store) == ["f", "g"]
+
+    async def test_progress_is_mail_and_the_invocation_goes_on(self, store: Store) -> None:
+        """A Report that does not end it leaves steps and invocation as they are."""
+        call = call_of(await calling(store, "a", "f"), "f")
+        mail = letter(store, "a", "progress.invoke.f", {"n": 1}, state="A", epoch=1)
+        assert await verdicts(store, StepRecord(call, "s", "1"), Report(call, mail, ends=False)) == [COMMITTED] * 2
+        assert await kept(store) == [mail]
+        assert await invoked(store) == ["f"]
+        assert await store.steps(call) == {"s": "1"}
+
+    async def test_an_invocation_ends_once(self, store: Store) -> None:
+        """A Report that ends it takes invocation and steps; whatever comes after is STALE, also in the same commit."""
+        call = call_of(await calling(store, "a", "f", "g"), "f")
+        ends = [Report(call, letter(store, "a", event, state="A", epoch=1), ends=True) for event in ("DONE", "AGAIN")]
+        step = StepRecord(call, "s", "1")
+        assert await verdicts(store, step, *ends, StepRecord(call, "t", "1")) == [COMMITTED, COMMITTED, STALE, STALE]
+        assert await verdicts(store, *ends, step) == [STALE] * 3
+        assert await events(store) == ["DONE"]
+        assert await invoked(store) == ["g"]
+        assert await store.steps(call) == {}
+
+    async def test_what_a_turn_ends_in_a_commit_is_over_for_the_rest(self, store: Store) -> None:
+        """Turns go before other units: the state is left, so that its reports are STALE."""
+        first = await calling(store, "a", "f")
+        call, mail = call_of(first, "f"), letter(store, "a", state="A", epoch=1)
+        turn = acting(store, going_on(first, "TOLD"), Cancel("A"), minutes(1, state="B"))
+        units = StepRecord(call, "s", "1"), Report(call, mail, ends=True), turn, MailEnd(mail.number)
+        assert await verdicts(store, *units) == [STALE, STALE, COMMITTED, STALE]
+        assert await kept(store) == list(turn.mail)
+
+    async def test_an_erased_agent_has_nothing_under_way(self, store: Store) -> None:
+        """`erase` takes the agent's invocations, with their steps."""
+        turn = await calling(store, "a", "f")
+        await calling(store, "b", "g")
+        await verdicts(store, StepRecord(call_of(turn, "f"), "s", "1"))
+        await store.erase("a")
+        assert await invoked(store) == ["g"]
+        assert await store.steps(call_of(turn, "f")) == {}
+        await calling(store, "a", "f")
+        assert await store.steps(call_of(turn, "f")) == {}

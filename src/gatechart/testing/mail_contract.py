@@ -1,0 +1,302 @@
+"""What every store must do with mail, as tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gatechart.ports import Store
+from gatechart.testing.errands import REPEATED, REUSED, acting, events, kept, letter, minutes, posted
+from gatechart.testing.records import COMMITTED, NOON, STALE, assert_stale, commit_each, going_on, started, verdicts
+from gatechart.values import (
+    Amend,
+    Cancel,
+    CancelAll,
+    CancelTimer,
+    MailChange,
+    MailEnd,
+    MailQuery,
+    MailStatus,
+    Posting,
+    Send,
+)
+
+TEXT = "Grüße, 東京 🚪 e\u0301 \\ \" ' % _ ; -- \r\n\t \x00 \x7f"
+NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]
+LATER = NOON + timedelta(hours=1)
+DEAD, REFUSED, WAITING = MailStatus.DEAD, MailStatus.REFUSED, MailStatus.WAITING
+
+
+class MailContract:
+    """The promises about mail: what a commit accepts, changes and forgets, and in which order it is found."""
+
+    async def test_numbers_go_up(self, store: Store) -> None:
+        """`numbers` gives the first of as many as were asked for, none of them twice."""
+        first, second, third = store.numbers(1), store.numbers(3), store.numbers(1)
+        assert 0 < first < second < third - 2
+
+    async def test_mail_is_found_as_it_was_posted(self, store: Store) -> None:
+        """Every part of mail comes back as it was, also for an agent that has not started."""
+        plain = letter(store, "nobody yet")
+        full = letter(
+            store,
+            TEXT,
+            TEXT,
+            {"text": TEXT, "of": {"": NUMBERS}},
+            id=TEXT,
+            sender="another",
+            due=LATER,
+            key="k",
+            state="A",
+            epoch=7,
+            status=WAITING,
+            attempts=3,
+            retry_at=LATER + timedelta(microseconds=1),
+            reason=TEXT,
+        )
+        await posted(store, plain, full)
+        assert await kept(store) == [plain, full]
+
+    async def test_what_a_turn_sends_is_accepted_with_it(self, store: Store) -> None:
+        """A committed turn's sends and timers stand as its record lists them."""
+        effects = (
+            Send("b", "ASKED", {"n": 1}, "id"),
+            minutes(5, state="A"),
+            minutes(9, key="k"),
+            Send("a", "TO_DO", {}),
+        )
+        turn = acting(store, started("a"), *effects)
+        await commit_each(store, turn)
+        assert await kept(store) == list(turn.mail)
+        assert [mail.recipient for mail in turn.mail] == ["b", "a", "a", "a"]
+        assert [mail.epoch for mail in turn.mail] == [0, 1, 0, 0]
+
+    async def test_nothing_of_a_stale_turn_is_carried_out(self, store: Store) -> None:
+        """A stale turn sends nothing, consumes nothing and ends nothing."""
+        first = acting(store, started("a"), minutes(5, state="A"), minutes(5, key="k"))
+        await commit_each(store, first)
+        mail = letter(store, "a")
+        await posted(store, mail)
+        await commit_each(store, winner := going_on(first, "WON"))
+        before = await kept(store)
+        assert len(before) == 3
+        ending = CancelAll(), Cancel("A"), CancelTimer("k"), Send("b", "LOST", {}), minutes(1)
+        await assert_stale(store, acting(store, going_on(first, "LOST"), *ending, consumes=mail))
+        assert await kept(store) == before
+        assert (await store.load("a")) == winner.snapshot
+
+    async def test_what_a_turn_consumes_is_forgotten(self, store: Store) -> None:
+        """The mail that a turn applied is history, and its id is known from there."""
+        first, mail, other = started("a"), letter(store, "a", id="1"), letter(store, "a", id="2")
+        await commit_each(store, first)
+        await posted(store, mail, other)
+        await commit_each(store, acting(store, going_on(first, "TOLD", event_id="1"), consumes=mail))
+        assert await kept(store) == [other]
+        assert await store.applied("a", "1") is not None
+
+    async def test_a_turn_whose_mail_is_gone_is_stale(self, store: Store) -> None:
+        """Mail that waits no more cannot be consumed: nothing of the turn was written."""
+        first, mail = started("a"), letter(store, "a")
+        await commit_each(store, first)
+        await posted(store, mail)
+        turn = acting(store, going_on(first, "TOLD"), Send("b", "ASKED", {}), consumes=mail)
+        assert await verdicts(store, MailEnd(mail.number)) == [COMMITTED]
+        await assert_stale(store, turn)
+        assert await kept(store) == []
+
+    async def test_mail_of_one_id_is_accepted_once(self, store: Store) -> None:
+        """What comes again while the first waits is REPEATED, or REUSED with another event or payload."""
+        first = letter(store, "a", "TOLD", {"n": 1, "m": 2}, id="1")
+        again = letter(store, "a", "TOLD", {"m": 2, "n": 1}, id="1", sender="another")
+        others = letter(store, "a", "TOLD", {"n": 2}, id="1"), letter(store, "a", "ASKED", {"n": 1, "m": 2}, id="1")
+        assert await verdicts(store, Posting(first), Posting(again)) == [COMMITTED, REPEATED]
+        assert await verdicts(store, *map(Posting, (again, *others))) == [REPEATED, REUSED, REUSED]
+        assert await kept(store) == [first]
+
+    async def test_an_id_is_of_one_recipient(self, store: Store) -> None:
+        """The same id for another agent is another; mail without an id is never a repeat."""
+        letters = letter(store, "a", id="1"), letter(store, "b", id="1"), letter(store, "a"), letter(store, "a")
+        await posted(store, *letters)
+        assert await kept(store) == list(letters)
+
+    @pytest.mark.parametrize("together", [False, True])
+    async def test_mail_of_an_id_that_was_applied_is_not_accepted(self, store: Store, together: bool) -> None:
+        """It is REPEATED or REUSED, whether it was applied before or in this commit: turns go before other units."""
+        first = started("a")
+        told = going_on(first, "TOLD", event_id="1", payload={"n": [1, {"m": 1.5}]})
+        same = Posting(letter(store, "a", "TOLD", {"n": [1, {"m": 1.5}]}, id="1"))
+        other = Posting(letter(store, "a", "TOLD", {"n": 1}, id="1"))
+        empty = Posting(letter(store, "a", "TOLD", id="1"))
+        await commit_each(store, first)
+        if together:
+            assert await verdicts(store, same, other, told, empty) == [REPEATED, REUSED, COMMITTED, REUSED]
+        else:
+            await commit_each(store, told)
+            assert await verdicts(store, same, other, empty) == [REPEATED, REUSED, REUSED]
+        assert await kept(store) == []
+
+    async def test_an_id_is_free_once_its_mail_is_refused_dead_or_forgotten(self, store: Store) -> None:
+        """Only what waits or was applied keeps others out, and one errand sees what those before it did."""
+        one, two, three = (letter(store, "a", id=each) for each in "123")
+        again = [Posting(letter(store, "a", "ASKED", id=each)) for each in "123"]
+        await posted(store, one, two, three)
+        ends = MailChange(replace(one, status=REFUSED)), MailChange(replace(two, status=DEAD)), MailEnd(three.number)
+        assert await verdicts(store, *again, *ends) == [REUSED] * 3 + [COMMITTED] * 3
+        assert await verdicts(store, *again) == [COMMITTED] * 3
+        assert await events(store) == ["TOLD", "TOLD", "ASKED", "ASKED", "ASKED"]
+        four = letter(store, "b", id="4")
+        errands = Posting(four), MailEnd(four.number), Posting(fifth := letter(store, "b", "ASKED", id="4"))
+        assert await verdicts(store, *errands, MailEnd(four.number)) == [COMMITTED] * 3 + [STALE]
+        assert await kept(store, "b") == [fifth]
+
+    async def test_what_a_turn_sends_again_is_left_out(self, store: Store) -> None:
+        """Mail of a turn whose id waits or was applied is no fault of the turn: it is COMMITTED without it."""
+        a, b, waiting = started("a"), started("b", event_id="0"), letter(store, "b", id="1")
+        await commit_each(store, a, b)
+        await posted(store, waiting)
+        sends = [Send("b", "ASKED", {}, each) for each in "0122"]
+        await commit_each(store, acting(store, going_on(a, "TOLD"), *sends, Send("b", "LAST", {})))
+        assert [(mail.event, mail.id) for mail in await kept(store)] == [("TOLD", "1"), ("ASKED", "2"), ("LAST", None)]
+
+    async def test_leaving_a_state_ends_its_timers(self, store: Store) -> None:
+        """A Cancel ends the waiting mail of that state's earlier entries, not that of this one or of others."""
+        first = acting(
+            store, started("a"), minutes(1, "A1", state="A"), minutes(1, "B1", state="B"), minutes(1, "K", key="A")
+        )
+        other = acting(store, started("b"), minutes(1, "OTHER", state="A"))
+        await store.commit([first, other])
+        await posted(store, letter(store, "a", "TOLD"), letter(store, "a", "done.invoke.f", state="A", epoch=1))
+        dead = letter(store, "a", "DIED", state="A", epoch=1, status=DEAD)
+        await posted(store, dead)
+        await commit_each(store, acting(store, going_on(first, "TOLD"), Cancel("A"), minutes(1, "A2", state="A")))
+        assert await events(store, "a") == ["B1", "K", "TOLD", "DIED", "A2"]
+        assert await events(store, "b") == ["OTHER"]
+
+    async def test_a_timer_is_cancelled_by_its_key(self, store: Store) -> None:
+        """A CancelTimer ends the agent's mail of that key; what the turn sets under it stands."""
+        first = acting(
+            store, started("a"), minutes(1, "ONE", key="k"), minutes(1, "TWO", key="l"), minutes(1, "S", state="k")
+        )
+        other = acting(store, started("b"), minutes(1, "OTHER", key="k"))
+        await store.commit([first, other])
+        await commit_each(store, acting(store, going_on(first, "TOLD"), CancelTimer("k"), minutes(1, "AGAIN", key="k")))
+        assert await events(store) == ["TWO", "S", "OTHER", "AGAIN"]
+
+    async def test_all_timers_are_cancelled_at_once(self, store: Store) -> None:
+        """A CancelAll ends mail of states and keys, and leaves what was sent."""
+        first = acting(
+            store, started("a"), minutes(1, key="k"), minutes(1, state="A"), Send("a", "SENT", {}, due=LATER)
+        )
+        other = acting(store, started("b"), minutes(1, "OTHER", key="k"))
+        await store.commit([first, other])
+        await commit_each(store, acting(store, going_on(first, "TOLD"), CancelAll()))
+        assert await events(store) == ["SENT", "OTHER"]
+
+    async def test_a_turn_amends_what_waits(self, store: Store) -> None:
+        """An Amend leaves mail as it says, or none; nothing of a stale turn's."""
+        first = started("a")
+        await commit_each(store, first)
+        one, two, three = letter(store, "a", id="1"), letter(store, "a", due=LATER), letter(store, "a")
+        await posted(store, one, two, three)
+        amended = replace(one, event="ASKED", payload={"n": 1}), replace(two, due=NOON, state="B", epoch=1)
+        amends = [Amend(each.number, each) for each in amended]
+        turn = acting(store, going_on(first, "MIGRATED"), *amends, Amend(three.number, None))
+        await assert_stale(store, replace(turn, previous=None))
+        assert await kept(store) == [one, two, three]
+        await commit_each(store, turn)
+        assert await kept(store) == list(amended)
+
+    async def test_mail_is_changed_in_every_part(self, store: Store) -> None:
+        """A MailChange leaves what it says under the number; a second change goes on from it."""
+        mail, other = letter(store, "a", id="1"), letter(store, "a")
+        await posted(store, mail, other)
+        dead = replace(
+            mail, status=DEAD, attempts=5, retry_at=LATER, reason=TEXT, payload={"n": 1}, event="ASKED", due=LATER
+        )
+        assert await verdicts(store, MailChange(replace(mail, attempts=1)), MailChange(dead)) == [COMMITTED, COMMITTED]
+        assert await kept(store) == [dead, other]
+        assert await verdicts(store, MailChange(mail)) == [COMMITTED]
+        assert await kept(store) == [mail, other]
+
+    async def test_dead_mail_does_not_come_back_beside_its_repeat(self, store: Store) -> None:
+        """A MailChange that lets mail wait again is REPEATED or REUSED as its posting would be."""
+        mail = letter(store, "a", id="1")
+        await posted(store, dead := replace(mail, status=DEAD))
+        await posted(store, again := letter(store, "a", id="1"))
+        assert await verdicts(store, MailChange(mail), MailChange(replace(mail, event="ASKED"))) == [REPEATED, REUSED]
+        assert await kept(store) == [dead, again]
+
+    async def test_mail_that_is_gone_is_not_changed(self, store: Store) -> None:
+        """A MailChange or MailEnd is STALE where there is no such mail, and brings none about."""
+        first, mail = started("a"), letter(store, "a")
+        await commit_each(store, first)
+        await posted(store, mail)
+        turn = acting(store, going_on(first, "TOLD"), consumes=mail)
+        units = MailChange(replace(mail, attempts=1)), MailEnd(mail.number), turn, MailEnd(store.numbers(1))
+        assert await verdicts(store, *units) == [STALE, STALE, COMMITTED, STALE]
+        assert await kept(store) == []
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ({}, "012345"),
+            ({"recipient": "a"}, "024"),
+            ({"recipient": "nobody"}, ""),
+            ({"status": DEAD}, "23"),
+            ({"status": REFUSED}, "4"),
+            ({"recipient": "a", "status": WAITING}, "0"),
+            ({"limit": 2}, "01"),
+            ({"after": 1, "limit": 2}, "23"),
+            ({"recipient": "b", "after": 1, "limit": 1}, "3"),
+            ({"after": 5}, ""),
+            ({"limit": 0}, ""),
+        ],
+    )
+    async def test_mail_is_found_in_the_order_accepted(self, store: Store, query: dict[str, Any], found: str) -> None:
+        """`mail` answers with what fits every part of the query."""
+        letters = [letter(store, "ab"[n % 2], status=[WAITING, DEAD, REFUSED][(n // 2)]) for n in (0, 1, 2, 3)]
+        letters += [letter(store, "a", status=REFUSED), letter(store, "b", due=LATER)]
+        await posted(store, *letters)
+        if "after" in query:
+            query = {**query, "after": letters[query["after"]].number}
+        assert await store.mail(MailQuery(**query)) == [letters[int(n)] for n in found]
+
+    async def test_waiting_mail_is_read_in_parts(self, store: Store) -> None:
+        """`waiting` gives what waits without a due time, also what is tried again; page by page."""
+        letters = [
+            letter(store, "a"),
+            tried := letter(store, "b", attempts=1, retry_at=LATER),
+            letter(store, "a", due=NOON),
+            letter(store, "a", status=DEAD),
+            letter(store, "c"),
+        ]
+        await posted(store, *letters)
+        expected = [letters[0], letters[1], letters[4]]
+        assert await store.waiting(after=0, limit=9) == expected
+        assert await store.waiting(after=0, limit=2) == expected[:2]
+        assert await store.waiting(after=tried.number, limit=2) == expected[2:]
+        assert await store.waiting(after=letters[4].number, limit=2) == []
+
+    async def test_timed_mail_is_read_in_the_order_due(self, store: Store) -> None:
+        """`due` gives what waits with a due time by due time and number, beyond those given."""
+        dues = [LATER, NOON, NOON + timedelta(microseconds=1), NOON, LATER]
+        letters = [letter(store, "a", due=due) for due in dues]
+        await posted(store, *letters, letter(store, "a"), letter(store, "a", due=NOON, status=REFUSED))
+        expected = [letters[n] for n in (1, 3, 2, 0, 4)]
+        assert await store.due(after=(NOON, 0), limit=9) == expected
+        assert await store.due(after=(NOON - timedelta(days=9000), 10**9), limit=9) == expected
+        for place, mail in enumerate(expected, 1):
+            assert mail.due is not None
+            assert await store.due(after=(mail.due, mail.number), limit=2) == expected[place : place + 2]
+
+    async def test_an_erased_agent_has_no_mail(self, store: Store) -> None:
+        """`erase` takes what waits for the agent and what it did not take, not what it sent."""
+        await commit_each(store, acting(store, started("a"), Send("b", "SENT", {}), minutes(1)), started("b"))
+        await posted(store, letter(store, "a", id="1"), letter(store, "a", status=DEAD))
+        await store.erase("a")
+        assert await events(store) == ["SENT"]
+        await posted(store, again := letter(store, "a", "ASKED", id="1"))
+        assert await kept(store, "a") == [again]

@@ -1,0 +1,101 @@
+"""Agents as frozen values: what happens to them, where they are, what became of an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from gatechart.values.names import AgentId, Epochs, EventName, Memory, Payload, StateName
+
+
+class Status(StrEnum):
+    """Where an agent is in its life."""
+
+    ACTIVE = "active"  # takes events
+    DONE = "done"  # rests in a final state of its graph
+    STOPPED = "stopped"  # ended by stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened."""
+
+    name: EventName
+    payload: Payload  # JSON values
+    time: datetime  # aware, UTC; the only clock of a turn
+    id: str | None = None  # the sender's, unique for the recipient; None where the sender gave none
+    sender: AgentId | None = None  # None from outside the runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that is needed for an agent to go on."""
+
+    agent_id: AgentId
+    graph: str
+    graph_version: str
+    fingerprint: str
+    configuration: tuple[StateName, ...]  # the active leaves, in document order
+    context: str  # JSON text
+    version: int  # of the agent: turns committed, its start being the first
+    status: Status
+    memory: Memory = ()
+    entered: Epochs = ()  # of the active states with timers or invokes: the version that entered each
+
+
+class RefusalReason(StrEnum):
+    """Why an event was refused."""
+
+    NO_TRANSITION = "no transition"
+    GUARDS_SAID_NO = "guards said no"
+    GUARD_RAISED = "a guard raised"
+    AGENT_ENDED = "the agent has ended"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardError:
+    """A guard raised and so counted as false."""
+
+    guard: str
+    transition: str
+    raised: str  # type and message
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an event changed nothing, and which events would have been accepted."""
+
+    reason: RefusalReason
+    configuration: tuple[StateName, ...]
+    accepts: tuple[EventName, ...]  # events with a transition here, guards not asked
+    guards: tuple[str, ...] = ()  # those that said no, in the order asked
+
+    def __str__(self) -> str:
+        where = ", ".join(self.configuration)
+        asked = f" ({', '.join(self.guards)})" if self.guards else ""
+        accepted = f"accepted there: {', '.join(self.accepts)}" if self.accepts else "nothing is accepted there"
+        return f"{self.reason}{asked} in {where}; {accepted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an event: where the agent is now, and how it got there or why it stayed."""
+
+    event: EventName
+    configuration: tuple[StateName, ...]
+    version: int
+    status: Status
+    taken: tuple[str, ...] = ()  # labels of the transitions taken, in order
+    refusal: Refusal | None = None
+    guard_errors: tuple[GuardError, ...] = ()
+    repeat: bool = False  # the id was applied before; this is what came of it then
+
+    @property
+    def applied(self) -> bool:
+        """Whether the event took effect, now or when its id was applied first."""
+        return self.refusal is None
+
+    def repeated(self) -> Outcome:
+        """The same outcome, marked as a repeat."""
+        return replace(self, repeat=True)

@@ -1,0 +1,81 @@
+"""What a turn asks of the outside: a closed set of frozen values, carried out once the turn is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from gatechart.values.mail import Invocation, Mail, Running
+from gatechart.values.names import AgentId, EventName, Payload, StateName
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Take the event to an agent: at once, or when it is due."""
+
+    recipient: AgentId
+    event: EventName
+    payload: Payload
+    id: str | None = None  # unique for the recipient
+    due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Take the event to the agent itself when it is due, unless its state has been left or its key cancelled by then.
+
+    A timer has a state or a key.
+    """
+
+    event: EventName
+    due: datetime
+    payload: Payload
+    state: StateName | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """Drop the timer of this key."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Run a function that the state invokes."""
+
+    state: StateName
+    invoke: str  # its id
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """End the timers and calls that belong to a state, which was left."""
+
+    state: StateName
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAll:
+    """End all timers and calls of the agent: it has ended, or goes back to what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """Let mail that waits be as it is given here from now on, or forget it."""
+
+    number: int
+    mail: Mail | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Let an invocation, with its steps, begin again as it is given here, or end it."""
+
+    invocation: Invocation
+    running: Running | None
+
+
+Effect: TypeAlias = Send | Timer | CancelTimer | Call | Cancel | CancelAll | Amend | Adopt

@@ -1,0 +1,30 @@
+"""How something that failed is tried again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often something is tried, and how long is waited in between: longer each time, up to a bound.
+
+    >>> retry = Retry(attempts=5, first_s=1, factor=3, most_s=10)
+    >>> [retry.wait_s(failed) for failed in (1, 2, 3, 4, 5)]
+    [1, 3, 9, 10, None]
+    """
+
+    attempts: int = 5  # in all; 1 never tries again
+    first_s: float = 1.0  # waited after the first failure
+    factor: float = 2.0  # by which each wait is longer than the one before
+    most_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.first_s < 0 or self.factor < 1 or self.most_s < 0:
+            raise ValueError(f"{self} cannot be: attempts and factor are 1 or more, first_s and most_s 0 or more")
+
+    def wait_s(self, failed: int) -> float | None:
+        """How many seconds to wait after so many failed attempts; None when there is to be no other."""
+        if failed >= self.attempts:
+            return None
+        return min(self.first_s * self.factor ** min(failed - 1, 1000), self.most_s)

@@ -1,0 +1,142 @@
+"""Forgetting the past while agents go on."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gatechart import Runtime
+from gatechart.errors import PayloadError, ReadOnlyError, UnknownAgentError
+from gatechart.testing import VirtualClock
+from gatechart.values import Forgotten
+from tests.runtime.ledgers import Faults, ledger
+from tests.runtime.support import at_rest, nothing_changes, soon
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock(NOON)
+
+
+@pytest.fixture
+async def runtime(place, clock):
+    async with Runtime.open(place, graphs=[ledger], clock=clock, services=Faults()) as opened:
+        yield opened
+
+
+async def days(clock, agent, *names):
+    """Sends an event a day."""
+    for name in names:
+        await agent.send(name)
+        clock.advance(DAY.total_seconds())
+
+
+async def test_turns_are_forgotten_by_age_or_count(runtime, clock):
+    agent = await runtime.start("ledger", at="OPEN", id="a")
+    await days(clock, agent, *["NOTED"] * 9)
+    assert await runtime.prune(turns_before=timedelta(days=8, hours=1)) == Forgotten(turns=2)
+    assert await runtime.prune(turns_before=NOON + 2.5 * DAY) == Forgotten(turns=2)
+    assert await runtime.prune(keep_turns=3) == Forgotten(turns=3)
+    assert [entry.version for entry in await agent.history()] == [8, 9, 10]
+    assert (await agent.send("NOTED")).version == 11
+
+
+async def test_an_ended_agent_is_erased_in_memory_too_and_those_who_wait_are_told(runtime, clock):
+    ended, active = [await runtime.start("ledger", at="OPEN", id=each) for each in ("ended", "active")]
+    await days(clock, ended, "ENDED")
+    assert await runtime.prune(ended_before=DAY - timedelta(seconds=1), ids_for=timedelta()) == Forgotten(agents=1)
+    with pytest.raises(UnknownAgentError):
+        await ended.send("NOTED")
+    with pytest.raises(UnknownAgentError):
+        await runtime.resume("ended")
+    assert (await active.send("NOTED")).applied
+    again = await runtime.start("ledger", at="OPEN", id="ended")
+    assert (await again.send("NOTED")).version == 2
+    with pytest.raises(UnknownAgentError):
+        await ended.send("NOTED")  # another one of that id
+
+
+async def test_what_is_needed_to_recognise_a_repeat_stays(runtime, clock):
+    agent = await runtime.start("ledger", at="OPEN", id="a")
+    await agent.send("NOTED", id="first")
+    await days(clock, agent, *["NOTED"] * 5)
+    assert await runtime.prune(keep_turns=1) == Forgotten(turns=1)
+    assert (await agent.send("NOTED", id="first")).repeat
+    assert await runtime.prune(keep_turns=1, ids_for=DAY) == Forgotten(turns=5)
+    assert not (await agent.send("NOTED", id="first")).repeat
+
+
+async def test_refused_mail_is_forgotten_by_age_and_waiting_mail_never(runtime, clock):
+    await runtime.start("ledger", at="OPEN", id="a")
+    await runtime.post("a", "UNHEARD_OF")
+    await runtime.post("a", "NOTED", due=NOON + 30 * DAY)
+    await at_rest(runtime, clock)
+    clock.advance(DAY.total_seconds())
+    assert await runtime.prune(mail_before=2 * DAY) == Forgotten()
+    assert await runtime.prune(mail_before=timedelta()) == Forgotten(mail=1)
+    assert [mail.event for mail in await runtime.mail()] == ["NOTED"]
+
+
+async def test_progress_is_told_part_by_part_and_turns_go_on_in_between(runtime, clock):
+    agents = [await runtime.start("ledger", at="OPEN") for _ in range(250)]
+    for agent in agents:
+        await agent.send("ENDED")
+    going_on = await runtime.start("ledger", at="OPEN", id="z")
+    clock.advance(DAY.total_seconds())
+    told, sent = [], []
+
+    def progress(so_far):
+        told.append(so_far.agents)
+        sent.append(asyncio.ensure_future(going_on.send("NOTED")))
+
+    done = await runtime.prune(ended_before=timedelta(hours=1), ids_for=timedelta(), on_progress=progress)
+    assert done.agents == told[-1] == 250
+    assert len(told) >= 3
+    assert told == sorted(told)
+    assert {(await soon(each)).applied for each in sent} == {True}
+
+
+async def test_a_pruning_that_is_given_up_has_forgotten_what_it_told(runtime, clock):
+    for _ in range(250):
+        await (await runtime.start("ledger", at="OPEN")).send("ENDED")
+    clock.advance(DAY.total_seconds())
+    told = []
+
+    def stop(so_far):
+        told.append(so_far.agents)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        await runtime.prune(ended_before=timedelta(hours=1), ids_for=timedelta(), on_progress=stop)
+    assert len((await runtime.find(limit=1000)).agents) == 250 - told[0]
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"keep_turns": 0},
+        {"keep_turns": "1"},
+        {"turns_before": timedelta(-1)},
+        {"ended_before": datetime(2030, 1, 1)},  # noqa: DTZ001
+        {"mail_before": 30},
+        {"ended_before": timedelta.max},
+        {"ids_for": timedelta(-1)},
+        {"ids_for": NOON},
+    ],
+)
+async def test_a_bound_that_is_none_is_refused(runtime, bounds):
+    agent = await runtime.start("ledger", at="OPEN", id="a")
+    async with nothing_changes(runtime, agent):
+        with pytest.raises(PayloadError, match="prune"):
+            await runtime.prune(**bounds)
+
+
+async def test_a_reader_forgets_nothing(sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
+        await runtime.start("ledger", at="OPEN", id="a")
+    async with Runtime.open(sqlite_url, graphs=[ledger], read_only=True) as runtime:
+        with pytest.raises(ReadOnlyError):
+            await runtime.prune(keep_turns=1)

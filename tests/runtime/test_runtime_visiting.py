@@ -1,0 +1,85 @@
+"""A runtime that comes and goes: it serves the agents that it is called for, and nobody else."""
+
+import asyncio
+
+from gatechart import AgentContext, Invoke, Runtime, State, StateTransitionGraph, Transition
+from gatechart.testing import VirtualClock
+from tests.runtime.ledgers import Faults, ledger
+from tests.runtime.support import eventually, soon
+
+
+async def answer(context, work):
+    return 1
+
+
+asking = StateTransitionGraph(
+    "asking",
+    context=AgentContext,
+    states=[State("ASKING", invoke=Invoke(answer), after={"10s": "LATE"}), "LATE"],
+    transitions=[Transition("ASKING", "done.invoke.answer", "ANSWERED"), Transition("ASKING", "AGAIN", "ASKING")],
+    entry_points=["ASKING"],
+)
+
+
+def visit(place, **more):
+    return Runtime.open(place, graphs=[ledger, asking], services=Faults(), attend=False, **more)
+
+
+async def test_mail_that_waits_for_an_agent_goes_before_what_it_is_sent(place):
+    async with visit(place) as runtime:
+        await runtime.start("ledger", at="OPEN", id="a")
+    async with visit(place) as runtime:
+        await runtime.post("a", "NOTED", {"n": "1"})
+        await runtime.post("a", "NOTED", {"n": "2"})
+    async with visit(place) as runtime:
+        agent = await runtime.resume("a")
+        await runtime.post("a", "NOTED", {"n": "3"})
+        await agent.send("NOTED", {"n": "4"})
+        assert agent.context.notes == ["1", "2", "3", "4"]
+        assert await runtime.mail() == []
+
+
+async def test_an_agent_that_is_started_takes_the_mail_that_waited_for_it(place):
+    async with visit(place) as runtime:
+        await runtime.post("a", "NOTED", {"n": "before"})
+        agent = await runtime.start("ledger", at="OPEN", id="a")
+        await eventually(lambda: agent.context.notes == ["before"])
+
+
+async def test_mail_for_others_waits(place):
+    async with visit(place) as runtime:
+        for agent_id in "ab":
+            await runtime.start("ledger", at="OPEN", id=agent_id)
+    async with visit(place) as runtime:
+        await runtime.post("b", "NOTED")
+        agent = await runtime.resume("a")
+        await agent.send("PASSED_ON", {"to": [["b", "NOTED"]]})
+        await asyncio.sleep(0.01)
+        assert [mail.recipient for mail in await runtime.mail(status="waiting")] == ["b", "b"]
+    async with Runtime.open(place, graphs=[ledger, asking], services=Faults()) as runtime:
+        b = await runtime.resume("b")
+        await eventually(lambda: len(b.context.notes) == 2)
+
+
+async def test_no_invoke_is_run_and_the_next_host_runs_it_once(place):
+    clock = VirtualClock()
+    async with visit(place, clock=clock) as runtime:
+        agent = await runtime.start("asking", at="ASKING", id="a")
+        await agent.send("AGAIN")
+        await asyncio.sleep(0.01)
+        assert agent.configuration == ("ASKING",)
+    async with Runtime.open(place, graphs=[asking], clock=clock) as runtime:
+        agent = await runtime.resume("a")
+        await soon(agent.until("ANSWERED"))
+        assert agent.snapshot.version == 3
+
+
+async def test_an_overdue_timer_of_the_agent_fires_first(place):
+    clock = VirtualClock()
+    async with visit(place, clock=clock) as runtime:
+        await runtime.start("asking", at="ASKING", id="a")
+    clock.advance(11)
+    async with visit(place, clock=clock) as runtime:
+        agent = await runtime.resume("a")
+        refused = await agent.send("AGAIN")
+        assert (refused.applied, agent.configuration) == (False, ("LATE",))
