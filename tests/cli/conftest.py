@@ -77,6 +77,72 @@ DESK = dedent(
 )
 
 
+SHOP = dedent(
+    """
+    import asyncio
+    from dataclasses import replace
+    from gatechart import ANY, AgentContext, Invoke, Migration, State, StateTransitionGraph, Transition
+
+    class Order(AgentContext):
+        notes: list[str] = []
+
+    def note(context, event):
+        context.notes.append(event.name)
+
+    def jam(context, event, turn):
+        if not turn.services or "jam" not in turn.services:
+            raise ValueError("no paper")
+
+    async def search(context, work):
+        return work.services
+
+    async def sleep(context, work):
+        await asyncio.sleep(3600)
+
+    def make(version, *migrations, new="NEW"):
+        return StateTransitionGraph(
+            "shop", version=version, context=Order,
+            states=[
+                State(new, after={"1s": "LATE", "1h": "TOO_LATE"}),
+                State("SEARCHING", invoke=Invoke(search)),
+                State("SLEEPING", invoke=Invoke(sleep)),
+                State("GONE", final=True),
+            ],
+            transitions=[
+                Transition(new, "ASKED", "SEARCHING"),
+                Transition("SEARCHING", "done.invoke.search", "FOUND", actions=note),
+                Transition(ANY, "NOTED", actions=note),
+                Transition(ANY, "JAMMED", actions=jam),
+                Transition(ANY, "LEFT", "GONE"),
+            ],
+            entry_points=[new, "SEARCHING", "SLEEPING", "FOUND"],
+            migrations=migrations,
+        )
+
+    first = make("1")
+    second = make("2", Migration("1", "2", lambda stored: stored.renamed({"NEW": "OPEN"})), new="OPEN")
+    both = (first, second)
+    unfit = make("2", Migration("1", "2", lambda stored: stored), new="OPEN")
+
+    values = {"jam": 1}
+
+    def make_services():
+        return {"jam": 2}
+
+    class Opened(dict):
+        async def __aenter__(self):
+            print("opened")
+            return {"jam": 3}
+
+        async def __aexit__(self, *raised):
+            print("closed")
+
+    def broken():
+        raise OSError("no network")
+    """
+)
+
+
 @dataclass(frozen=True)
 class Result:
     """What a command left behind."""
@@ -120,6 +186,14 @@ def folder(tmp_path, monkeypatch):
 def project(folder):
     """The working directory, with a pyproject.toml that names both graphs of `desk`."""
     (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "desk:both"\n')
+    return folder
+
+
+@pytest.fixture
+def shop(folder):
+    """The working directory, with a project of agents that have timers, invokes and mail that fails."""
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "shop:first"\n')
     return folder
 
 

@@ -42,7 +42,7 @@ def test_what_is_asked_in_order_is_shown_in_order(gatechart):
 
 def test_what_cannot_be_printed_is_written_out(gatechart):
     assert '["a\\u2028b"]' in gatechart("show", "a").out
-    assert 'notes=["a\\u2028b"]' in gatechart("history", "a").out
+    assert 'notes+=["a\\u2028b"]' in gatechart("history", "a").out
 
 
 def test_machines_get_an_agent_with_what_it_accepts(gatechart):
@@ -160,7 +160,7 @@ def test_a_history_is_told_turn_by_turn(gatechart):
         "VERSION  TIME (UTC)           EVENT → STATE, CHANGES",
         "1        <------ time ----->  agent.started.LISTENING → LISTENING",
         "2        <------ time ----->  ASKED",
-        '                                notes=["a\\u2028b"]',
+        '                                notes+=["a\\u2028b"]',
         "3        <------ time ----->  LEFT → CLOSED",
     ]
 
@@ -189,7 +189,8 @@ def test_machines_get_a_history_whole(gatechart):
         "source": ["LISTENING"],
         "target": ["LISTENING"],
         "taken": ["LISTENING --ASKED"],
-        "changed": {"notes": ["a\u2028b"]},
+        "changed": {},
+        "appended": {"notes": ["a\u2028b"]},
         "status": "active",
         "guard_errors": [],
     }

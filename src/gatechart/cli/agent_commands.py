@@ -1,4 +1,4 @@
-"""Commands that write: an agent is started, sent an event, stopped."""
+"""Commands that write: an agent is started, sent an event, stopped, brought back to what it was."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
+from gatechart.agent import Agent
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import outcome_document, snapshot_document
 from gatechart.cli.errors import UsageError
-from gatechart.cli.loading import Graphs, load_graphs
+from gatechart.cli.hosting import hint_at_waiting, visit
+from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
 from gatechart.cli.payload import read_payload
-from gatechart.cli.printing import print_document, print_warning
+from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.views import print_agent, print_outcome
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.runtime import Runtime
@@ -20,7 +22,7 @@ from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
 from gatechart.turn import fit_payload
-from gatechart.values import Snapshot
+from gatechart.values import MailStatus, Outcome, Snapshot
 
 GraphArgument = Annotated[
     str | None,
@@ -35,6 +37,12 @@ OnOption = Annotated[
 ]
 NewIdOption = Annotated[
     str | None, typer.Option("--id", help="The agent's id; made up if left out.", show_default=False)
+]
+VersionArgument = Annotated[
+    int, typer.Argument(metavar="VERSION", min=1, help="The agent's version to go back to.", show_default=False)
+]
+ReasonOption = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.", show_default=False)
 ]
 EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.", show_default=False)]
 EventIdOption = Annotated[
@@ -55,7 +63,8 @@ async def start_agent(
 ) -> None:
     """Start an agent at an entry point of a graph.
 
-    Say where with --at, or with --on what happened, and let the entry point be found.
+    Say where with --at, or with --on what happened, and let the entry point be found. Its timers and invokes wait for
+    a host, such as `gatechart run`.
 
     Examples:
       gatechart start customer_service --at GREETING_CUSTOMER
@@ -66,9 +75,10 @@ async def start_agent(
     chosen, entry = _beginning(load_graphs(settings.app), graph, at, on)
     fit_payload(chosen.name, entry, brought)  # before the store is opened, so that a new one is not made in vain;
     # an entry guard that says no is asked by the runtime only, so it may leave a new database without agents
-    async with Runtime.open(settings.store, graphs=(chosen,)) as runtime:
+    async with visit(settings, (chosen,)) as runtime:
         started = await runtime.start(chosen.name, at=entry.name, payload=brought, id=id)
-    _print(settings, chosen, started.snapshot)
+        _print(settings, chosen, started.snapshot)
+        await hint_at_waiting(settings, runtime, chosen, started.snapshot)
     if settings.store == MEMORY_URL:
         print_warning(f"the store {MEMORY_URL} keeps nothing, so this agent is gone; name a database with --store")
 
@@ -85,20 +95,26 @@ async def send_event(
     It is applied and kept when the command returns. A refused event changes nothing: the exit code is 1, and you are
     told why it was refused and what would be accepted.
 
+    Mail and timers of the agent that are due come first, for they were accepted before. What its states invoke, its
+    later timers, and all other agents wait for a host, such as `gatechart run`.
+
     Examples:
       gatechart send case-1 REQUIREMENTS_COLLECTED
       gatechart send case-1 FEEDBACK_RECEIVED -p '{"rating": 5}' --id form-4711
       jq '{rating: .stars}' form.json | gatechart send case-1 FEEDBACK_RECEIVED -p -
     """
     brought = read_payload(payload)
-    graph = await _graph_of(agent, settings)
-    async with Runtime.open(settings.store, graphs=(graph,)) as runtime:
+    graph, before = await _stored(agent, settings)
+    async with visit(settings, (graph,)) as runtime:
         receiver = await runtime.resume(agent)
+        await _hint_at_waits(runtime, agent)
         outcome = await receiver.send(event, brought, id=id)
-    if settings.json:
-        print_document(outcome_document(agent, outcome))
-    else:
-        print_outcome(graph, receiver.snapshot, outcome)
+        await _hint_at_turns_before(receiver, before, outcome)
+        if settings.json:
+            print_document(outcome_document(agent, outcome))
+        else:
+            print_outcome(graph, receiver.snapshot, outcome)
+        await hint_at_waiting(settings, runtime, graph, receiver.snapshot)
     return None if outcome.applied else ExitCode.REFUSED
 
 
@@ -110,17 +126,35 @@ async def stop_agent(settings: Settings, agent: AgentArgument) -> None:
     Examples:
       gatechart stop case-1
     """
-    graph = await _graph_of(agent, settings)
-    async with Runtime.open(settings.store, graphs=(graph,)) as runtime:
+    graph, _ = await _stored(agent, settings)
+    async with visit(settings, (graph,)) as runtime:
         snapshot = await runtime.stop(agent)
     _print(settings, graph, snapshot)
+
+
+async def roll_back_agent(
+    settings: Settings, agent: AgentArgument, version: VersionArgument, reason: ReasonOption
+) -> None:
+    """Bring an agent back to what it was at an earlier version.
+
+    That becomes a new version, and nothing is erased: the history tells the reason. No action runs, what was sent stays
+    sent. The timers and invokes of the states restored begin anew. Look first with `gatechart show AGENT --version`.
+
+    Examples:
+      gatechart rollback case-1 7 --reason "answered the wrong customer"
+    """
+    graph, _ = await _stored(agent, settings)
+    async with visit(settings, (graph,)) as runtime:
+        snapshot = await (await runtime.resume(agent)).rollback(version, reason=reason)
+        _print(settings, graph, snapshot)
+        await hint_at_waiting(settings, runtime, graph, snapshot)
 
 
 def _beginning(
     graphs: Graphs, name: str | None, at: str | None, on: str | None
 ) -> tuple[StateTransitionGraph, EntryPoint]:
     """The graph and the entry point that are asked for. Raises UsageError where it is not clear which."""
-    asked = graphs if name is None else (Registry(graphs).graph(name),)
+    asked = newest(graphs) if name is None else (Registry(graphs).graph(name),)
     if at is not None and on is not None:
         raise UsageError("--at and --on both say where to begin; give one of them")
     if on is not None:
@@ -134,12 +168,31 @@ def _beginning(
     return asked[0], asked[0].entry_point(at)
 
 
-async def _graph_of(agent: str, settings: Settings) -> StateTransitionGraph:
-    """The agent's graph, found before the store is owned: what is not there must not create a database."""
+async def _stored(agent: str, settings: Settings) -> tuple[StateTransitionGraph, Snapshot]:
+    """The agent with its graph, found before the store is owned: what is not there must not create a database."""
     graphs = load_graphs(settings.app)
     async with open_store(settings.store, read_only=True) as store:
         snapshot = await store.load(agent)
-    return Registry(graphs).graph_for(snapshot)
+    return Registry(graphs).graph_for(snapshot), snapshot
+
+
+async def _hint_at_waits(runtime: Runtime, agent: str) -> None:
+    """Says why it may take a while: mail that failed holds the queue until it is tried again."""
+    for mail in await runtime.mail(agent, status=MailStatus.WAITING):
+        if mail.retry_at is not None and mail.due is None:
+            print_hint(
+                f"mail {mail.number} ({mail.event}) failed and is tried again at {mail.retry_at:%H:%M:%S} UTC; "
+                "the event comes behind it"
+            )
+
+
+async def _hint_at_turns_before(agent: Agent, before: Snapshot, outcome: Outcome) -> None:
+    """Says what came before the event."""
+    own = outcome.applied and not outcome.repeat
+    entries = await agent.history(after=before.version)
+    earlier = [entry.event.name for entry in entries if not (own and entry.version == outcome.version)]
+    if earlier:
+        print_hint(f"turns of the agent that came before it: {', '.join(earlier)}")
 
 
 def _print(settings: Settings, graph: StateTransitionGraph, snapshot: Snapshot) -> None:

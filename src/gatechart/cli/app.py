@@ -9,10 +9,13 @@ from typing import Final, TypedDict
 import typer
 from typer.main import get_command
 
-from gatechart.cli.agent_commands import send_event, start_agent, stop_agent
+from gatechart.cli.agent_commands import roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.fleet_commands import migrate_agents, prune_store
 from gatechart.cli.graph_commands import check_graphs, draw_graph, print_schema
+from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.options import Job, Work, common_options, with_settings
 from gatechart.cli.reading_commands import list_agents, show_agent, show_history
+from gatechart.cli.run_command import run_agents
 from gatechart.cli.store_commands import upgrade_database
 
 HELP: Final = """Agents driven by statecharts that have many doors.
@@ -27,11 +30,12 @@ EPILOG: Final = """[bold]Examples[/]
   gatechart send case-1 CUSTOMER_PROVIDED_INPUT --payload '{"text": "Help!"}'
   gatechart show case-1
   gatechart draw customer_service case-1.svg --agent case-1
+  gatechart run --watch
 
 [bold]Exit codes[/]
 
     0  done
-    1  the event was refused, and nothing was changed
+    1  the event was refused, and nothing was changed; or `migrate` found agents that fit nowhere
     2  the command line is wrong
     3  the definition is wrong: a graph, where the graphs are, or what `check` found
     4  this call is wrong now: an unknown agent, a failing action, and so on
@@ -56,7 +60,18 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_agents,
     "history": show_history,
     "stop": stop_agent,
+    "rollback": roll_back_agent,
+    "run": run_agents,
+    "post": post_event,
+    "migrate": migrate_agents,
+    "prune": prune_store,
     "upgrade": upgrade_database,
+}
+
+MAIL_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "show": show_mail,
+    "retry": retry_mail,
+    "discard": discard_mail,
 }
 
 
@@ -71,6 +86,12 @@ app = typer.Typer(name="gatechart", help=HELP, epilog=EPILOG, rich_markup_mode="
 app.callback()(common_options)
 for _name, _command in COMMANDS.items():
     app.command(_name, **_help_of(_command))(with_settings(_command))
+
+mail = typer.Typer(invoke_without_command=True, rich_markup_mode="rich", **_help_of(list_mail))
+mail.callback()(with_settings(list_mail))
+for _name, _command in MAIL_COMMANDS.items():
+    mail.command(_name, **_help_of(_command))(with_settings(_command))
+app.add_typer(mail, name="mail")
 
 
 def parse(arguments: Sequence[str]) -> Job | int:

@@ -13,7 +13,7 @@ from gatechart.checks import Allowed, Finding, Report, reach
 from gatechart.cli.codes import ExitCode
 from gatechart.errors import GatechartError
 from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
-from gatechart.values import GuardError, HistoryEntry, Outcome, Refusal, Snapshot
+from gatechart.values import GuardError, HistoryEntry, Mail, Migrated, Outcome, Refusal, Running, Snapshot
 
 Document: TypeAlias = dict[str, Any]
 
@@ -68,10 +68,43 @@ def entry_document(entry: HistoryEntry) -> Document:
         "target": entry.target,
         "taken": entry.taken,
         "changed": entry.changed,
+        "appended": entry.appended,
         "status": entry.status,
         "took_us": entry.took_us,
         "guard_errors": _guard_documents(entry.guard_errors),
     }
+
+
+def mail_document(mail: Mail) -> Document:
+    """Mail, or a timer: that has a `state` or a `key`."""
+    return {
+        "number": mail.number,
+        "agent_id": mail.recipient,
+        "event": mail.event,
+        "payload": mail.payload,
+        "id": mail.id,
+        "sender": mail.sender,
+        "status": mail.status,
+        "accepted": mail.accepted,
+        "due": mail.due,
+        "state": mail.state,
+        "key": mail.key,
+        "attempts": mail.attempts,
+        "retry_at": mail.retry_at,
+        "reason": mail.reason,
+    }
+
+
+def running_document(running: Running) -> Document:
+    """What a state of an agent invokes, as long as it has not ended."""
+    call = running.invocation
+    return {"invoke": call.invoke, "state": call.state, "since_version": call.epoch}
+
+
+def migrated_document(migrated: Migrated) -> Document:
+    """What becomes of a stored agent; its `problem` is null unless it is stuck."""
+    document = {field.name: getattr(migrated, field.name) for field in fields(migrated)}
+    return {**document, "fate": migrated.fate.value}
 
 
 def check_document(

@@ -112,6 +112,20 @@ class AppImportError(DefinitionError):
 
 
 @dataclass(eq=False)
+class ServicesError(DefinitionError):
+    """What actions and invokes need from outside cannot be had."""
+
+    services: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the services {self.services!r} cannot be had: {self.problem}; name them as module:attribute, a value, or "
+            "a function or class that is called for it, with --services, GATECHART_SERVICES or in pyproject.toml"
+        )
+
+
+@dataclass(eq=False)
 class AppGraphsError(DefinitionError):
     """The attribute holds something else than graphs."""
 

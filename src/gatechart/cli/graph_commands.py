@@ -14,7 +14,7 @@ from gatechart.cli.chart_files import is_chart
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import check_document
 from gatechart.cli.errors import UsageError
-from gatechart.cli.loading import Graphs, load_graphs
+from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_document, print_line
 from gatechart.cli.views import print_graphs, print_reports
@@ -88,7 +88,7 @@ async def check_graphs(
     """
     for name in filter(is_chart, graphs or ()):
         raise UsageError(f"{name!r} is a chart file, not the name of a graph; write --app {name}")
-    found = load_graphs(settings.app)
+    found = newest(load_graphs(settings.app))
     chosen = tuple(map(Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
     reports = {graph.name: report(graph) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
@@ -136,7 +136,7 @@ async def draw_graph(
     file = _only_file(path, output, format)
     graphs = load_graphs(settings.app)
     snapshot, trail = await _life_of(settings, agent)
-    chosen = _chosen(graphs, snapshot.graph if graph is None and snapshot is not None else graph)
+    chosen = _chosen(graphs, graph, snapshot)
     if file is None:
         language = format or Language.DOT
         _print_text(settings, chosen, language, _WRITERS[language](chosen, highlight=snapshot, trail=trail))
@@ -161,12 +161,17 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
         return await store.load(agent), await store.history(agent)
 
 
-def _chosen(graphs: Graphs, name: str | None) -> StateTransitionGraph:
-    if name is not None:
-        return Registry(graphs).graph(name)
-    if len(graphs) > 1:
-        raise UsageError(f"say which graph to draw: one of {', '.join(graph.name for graph in graphs)}")
-    return graphs[0]
+def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> StateTransitionGraph:
+    """The graph of this name, of the agent, or the only one; in the version of the agent, where that is there."""
+    registry = Registry(graphs)
+    if name is None and snapshot is None:
+        if len(registry.graphs) > 1:
+            raise UsageError(f"say which graph to draw: one of {', '.join(graph.name for graph in registry.graphs)}")
+        return registry.graphs[0]
+    graph = registry.graph(name or snapshot.graph if snapshot else name or "")
+    if snapshot is not None and registry.has(graph.name, snapshot.graph_version):
+        return registry.version(graph.name, snapshot.graph_version)
+    return graph
 
 
 def _print_text(settings: Settings, graph: StateTransitionGraph, language: Language, text: str) -> None:

@@ -20,11 +20,17 @@ Graphs: TypeAlias = tuple[StateTransitionGraph, ...]
 def find_app(name: str | None) -> App | None:
     """The application of this name, else the project's; None where nothing names one. Raises AppConfigError."""
     folder = Path.cwd()
-    return App(name, folder) if name else _of_project(folder)
+    return App(name, folder) if name else _of_project(folder, "app")
+
+
+def find_services(name: str | None) -> App | None:
+    """Where the services of this name are, else the project's; None where nothing names any. Raises AppConfigError."""
+    folder = Path.cwd()
+    return App(name, folder) if name else _of_project(folder, "services")
 
 
 def load_graphs(name: str | None) -> Graphs:
-    """The graphs of the application of this name, else of the project's.
+    """The graphs of the application of this name, else of the project's: every version of each, the newest last.
 
     Raises AppUnnamedError and the other errors of `gatechart.cli.errors`, InvalidGraphError, InvalidChartError,
     DuplicateGraphError.
@@ -32,7 +38,16 @@ def load_graphs(name: str | None) -> Graphs:
     app = find_app(name)
     if app is None:
         raise AppUnnamedError(str(Path.cwd()))
-    return (load_chart(app),) if is_chart(app.name) else Registry(_graphs_in(app, _attribute(app))).graphs
+    if is_chart(app.name):
+        return (load_chart(app),)
+    graphs = _graphs_in(app, _attribute(app))
+    Registry(graphs)  # finds those that are there twice
+    return graphs
+
+
+def newest(graphs: Graphs) -> Graphs:
+    """The newest version of each graph."""
+    return Registry(graphs).graphs
 
 
 def _attribute(app: App) -> object:
@@ -47,14 +62,16 @@ def _attribute(app: App) -> object:
         raise AppAttributeError(app.name, module_name, attribute, _names_of_graphs(module)) from None
 
 
-def _of_project(folder: Path) -> App | None:
-    """What the nearest pyproject.toml with a table for gatechart says."""
+def _of_project(folder: Path, key: str) -> App | None:
+    """What the nearest pyproject.toml with a table for gatechart says: of the app it has to."""
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
         settings = _settings(path) if path.is_file() else None
         if settings is not None:
-            name = settings.get("app")
+            name = settings.get(key)
+            if name is None and key != "app":
+                return None
             if not isinstance(name, str):
-                raise AppConfigError(str(path), f"its app is {name!r}" if name else "it names no app")
+                raise AppConfigError(str(path), f"its {key} is {name!r}" if name else f"it names no {key}")
             return App(name, path.parent)
     return None
 

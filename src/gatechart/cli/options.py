@@ -22,6 +22,7 @@ Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None where all is done
 APP_VARIABLE: Final = "GATECHART_APP"
 STORE_VARIABLE: Final = "GATECHART_STORE"
 JSON_VARIABLE: Final = "GATECHART_JSON"
+SERVICES_VARIABLE: Final = "GATECHART_SERVICES"
 VERBOSE_VARIABLE: Final = "GATECHART_VERBOSE"
 DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
 
@@ -34,6 +35,7 @@ class Settings:
 
     app: str | None  # None leaves it to the project's pyproject.toml
     store: str
+    services: str | None  # None leaves it to the project's pyproject.toml
     json: bool
     verbose: bool
     debug: bool
@@ -69,6 +71,17 @@ AppOption = Annotated[
 StoreOption = Annotated[
     str, _everywhere("--store", envvar=STORE_VARIABLE, metavar="URL", help="Where the agents are kept.")
 ]
+ServicesOption = Annotated[
+    str | None,
+    _everywhere(
+        "--services",
+        envvar=SERVICES_VARIABLE,
+        metavar="MODULE:ATTRIBUTE",
+        help="What actions and invokes need from outside; a function or a class is called for it. If left out, as the "
+        "nearest pyproject.toml says under \\[tool.gatechart].",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[
     bool, _everywhere("--json", envvar=JSON_VARIABLE, metavar="", help="One JSON document instead of tables.")
 ]
@@ -99,6 +112,7 @@ PayloadOption = Annotated[
 def common_options(
     app: AppOption = None,
     store: StoreOption = DEFAULT_URL,
+    services: ServicesOption = None,
     json: JsonOption = False,
     verbose: VerboseOption = False,
     debug: DebugOption = False,
@@ -131,11 +145,12 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
     return parse
 
 
-def _chosen(context: typer.Context, name: str, value: Any) -> Any:
+def _chosen(context: Any, name: str, value: Any) -> Any:
     """What the option says behind the command's name, else before it, else in the environment, else by default."""
-    before = context.parent
-    if before is not None and _is_given(before, name) and not _is_given(context, name):
-        return before.params[name]
+    while context is not None:
+        if _is_given(context, name):
+            return context.params[name]
+        context = context.parent
     return value
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 import typer
+from pydantic_core import to_json
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +28,11 @@ _STYLES: Final = {Status.ACTIVE: "green", Status.DONE: "cyan", Status.STOPPED: "
 def print_document(document: Document) -> None:
     """One JSON document on stdout."""
     typer.echo(text_of(document))
+
+
+def print_json_line(document: Document) -> None:
+    """One of many JSON documents on stdout, in one line."""
+    typer.echo(to_json(document).decode())
 
 
 def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
@@ -65,6 +73,23 @@ def print_warning(message: str) -> None:
 def print_error(message: str) -> None:
     """What went wrong, on stderr."""
     _print(Text.assemble(("error: ", "bold red"), message), stderr=True)
+
+
+def is_confirmed(question: str) -> bool:
+    """Whether whoever sits at the terminal answers yes. Ctrl-C ends the command, as everywhere."""
+    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's waits for the event loop
+    try:
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal that something goes on; call what it gives with how far that is."""
+    with Console(stderr=True, highlight=False).status(Text(what)) as status:
+        yield lambda told: status.update(Text(told))
 
 
 def status_text(status: Status) -> Text:

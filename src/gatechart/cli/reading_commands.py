@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from gatechart.cli.documents import accepted_document, entry_document, snapshot_document
+from gatechart.cli.documents import (
+    accepted_document,
+    entry_document,
+    mail_document,
+    running_document,
+    snapshot_document,
+)
 from gatechart.cli.loading import find_app, load_graphs
+from gatechart.cli.mail_views import print_waiting
 from gatechart.cli.options import AgentArgument, Settings
 from gatechart.cli.printing import print_document, print_hint
 from gatechart.cli.views import Accepted, accepted_by, print_agents, print_history, print_whole_agent
@@ -17,7 +24,9 @@ from gatechart.errors import DefinitionError, GatechartError
 from gatechart.ports import Store
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
-from gatechart.values import ActiveIn, Page, Query, Snapshot, Status
+from gatechart.values import ActiveIn, MailQuery, MailStatus, Page, Query, Snapshot, Status
+
+_MOST_WAITING: Final = 100  # that are shown with an agent
 
 GraphOption = Annotated[
     str | None, typer.Option("--graph", metavar="GRAPH", help="Only agents of this graph.", show_default=False)
@@ -40,28 +49,49 @@ AfterAgentOption = Annotated[
     typer.Option("--after", metavar="AGENT", help="Only agents started after this one.", show_default=False),
 ]
 AllOption = Annotated[bool, typer.Option("--all", metavar="", help="All there are, however many.")]
+VersionOption = Annotated[
+    int | None,
+    typer.Option("--version", min=1, metavar="VERSION", help="As it was at this version.", show_default=False),
+]
 AfterVersionOption = Annotated[
     int, typer.Option("--after", min=0, metavar="VERSION", help="Only turns after this version.")
 ]
 
 
-async def show_agent(settings: Settings, agent: AgentArgument) -> None:
-    """Show an agent: its state, its context, and what it accepts now.
+async def show_agent(settings: Settings, agent: AgentArgument, version: VersionOption = None) -> None:
+    """Show an agent: its state, its context, what waits for it, and what it accepts now.
+
+    With --version, what it was then.
 
     Examples:
       gatechart show case-1
       gatechart show case-1 --json
+      gatechart show case-1 --version 7
     """
     async with open_store(settings.store, read_only=True) as store:
+        if version is not None:
+            _show_past(settings, await store.snapshot_at(agent, version))
+            return
         snapshot = await store.load(agent)
+        mail = await store.mail(MailQuery(agent, MailStatus.WAITING, limit=_MOST_WAITING))
+        running = [each for _, each in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
     accepted, problem = _accepted(settings, snapshot)
     if settings.json:
         accepts = None if accepted is None else accepted_document(accepted)
-        print_document({**snapshot_document(snapshot), "accepts": accepts, "problem": problem})
+        waits = {"mail": list(map(mail_document, mail)), "invokes": list(map(running_document, running))}
+        print_document({**snapshot_document(snapshot), "accepts": accepts, "problem": problem, **waits})
         return
     print_whole_agent(snapshot, accepted or {})
+    print_waiting(mail, running)
     if problem is not None:
         print_hint(f"what it accepts is not known: {problem}")
+
+
+def _show_past(settings: Settings, snapshot: Snapshot) -> None:
+    if settings.json:
+        print_document(snapshot_document(snapshot))
+    else:
+        print_whole_agent(snapshot, {})
 
 
 async def list_agents(

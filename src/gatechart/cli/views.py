@@ -148,6 +148,7 @@ def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
     begins = not entry.source  # then every field has changed; those that hold something tell more
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
+    changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
     told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {change}" for change in changes), "dim")
     return str(entry.version), f"{entry.event.time:%Y-%m-%d %H:%M:%S}", told
 

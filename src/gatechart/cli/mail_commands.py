@@ -1,0 +1,186 @@
+"""Commands for mail: it is posted, listed, shown, delivered once more, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from gatechart.cli.documents import mail_document
+from gatechart.cli.hosting import check_there, visit
+from gatechart.cli.mail_views import print_mail, print_whole_mail
+from gatechart.cli.moments import read_due
+from gatechart.cli.options import AgentArgument, PayloadOption, Settings
+from gatechart.cli.payload import read_payload
+from gatechart.cli.printing import print_document, print_hint, print_line, print_warning
+from gatechart.cli.reading_commands import LimitOption
+from gatechart.errors import UnknownMailError
+from gatechart.ports import Store
+from gatechart.runtime import Runtime
+from gatechart.stores import open_store
+from gatechart.values import Mail, MailQuery, MailStatus
+
+EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.", show_default=False)]
+IdOption = Annotated[
+    str | None,
+    typer.Option("--id", help="The mail's id: posted again with it, it is not accepted again.", show_default=False),
+]
+DueOption = Annotated[
+    str | None,
+    typer.Option(
+        "--due",
+        metavar="MOMENT|DELAY",
+        help="When to deliver it, such as 2026-07-01T12:00+02:00 or 30m; at once if left out.",
+        show_default=False,
+    ),
+]
+RecipientOption = Annotated[
+    str | None, typer.Option("--agent", metavar="AGENT", help="Only mail for this agent.", show_default=False)
+]
+StatusOption = Annotated[
+    MailStatus | None, typer.Option("--status", help="Only mail of this status.", show_default=False)
+]
+AfterOption = Annotated[
+    int, typer.Option("--after", min=0, metavar="NUMBER", help="Only mail with a higher number.", show_default=False)
+]
+NumberArgument = Annotated[int, typer.Argument(metavar="NUMBER", min=1, help="The mail's number.", show_default=False)]
+NumbersArgument = Annotated[
+    list[int], typer.Argument(metavar="NUMBER...", min=1, help="The mail's number, or several.", show_default=False)
+]
+
+
+async def post_event(
+    settings: Settings,
+    agent: AgentArgument,
+    event: EventArgument,
+    payload: PayloadOption = None,
+    id: IdOption = None,  # noqa: A002
+    due: DueOption = None,
+) -> None:
+    """Post mail: an event that an agent takes later.
+
+    It is kept when the command returns; whoever hosts the agent, such as `gatechart run`, delivers it. What an agent
+    refuses, or fails at every time, `gatechart mail` lists. To see at once what becomes of an event, send it.
+
+    Examples:
+      gatechart post case-1 REMINDER_DUE --due 2h
+      gatechart post case-1 FEEDBACK_RECEIVED -p '{"rating": 5}' --id form-4711
+    """
+    brought = read_payload(payload)
+    moment = read_due(due, datetime.now(UTC))
+    async with open_store(settings.store, read_only=True) as store:
+        is_known = bool(await store.load_many([agent]))
+    async with visit(settings) as runtime:
+        receipt = await runtime.post(agent, event, brought, id=id, due=moment)
+    if settings.json:
+        print_document({"agent_id": agent, "event": event, "mail": receipt.number, "repeat": receipt.repeat})
+    elif receipt.repeat:
+        print_line(f"mail of the id {id} waits or was applied before; it was not accepted again")
+    else:
+        print_line(f"mail {receipt.number} waits for {agent}")
+    if not is_known:
+        print_warning(f"there is no agent {agent!r} yet; the mail waits until it is started")
+
+
+async def list_mail(
+    settings: Settings,
+    agent: RecipientOption = None,
+    status: StatusOption = None,
+    after: AfterOption = 0,
+    limit: LimitOption = 100,
+) -> None:
+    """List mail in the order accepted: what waits, what was refused, what is dead.
+
+    Mail that waits is delivered in its turn, when it is due, or when another attempt is made; timers are mail, too.
+    Dead mail failed at every attempt. What was applied is history. It needs no graphs.
+
+    Examples:
+      gatechart mail --status dead
+      gatechart mail --agent case-1 --json
+      gatechart mail show 17
+      gatechart mail retry 17 18
+      gatechart mail discard 17
+    """
+    query = MailQuery(agent, status, after, limit + 1)
+    async with open_store(settings.store, read_only=True) as store:
+        found = await store.mail(query)
+    mail = found[:limit]
+    next_after = mail[-1].number if len(found) > limit else None
+    if settings.json:
+        print_document({"mail": list(map(mail_document, mail)), "next": next_after})
+        return
+    if mail:
+        print_mail(mail)
+    else:
+        print_hint("no mail found")
+    if next_after is not None:
+        print_hint(f"there is more: add --after {next_after}")
+
+
+async def show_mail(settings: Settings, number: NumberArgument) -> None:
+    """Show mail with its payload, and why it was refused or died.
+
+    Examples:
+      gatechart mail show 17
+    """
+    async with open_store(settings.store, read_only=True) as store:
+        mail = await _numbered(store, number)
+    if settings.json:
+        print_document(mail_document(mail))
+    else:
+        print_whole_mail(mail)
+
+
+async def retry_mail(settings: Settings, numbers: NumbersArgument) -> None:
+    """Let refused or dead mail be delivered once more, behind what waits for its agent.
+
+    Whoever hosts the agent, such as `gatechart run`, delivers it. Where one number is wrong, nothing is done.
+
+    Examples:
+      gatechart mail retry 17
+      gatechart mail --status dead --json | jq '.mail[].number' | xargs gatechart mail retry
+    """
+    async with _ended(settings, numbers) as runtime:
+        mail = [await runtime.retry(number) for number in dict.fromkeys(numbers)]
+    _print_done(settings, mail, "waits again for")
+
+
+async def discard_mail(settings: Settings, numbers: NumbersArgument) -> None:
+    """Forget refused or dead mail for good. Where one number is wrong, nothing is done.
+
+    Examples:
+      gatechart mail discard 17 18
+    """
+    async with _ended(settings, numbers) as runtime:
+        mail = [await runtime.discard(number) for number in dict.fromkeys(numbers)]
+    _print_done(settings, mail, "was forgotten, for")
+
+
+@asynccontextmanager
+async def _ended(settings: Settings, numbers: Sequence[int]) -> AsyncIterator[Runtime]:
+    """A runtime, where all these numbers are of refused or dead mail. Raises UnknownMailError."""
+    await check_there(settings)
+    async with visit(settings) as runtime:
+        for number in numbers:
+            found = await runtime.mail(after=number - 1, limit=1)
+            if not found or found[0].number != number or found[0].status is MailStatus.WAITING:
+                raise UnknownMailError(number)
+        yield runtime
+
+
+async def _numbered(store: Store, number: int) -> Mail:
+    found = await store.mail(MailQuery(after=number - 1, limit=1))
+    if not found or found[0].number != number:
+        raise UnknownMailError(number)
+    return found[0]
+
+
+def _print_done(settings: Settings, mail: Sequence[Mail], what: str) -> None:
+    if settings.json:
+        print_document({"mail": list(map(mail_document, mail))})
+        return
+    for each in mail:
+        print_line(f"mail {each.number} {what} {each.recipient}: {each.event}")

@@ -1,0 +1,166 @@
+"""The command that hosts agents: it stays until it is told to go."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Annotated, Final
+
+import typer
+
+from gatechart.cli.documents import entry_document
+from gatechart.cli.hosting import host
+from gatechart.cli.loading import load_graphs, newest
+from gatechart.cli.options import Settings
+from gatechart.cli.printing import print_hint, print_json_line, print_line, print_warning
+from gatechart.drawing.text import visible
+from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.runtime import Limits, Runtime
+from gatechart.runtime.core import SystemClock
+from gatechart.runtime.feeds import Subscription
+from gatechart.values import HistoryEntry
+
+WatchOption = Annotated[
+    bool, typer.Option("--watch", "-w", metavar="", help="Print each turn as it is committed, a line for each.")
+]
+OnceOption = Annotated[
+    bool, typer.Option("--once", metavar="", help="Leave when all that is to be done now has been done.")
+]
+GraceOption = Annotated[
+    float,
+    typer.Option("--grace", min=0.1, metavar="SECONDS", help="How long turns and invokes under way get to end."),
+]
+
+_LOOKS_S: Final = 0.02  # between two looks whether something is under way
+_LOOKS: Final = 3  # in a row that must find nothing
+
+
+async def run_agents(
+    settings: Settings, watch: WatchOption = False, once: OnceOption = False, grace: GraceOption = 10.0
+) -> None:
+    """Host the agents of the app: deliver mail, fire timers, run what states invoke.
+
+    It goes on with what was accepted and not finished before, and stays until Ctrl-C or SIGTERM. Then turns and invokes
+    under way get some seconds to end, and the rest is kept for the next time; a second Ctrl-C does not wait. Meanwhile
+    other commands can read the database, but not write.
+
+    With --once it leaves as soon as there is nothing left to do but to wait for the clock, as suits a cron job. With
+    --watch and --json, each line is one JSON document.
+
+    Examples:
+      gatechart run
+      gatechart run --watch
+      gatechart run --once
+      gatechart run --services myapp:open_services --grace 60
+    """
+    graphs = load_graphs(settings.app)
+    clock = _CountingClock()
+    with _told_to_go(grace) as gone:
+        async with (
+            host(settings, graphs, clock, Limits(close_s=grace)) as runtime,
+            runtime.changes() as changes,
+        ):
+            if not once:
+                names = ", ".join(graph.name for graph in newest(graphs))
+                print_hint(f"hosting agents of {names} in {settings.store}; Ctrl-C ends it")
+            tasks = [
+                asyncio.create_task(_idle(runtime, clock) if once else gone.wait()),
+                asyncio.create_task(gone.wait()),
+            ]
+            if watch:
+                tasks.append(asyncio.create_task(_tell(settings, changes)))
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+
+class _CountingClock(SystemClock):
+    """The machine's clock, which knows how many wait for it."""
+
+    def __init__(self) -> None:
+        self.sleeping = 0
+
+    async def sleep_until(self, moment: datetime) -> None:
+        """See Clock."""
+        self.sleeping += 1
+        try:
+            await super().sleep_until(moment)
+        finally:
+            self.sleeping -= 1
+
+
+async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
+    """Returns when all that is under way waits for the clock."""
+    found = 0
+    while found < _LOOKS:
+        await asyncio.sleep(_LOOKS_S)
+        found = found + 1 if runtime.under_way <= clock.sleeping else 0
+
+
+async def _tell(settings: Settings, changes: Subscription[HistoryEntry]) -> None:
+    """Prints turns as they are committed."""
+    while True:
+        try:
+            entry = await anext(changes)
+        except FeedLaggedError as error:
+            print_warning(f"{error.lost} turns were committed too fast to be told")
+        except RuntimeClosedError:
+            return
+        else:
+            _print(settings, entry)
+
+
+def _print(settings: Settings, entry: HistoryEntry) -> None:
+    if settings.json:
+        print_json_line({"agent_id": entry.agent_id, **entry_document(entry)})
+    else:
+        moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
+        line = f"{entry.agent_id} {entry.version}  {entry.event.name}{moved}"
+        print_line(f"{entry.event.time:%H:%M:%S}  {visible(line)}")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _told_to_go(grace_s: float) -> Iterator[asyncio.Event]:
+    """An event that is set by the first SIGINT or SIGTERM; a second one does what it does without this."""
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def go() -> None:
+        for each in signals:
+            loop.remove_signal_handler(each)
+        print_hint(f"ending; what is under way gets {grace_s:g} s")
+        _leave_after(grace_s + 1)
+        gone.set()
+
+    for each in signals:
+        loop.add_signal_handler(each, go)
+    try:
+        yield gone
+    finally:
+        for each in signals:
+            loop.remove_signal_handler(each)
+
+
+def _leave_after(seconds: float) -> None:
+    """Ends the process then, whatever threads and tasks do not end: what they do is begun again next time."""
+
+    def leave() -> None:
+        with suppress(OSError):
+            print_warning("left without what does not end; it is begun again next time")
+            sys.stdout.flush()
+        os._exit(0)
+
+    timer = threading.Timer(seconds, leave)
+    timer.daemon = True
+    timer.start()

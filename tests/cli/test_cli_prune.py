@@ -1,0 +1,95 @@
+"""`gatechart prune`."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GATECHART = str(Path(sys.executable).with_name("gatechart"))
+ALL = ("prune", "--older-than", "0s", "--ids-for", "0s")
+
+
+@pytest.fixture(autouse=True)
+def agents(shop, gatechart):
+    gatechart("start", "shop", "--at", "FOUND", "--id", "active")
+    for _ in range(3):
+        gatechart("send", "active", "NOTED")
+    gatechart("start", "shop", "--at", "FOUND", "--id", "ended")
+    gatechart("send", "ended", "LEFT", "--id", "bye")
+    gatechart("post", "active", "UNHEARD_OF")
+    gatechart("run", "--once")
+
+
+def left(gatechart):
+    agents = {agent["agent_id"] for agent in gatechart("list", "--json").document["agents"]}
+    turns = len(gatechart("history", "active", "--json").document["history"])
+    return agents, turns, len(gatechart("mail", "--json").document["mail"])
+
+
+def test_all_that_is_old_is_forgotten(gatechart):
+    done = gatechart(*ALL, "--yes")
+    assert (done.code, done.out, done.err) == (0, "forgotten: 1 agent, 3 turns, 1 mail\n", "")
+    assert left(gatechart) == ({"active"}, 1, 0)
+    assert gatechart(*ALL, "--yes").out == "forgotten: 0 agents, 0 turns, 0 mails\n"
+
+
+def test_machines_get_the_counts(gatechart):
+    assert gatechart(*ALL, "--yes", "--json").document == {"agents": 1, "turns": 3, "mail": 1}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "rest"),
+    [
+        (("--ended-before", "0s", "--ids-for", "0s"), ({"active"}, 4, 1)),
+        (("--ended-before", "0s"), ({"active", "ended"}, 4, 1)),  # its event's id is still to be recognised
+        (("--turns-before", "0s"), ({"active", "ended"}, 1, 1)),
+        (("--keep-turns", "2"), ({"active", "ended"}, 2, 1)),
+        (("--mail-before", "0s", "--ids-for", "0s"), ({"active", "ended"}, 4, 0)),
+        (("--older-than", "1h"), ({"active", "ended"}, 4, 1)),
+        (("--older-than", "2020-01-01"), ({"active", "ended"}, 4, 1)),
+        (("--older-than", "0s", "--turns-before", "1d", "--ids-for", "0s"), ({"active"}, 4, 0)),
+    ],
+)
+def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
+    assert gatechart("prune", *bounds, "--yes").code == 0
+    assert left(gatechart) == rest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "say what may go: --older-than 90d for all that is older"),
+        (("--ids-for", "1d"), "say what may go"),
+        (("--older-than", "soon"), "--older-than: 'soon' is neither a duration"),
+        (("--ended-before", "1y"), "--ended-before: '1y' is neither a duration"),
+        (("--older-than", "1d", "--ids-for", "2026-07-01"), "--ids-for: '2026-07-01' is no duration"),
+        (("--keep-turns", "0"), "--keep-turns"),
+        (("--older-than", "1d"), "nobody can be asked whether this is meant; add --yes"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_and_nothing_is_forgotten(arguments, problem, gatechart, unchanged, monkeypatch):
+    with unchanged(), Path(os.devnull).open() as nobody:
+        monkeypatch.setattr("sys.stdin", nobody)
+        failed = gatechart("prune", *arguments)
+    assert (failed.code, failed.out) == (2, "")
+    assert problem in failed.err
+
+
+@pytest.mark.parametrize(("answer", "rest"), [("n\n", {"active", "ended"}), ("y\n", {"active"})])
+def test_whoever_sits_at_the_terminal_is_asked(answer, rest, shop, gatechart):
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([GATECHART, *ALL], cwd=shop, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as process:
+        os.close(theirs)
+        asked = b""
+        while b"[y/N]" not in asked:
+            asked += os.read(ours, 65536)
+        os.write(ours, answer.encode())
+        told = process.stdout.read().decode()
+    os.close(ours)
+    assert process.returncode == 0
+    assert "agents that ended before 0s; turns before 0s; refused and dead mail before 0s" in asked.decode()
+    assert told == ("forgotten: 1 agent, 3 turns, 1 mail\n" if answer == "y\n" else "")
+    assert left(gatechart)[0] == rest

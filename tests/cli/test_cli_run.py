@@ -1,0 +1,132 @@
+"""`gatechart run`: a process that hosts agents until it is told to go."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+GATECHART = str(Path(sys.executable).with_name("gatechart"))
+
+pytestmark = pytest.mark.usefixtures("deadline")
+
+
+@pytest.fixture(autouse=True)
+def agents(shop, gatechart):
+    gatechart("start", "shop", "--at", "NEW", "--id", "n")
+    gatechart("start", "shop", "--at", "SEARCHING", "--id", "s")
+
+
+@pytest.fixture
+def hosting(shop):
+    """A process that hosts the agents, once it says so."""
+
+    @contextmanager
+    def host(*arguments):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen([GATECHART, "run", *arguments], cwd=shop, **pipes) as process:
+            try:
+                assert process.stderr.readline().startswith("hosting agents of shop in sqlite+aiosqlite:///agents.db;")
+                yield process
+            finally:
+                process.kill()
+
+    return host
+
+
+def states(gatechart):
+    return [agent["configuration"][0] for agent in gatechart("list", "--json").document["agents"]]
+
+
+def test_once_does_what_is_to_be_done_now_and_leaves(gatechart):
+    done = gatechart("run", "--once", "--watch", "--services", "shop:make_services")
+    assert (done.code, done.err) == (0, "")
+    told = [line.split("  ", 1)[1] for line in done.out.splitlines()]
+    assert "s 2  done.invoke.search → FOUND" in told
+    assert states(gatechart)[1] == "FOUND"
+    assert gatechart("run", "--once", "--watch").out.count("\n") <= 1  # the timer of n, if it is due by now
+
+
+def test_what_is_watched_can_be_read_by_machines_line_by_line(gatechart):
+    done = gatechart("run", "--once", "--watch", "--json", "--services", "shop:make_services")
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    turn = next(line for line in lines if line["agent_id"] == "s")
+    assert (turn["version"], turn["source"], turn["target"]) == (2, ["SEARCHING"], ["FOUND"])
+
+
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_a_host_stays_until_it_is_told_to_go(told, hosting, gatechart, child):
+    with hosting("--watch") as process:
+        first, second = (process.stdout.readline() for _ in range(2))
+        assert {"s 2  done.invoke.search → FOUND", "n 2  after.1s.NEW → LATE"} == {
+            line.split("  ", 1)[1].strip() for line in (first, second)
+        }
+        assert child("send", "n", "NOTED").code == 5  # the database is owned
+        assert child("list").code == 0
+        process.send_signal(told)
+        assert process.wait(timeout=20) == 0
+        assert process.stderr.read() == "ending; what is under way gets 10 s\n"
+    assert states(gatechart) == ["LATE", "FOUND"]
+    assert gatechart("send", "n", "NOTED").code == 0  # and the lock is free
+
+
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_an_invoke_under_way_is_begun_again_by_the_next_host(told, hosting, gatechart):
+    gatechart("start", "shop", "--at", "SLEEPING", "--id", "z")
+    with hosting("--watch") as process:
+        process.stdout.readline()
+        process.send_signal(told)
+        assert process.wait(timeout=20) == 0
+    assert gatechart("show", "z", "--json").document["invokes"][0]["invoke"] == "sleep"
+
+
+def test_what_does_not_end_is_left_within_the_bound(shop, child):
+    with (shop / "shop.py").open("a") as file:
+        file.write(
+            "async def deaf(context, work):\n"
+            "    while True:\n"
+            "        try:\n"
+            "            print('deaf', flush=True)\n"
+            "            await asyncio.sleep(3600)\n"
+            "        except asyncio.CancelledError:\n"
+            "            pass\n"
+            "stubborn = StateTransitionGraph('stubborn', states=[State('DEAF', invoke=Invoke(deaf))], "
+            "entry_points=['DEAF'])\n"
+            "all_of_them = (first, stubborn)\n"
+        )
+    assert child("start", "stubborn", "--at", "DEAF", "--id", "d", "--app", "shop:stubborn").code == 0
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [GATECHART, "run", "--app", "shop:all_of_them", "--grace", "0.5"]
+    with subprocess.Popen(command, cwd=shop, **pipes) as process:
+        try:
+            assert process.stdout.readline() == "deaf\n"
+            before = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=20) == 0
+            assert time.monotonic() - before < 10
+            assert "left without what does not end; it is begun again next time" in process.stderr.read()
+        finally:
+            process.kill()
+    assert child("show", "d", "--app", "shop:all_of_them", "--json").document["invokes"][0]["invoke"] == "deaf"
+
+
+def test_a_reader_that_goes_away_ends_the_host(hosting):
+    with hosting("--watch") as process:
+        process.stdout.close()
+        assert process.wait(timeout=20) == 141
+
+
+def test_an_owned_database_is_told(hosting, child):
+    with hosting():
+        second = child("run")
+    assert second.code == 5
+    assert "is owned by process" in second.err
+
+
+@pytest.mark.parametrize("arguments", [("--grace", "0"), ("--grace", "soon")])
+def test_a_bound_that_is_none_is_told(arguments, gatechart):
+    assert gatechart("run", *arguments).code == 2
