@@ -17,11 +17,15 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 
 .PHONY: test
 test: $(READY) dot  ## run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+
+.PHONY: campaign
+campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point where it touches the database
+	@$(BIN)/python -m pytest -q -n 2 -m slow
 
 .PHONY: check
 check: lint dot  ## format, lint, types, import layers, tests with coverage
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term
 
 .PHONY: lint
 lint: $(READY)

@@ -1,0 +1,95 @@
+"""Named points at which code touches the database, where a process can kill itself.
+
+`python -m tests.crash.fault_points URL FOLDER POINT COUNT SEED AGENTS ERRANDS` runs a crew (see crew.py) and dies at
+the COUNT-th time that it comes to POINT. With "nowhere" it lives, and leaves in FOLDER/points.json how often it came
+where.
+"""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from sqlalchemy import event
+
+from gatechart.stores import files
+
+TABLE = re.compile(r"\b(?:INTO|UPDATE|FROM|TABLE|INDEX|ON)\s+(?:IF NOT EXISTS\s+)?\"?(\w+)", re.IGNORECASE)
+
+
+class FaultPoints:
+    """Counts how often each point is passed, and kills the process at one of them."""
+
+    def __init__(self, point="nowhere", count=0):
+        self.point, self.count = point, count
+        self.passed = Counter()
+
+    def pass_by(self, point):
+        self.passed[point] += 1
+        if point == self.point and self.passed[point] == self.count:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self, engine, prefix=""):
+        """Has every statement, commit and rollback of the engine pass by, before and after it is carried out."""
+
+        @event.listens_for(engine, "before_cursor_execute")
+        def before(_connection, _cursor, statement, *_):
+            self.pass_by(f"before {prefix}{named(statement)}")
+
+        @event.listens_for(engine, "after_cursor_execute")
+        def after(_connection, _cursor, statement, *_):
+            self.pass_by(f"after {prefix}{named(statement)}")
+
+        for name in ("do_commit", "do_rollback"):
+            setattr(engine.dialect, name, self._around(name[3:].upper(), prefix, getattr(engine.dialect, name)))
+        return engine
+
+    def _around(self, verb, prefix, call):
+        def passed_by(*arguments):
+            self.pass_by(f"before {prefix}{verb}")
+            call(*arguments)
+            self.pass_by(f"after {prefix}{verb}")
+
+        return passed_by
+
+    def install(self):
+        """Watches the engines of all stores that this process opens from now on."""
+        writing, reading = files.writing_engine, files.reading_engine
+        files.writing_engine = lambda url: self.watch(writing(url))
+
+        def watched_reader(url):
+            engine = reading(url)
+            self.watch(engine.sync_engine, "reading ")
+            return engine
+
+        files.reading_engine = watched_reader
+
+
+def named(statement):
+    """The verb and the table of a statement.
+
+    >>> named("INSERT INTO mail (number) VALUES (?)"), named("BEGIN IMMEDIATE")
+    ('INSERT mail', 'BEGIN')
+    """
+    verb = statement.split(None, 1)[0].upper()
+    table = TABLE.search(statement)
+    return f"{verb} {table[1]}" if table and verb not in ("BEGIN", "PRAGMA") else verb
+
+
+async def _live(url, folder, seed, agents, count):
+    from tests.crash.crew import Journal, errands, main
+
+    await main(url, Journal(folder / "journal"), list(errands(seed, agents, count)))
+
+
+if __name__ == "__main__":
+    url, folder, point, *numbers = sys.argv[1:]
+    nth, seed, agents, count = map(int, numbers)
+    points = FaultPoints(point, nth)
+    points.install()
+    asyncio.run(_live(url, Path(folder), seed, agents, count))
+    Path(folder, "points.json").write_text(json.dumps(points.passed))
