@@ -90,4 +90,5 @@ measure = Measure(
         Contestant("transitions, model of an AsyncMachine", bytes_each(500, models), Role.PEER),
         Contestant("python-statemachine, async engine", bytes_each(100, charts), Role.PEER),
     ),
+    most_rounds=1,
 )

@@ -30,10 +30,15 @@ class Effort:
 
     rounds: int
     seconds: float  # of one round of a contestant that is timed over many repetitions
+    size: float  # part of the numbers that a measure speaks of: agents stored, turns in a history, timers
+
+    def part_of(self, number: int, least: int) -> int:
+        """So many, or as few as a quick run takes."""
+        return max(round(number * self.size), min(number, least))
 
 
-FULL = Effort(rounds=7, seconds=0.3)
-QUICK = Effort(rounds=3, seconds=0.05)
+FULL = Effort(rounds=7, seconds=0.3, size=1)
+QUICK = Effort(rounds=2, seconds=0.05, size=0.02)
 
 Round: TypeAlias = Callable[[Effort], Awaitable[float]]
 
@@ -57,6 +62,7 @@ class Measure:
     unit: str
     better: Better
     contestants: tuple[Contestant, ...]
+    most_rounds: int = 7  # fewer where a round is long, or where there is nothing that varies
 
 
 def per_second(repeat: Callable[[int], Awaitable[float]], first: int = 300) -> Round:

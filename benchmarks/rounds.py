@@ -66,8 +66,9 @@ async def measured(measure: Measure, effort: Effort) -> Results:
     """All rounds of a measure, told on standard error."""
     figures: dict[Contestant, list[float]] = {contestant: [] for contestant in measure.contestants}
     failed: set[Contestant] = set()
-    for number in range(effort.rounds):
-        _tell(f"{measure.title}: round {number + 1} of {effort.rounds}")
+    rounds = min(effort.rounds, measure.most_rounds)
+    for number in range(rounds):
+        tell(f"{measure.title}: round {number + 1} of {rounds}")
         for contestant in _rotated(measure.contestants, number):
             if contestant in failed:
                 continue
@@ -76,9 +77,9 @@ async def measured(measure: Measure, effort: Effort) -> Results:
                 with _own_garbage():
                     figures[contestant].append(await contestant.round(effort))
             except Exception as error:
-                _tell(f"{contestant.name} failed: {type(error).__name__}: {error}", stays=True)
+                tell(f"{contestant.name} failed: {type(error).__name__}: {error}", stays=True)
                 failed.add(contestant)
-    _tell(f"{measure.title}: done", stays=True)
+    tell(f"{measure.title}: done", stays=True)
     return Results(
         measure, tuple(Result(each, () if each in failed else tuple(found)) for each, found in figures.items())
     )
@@ -100,7 +101,7 @@ def _rotated(contestants: Sequence[Contestant], by: int) -> Sequence[Contestant]
     return (*contestants[first:], *contestants[:first])
 
 
-def _tell(text: str, *, stays: bool = False) -> None:
+def tell(text: str, *, stays: bool = False) -> None:
     """On a terminal, what does not stay is written over."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="\n" if stays else "", file=sys.stderr, flush=True)

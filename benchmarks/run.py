@@ -8,7 +8,21 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benchmarks import compiling, durable, events, footprint, large, regions, starts, startup
+from benchmarks import (
+    bytes_written,
+    compiling,
+    durable,
+    events,
+    footprint,
+    large,
+    mail,
+    multitude,
+    past,
+    pending,
+    regions,
+    starts,
+    startup,
+)
 from benchmarks.measure import FULL, QUICK
 from benchmarks.rounds import Results, measured
 from benchmarks.table import as_json, as_table
@@ -27,6 +41,15 @@ MEASURES = {
         startup.commands,
         durable.alone,
         durable.together,
+        mail.posts,
+        mail.recovery,
+        multitude.stored,
+        multitude.resuming,
+        past.measure,
+        pending.in_memory,
+        pending.opening,
+        bytes_written.of_event,
+        bytes_written.of_conversation,
     )
 }
 
@@ -40,7 +63,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
-    print(json.dumps(as_json(run, quick=asked.quick), indent=2) if asked.json else as_table(run))
+    print(json.dumps(as_json(run, quick=asked.quick), indent=2) if asked.json else as_table(run, quick=asked.quick))
     return 0 if all(result.figures for results in run for result in results.results) else 1
 
 

@@ -12,7 +12,16 @@ from benchmarks.measure import Better
 from benchmarks.rounds import Result, Results, ratio
 
 HEADINGS = ("", "median", "spread", "× raw", "× best peer", "target", "")
-PACKAGES = ("gatechart", "pydantic", "sqlalchemy", "aiosqlite", "transitions", "python-statemachine")
+PACKAGES = (
+    "gatechart",
+    "pydantic",
+    "sqlalchemy",
+    "aiosqlite",
+    "transitions",
+    "python-statemachine",
+    "langgraph",
+    "langgraph-checkpoint-sqlite",
+)
 
 
 def environment() -> dict[str, Any]:
@@ -31,7 +40,7 @@ def as_json(run: Sequence[Results], *, quick: bool) -> dict[str, Any]:
     return {"environment": environment(), "quick": quick, "measures": [_measure_json(results) for results in run]}
 
 
-def as_table(run: Sequence[Results]) -> str:
+def as_table(run: Sequence[Results], *, quick: bool) -> str:
     """All measures below one another, in the same columns."""
     about = environment()
     packages = ", ".join(f"{name} {number}" for name, number in about["packages"].items())
@@ -39,6 +48,8 @@ def as_table(run: Sequence[Results]) -> str:
     rows = [HEADINGS, *(row for _, block in blocks for row in block)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     lines = [f"Python {about['python']}, {about['system']} {about['machine']}, {about['cores']} cores", packages, ""]
+    if quick:
+        lines += ["A quick run: few rounds, short ones, and far smaller numbers than the titles say.", ""]
     lines.append(_line(HEADINGS, widths))
     for results, block in blocks:
         measure = results.measure
@@ -76,11 +87,11 @@ def _cells(results: Results, result: Result) -> tuple[str, ...]:
     sign = "≥" if results.measure.better is Better.HIGHER else "≤"
     return (
         f"  {result.contestant.name}",
-        "failed" if result.median is None else _figure(result.median),
+        "failed" if result.median is None else figure_text(result.median),
         _spread(result),
         _times(ratio(result, results.raw)),
         _times(ratio(result, results.best_peer)),
-        "" if target is None else f"{sign} {_figure(target)}",
+        "" if target is None else f"{sign} {figure_text(target)}",
         {None: "", True: "met", False: "missed"}[results.is_met(result)],
     )
 
@@ -95,9 +106,9 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
         yield cell.ljust(width) if column in texts else cell.rjust(width)
 
 
-def _figure(figure: float) -> str:
+def figure_text(figure: float) -> str:
     """
-    >>> _figure(568213.4), _figure(3.14159), _figure(0.02847)
+    >>> figure_text(568213.4), figure_text(3.14159), figure_text(0.02847)
     ('568,213', '3.14', '0.0285')
     """
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
@@ -112,4 +123,4 @@ def _spread(result: Result) -> str:
 
 
 def _times(times: float | None) -> str:
-    return "" if times is None else _figure(times)
+    return "" if times is None else figure_text(times)
