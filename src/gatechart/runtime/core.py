@@ -137,32 +137,27 @@ class Core:
 
     async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
         """The store's verdict, however long the store cannot write for now; None where the runtime closes before."""
-        for failed in counting(1):
-            try:
-                return await self.committer.commit(unit, then)
-            except OwnershipLostError:
-                logger.exception("another owner has taken over")
-                return None
-            except OutsideError as error:
-                wait_s = STORE_RETRY.wait_s(failed) or 0.0
-                logger.warning("the store cannot write; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
-                if not await self.pause(self.clock.now() + timedelta(seconds=wait_s)):
-                    return None
-        raise AssertionError("unreachable")
+        try:
+            return await self.ask(lambda: self.committer.commit(unit, then))
+        except OwnershipLostError:
+            logger.exception("another owner has taken over")
+        except OutsideError:
+            logger.debug("the runtime closes before the store could write")
+        return None
 
-    async def ask(self, read: Callable[[], Awaitable[T]]) -> T:
-        """What the store answers, however long it cannot be read for now.
+    async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
+        """What the store answers, however long it cannot do so for now.
 
-        Raises what it raised last where the runtime closes before.
+        Raises OwnershipLostError at once, and what the store raised last where the runtime closes before.
         """
         for failed in counting(1):
             try:
-                return await read()
+                return await call()
             except OwnershipLostError:
                 raise
             except OutsideError as error:
                 wait_s = STORE_RETRY.wait_s(failed) or 0.0
-                logger.warning("the store cannot be read; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
+                logger.warning("the store does not answer; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
                 if not await self.pause(self.clock.now() + timedelta(seconds=wait_s)):
                     raise
         raise AssertionError("unreachable")
