@@ -26,6 +26,11 @@ class AgentContext(BaseModel):
 ContextT = TypeVar("ContextT", bound=AgentContext)
 
 
+def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
+    """A context with these fields, by their names, and defaults for the others. Raises pydantic's ValidationError."""
+    return cast("ContextT", kind.__pydantic_validator__.validate_python(fields, by_alias=False, by_name=True))
+
+
 def read_context(kind: type[ContextT], text: str) -> ContextT:
     """The context that the JSON text describes. Raises pydantic's ValidationError."""
     return cast("ContextT", kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True))

@@ -30,14 +30,14 @@ class Residents:
         self._core = core
         self._registry = registry
         self._surroundings = surroundings
-        self._residents: WeakValueDictionary[AgentId, Resident] = WeakValueDictionary()
-        self._recent: OrderedDict[AgentId, Resident] = OrderedDict()  # which so stay a while; last needed last
+        self._recent: OrderedDict[AgentId, Resident] = OrderedDict()  # last needed last
+        self._others: WeakValueDictionary[AgentId, Resident] = WeakValueDictionary()  # as long as anybody has them
         self._awaited: Counter[AgentId] = Counter()  # agents that are being read or started
         self._held: dict[AgentId, Resident] = {}  # of those
 
     def known(self, agent_id: AgentId) -> Resident | None:
         """The agent, if it is in memory."""
-        resident = self._residents.get(agent_id)
+        resident = self._recent.get(agent_id) or self._others.get(agent_id)
         return None if resident is None or resident.is_erased else resident
 
     async def get(self, agent_id: AgentId) -> Resident:
@@ -147,11 +147,12 @@ class Residents:
         resident = self.known(snapshot.agent_id)
         if resident is None:
             resident = Resident(self._core, graph, snapshot, self._surroundings)
-            self._residents[snapshot.agent_id] = resident
+            self._keep(resident)
             if snapshot.agent_id in self._awaited:
                 self._held[snapshot.agent_id] = resident
             self._surroundings.arrived(resident)
-        self._keep(resident)
+        else:
+            self._keep(resident)
         return resident
 
     def _keep(self, resident: Resident) -> None:
@@ -160,4 +161,5 @@ class Residents:
         self._recent[agent_id] = resident
         self._recent.move_to_end(agent_id)
         if len(self._recent) > self._core.limits.resident:
-            self._recent.popitem(last=False)
+            other_id, other = self._recent.popitem(last=False)
+            self._others[other_id] = other

@@ -73,7 +73,8 @@ class Macrostep:
     async def enter(self, plan: Plan) -> None:
         """Begins as planned, then takes the transitions that follow."""
         await self._follow(plan)
-        await self._settle()
+        if self._raised or self._has_eventless:
+            await self._settle()
 
     def refusal(self) -> Refusal:
         """Why nothing was taken."""

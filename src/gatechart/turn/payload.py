@@ -52,10 +52,10 @@ def _mapping(value: object) -> dict[Any, Any]:
 
 def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None:
     """The payload as the entry point's schema has it; None where it takes none. Raises PayloadError."""
+    if entry.takes is None and (payload is None or payload == {}):
+        return None
     taker = f"entry point {entry.name!r} of {graph!r}"
     if entry.takes is None:
-        if payload is None or payload == {}:
-            return None
         raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to bring one")
     try:
         return entry.takes.model_validate(

@@ -17,6 +17,7 @@ from gatechart.context import (
     AgentContext,
     changed_by_writing,
     describe_fields,
+    new_context,
     problems_of,
     read_context,
     write_context,
@@ -105,7 +106,7 @@ def _new_context(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseMo
         problem = f"maps={callable_name(entry.maps)} raised {told(error)}"
         raise _no_beginning(graph, entry, (problem,)) from error
     try:
-        return graph.context.model_validate(fields, by_alias=False, by_name=True)
+        return new_context(graph.context, fields)
     except ValidationError as error:
         raise _no_beginning(graph, entry, problems_of(error)) from error
 

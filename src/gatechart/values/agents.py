@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
+from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, Epochs, EventName, Memory, Payload, StateName
 
 
@@ -17,7 +18,7 @@ class Status(StrEnum):
     STOPPED = "stopped"  # ended by stop()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Event:
     """Something that happened."""
 
@@ -28,7 +29,7 @@ class Event:
     sender: AgentId | None = None  # None from outside the runtime
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Snapshot:
     """All that is needed for an agent to go on."""
 
@@ -53,7 +54,7 @@ class RefusalReason(StrEnum):
     AGENT_ENDED = "the agent has ended"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class GuardError:
     """A guard raised and so counted as false."""
 
@@ -62,7 +63,7 @@ class GuardError:
     raised: str  # type and message
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refusal:
     """Why an event changed nothing, and which events would have been accepted."""
 
@@ -78,7 +79,7 @@ class Refusal:
         return f"{self.reason}{asked} in {where}; {accepted}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """What became of an event: where the agent is now, and how it got there or why it stayed."""
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from gatechart.values.frozen import value
 from gatechart.values.mail import Invocation, Mail, Running
 from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Send:
     """Take the event to an agent: at once, or when it is due."""
 
@@ -21,7 +22,7 @@ class Send:
     due: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Timer:
     """Take the event to the agent itself when it is due, unless its state has been left or its key cancelled by then.
 
@@ -35,14 +36,14 @@ class Timer:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CancelTimer:
     """Drop the timer of this key."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """Run a function that the state invokes."""
 
@@ -50,7 +51,7 @@ class Call:
     invoke: str  # its id
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cancel:
     """End the timers and calls that belong to a state, which was left."""
 
@@ -62,7 +63,7 @@ class CancelAll:
     """End all timers and calls of the agent: it has ended, or goes back to what it was."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Amend:
     """Let mail that waits be as it is given here from now on, or forget it."""
 
@@ -70,7 +71,7 @@ class Amend:
     mail: Mail | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Adopt:
     """Let an invocation, with its steps, begin again as it is given here, or end it."""
 

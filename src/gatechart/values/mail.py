@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from gatechart.values.agents import Event
+from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 
@@ -18,7 +18,7 @@ class MailStatus(StrEnum):
     DEAD = "dead"  # every attempt failed
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mail:
     """An event on its way to an agent; a timer is mail of an agent to itself."""
 
@@ -43,7 +43,7 @@ class Mail:
         return Event(self.event, self.payload, now, self.id, self.sender)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Receipt:
     """What the sender of mail is told."""
 
@@ -51,7 +51,7 @@ class Receipt:
     repeat: bool = False  # mail of this id waits or was applied already, and so this was not accepted
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Invocation:
     """One call of what a state invokes. What it comes to counts as long as this entry of the state lasts."""
 
@@ -61,7 +61,7 @@ class Invocation:
     invoke: str  # its id
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Running:
     """An invocation that has not ended, with all that is needed to begin it again."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
 from gatechart.values.effects import Effect, Send, Timer
+from gatechart.values.frozen import value
 from gatechart.values.mail import Invocation, Mail
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TurnRecord:
     """One turn, ready to be committed: `previous` is what it began from, None for the turn that starts an agent."""
 
@@ -54,28 +55,28 @@ class TurnRecord:
             number += 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Posting:
     """Mail from outside turns."""
 
     mail: Mail
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MailChange:
     """What is to stand from now on for mail that stands already, by its number."""
 
     mail: Mail
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MailEnd:
     """Mail that is to be forgotten: it is stale, came twice, or was discarded."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StepRecord:
     """The result of a step, once and for all."""
 
@@ -84,7 +85,7 @@ class StepRecord:
     result: str  # JSON text
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Report:
     """What an invocation tells its agent: progress, or in the end what it came to."""
 

@@ -1,0 +1,74 @@
+"""`value` makes what `dataclass(frozen=True, slots=True)` makes, only faster."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+
+import pytest
+
+from gatechart.values.frozen import value
+
+
+@value
+class Parcel:
+    """Something on its way."""
+
+    to: str
+    weight: int = field(compare=False)
+    stamps: tuple[str, ...] = ()
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether there is a stamp on it."""
+        return bool(self.stamps)
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The same, as dataclasses make it."""
+
+    to: str
+    weight: int = field(compare=False)
+    stamps: tuple[str, ...] = ()
+
+
+PARCEL = Parcel("Ada", 3)
+
+
+def test_arguments_are_taken_by_place_and_by_name_with_the_same_defaults():
+    assert (PARCEL.to, PARCEL.weight, PARCEL.stamps) == ("Ada", 3, ())
+    assert Parcel(weight=3, to="Ada", stamps=("1d",)) == replace(PARCEL, stamps=("1d",))
+    assert inspect.signature(Parcel).parameters == inspect.signature(Twin).parameters
+
+
+@pytest.mark.parametrize("arguments", [{}, {"to": "Ada"}, {"to": "Ada", "weight": 3, "colour": "red"}])
+def test_wrong_arguments_are_told_as_of_a_dataclass(arguments):
+    with pytest.raises(TypeError) as told:
+        Parcel(**arguments)
+    with pytest.raises(TypeError) as twins:
+        Twin(**arguments)
+    assert str(told.value) == str(twins.value).replace("Twin", "Parcel")
+
+
+def test_a_value_cannot_be_changed_and_has_no_room_for_more():
+    with pytest.raises(FrozenInstanceError):
+        PARCEL.to = "Grace"
+    with pytest.raises(FrozenInstanceError):
+        del PARCEL.to
+    assert not hasattr(PARCEL, "__dict__")
+
+
+def test_values_are_equal_hashed_and_told_as_those_of_a_dataclass():
+    assert Parcel("Ada", 4) == PARCEL != Parcel("Grace", 3)
+    assert hash(Parcel("Ada", 4)) == hash(PARCEL)
+    assert repr(PARCEL) == repr(Twin("Ada", 3)).replace("Twin", "Parcel")
+    assert [each.name for each in fields(Parcel)] == ["to", "weight", "stamps"]
+
+
+def test_a_value_survives_copying_and_pickling():
+    stamped = replace(PARCEL, stamps=("1d",))
+    assert deepcopy(stamped) == pickle.loads(pickle.dumps(stamped)) == stamped
+    assert stamped.is_stamped
