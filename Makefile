@@ -17,7 +17,7 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 
 .PHONY: test
 test: $(READY) dot  ## run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 .PHONY: campaign
 campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point where it touches the database
@@ -25,7 +25,7 @@ campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point w
 
 .PHONY: check
 check: lint dot  ## format, lint, types, import layers, tests with coverage
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --cov --cov-report=term
 
 .PHONY: lint
 lint: $(READY)

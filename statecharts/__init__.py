@@ -6,7 +6,8 @@ from gatechart import StateTransitionGraph
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
 from statecharts.service_desk import service_desk
+from statecharts.services import Services
 
 graphs: tuple[StateTransitionGraph, ...] = (customer_service, leave_approval, service_desk)
 
-__all__ = ["customer_service", "graphs", "leave_approval", "service_desk"]
+__all__ = ["Services", "customer_service", "graphs", "leave_approval", "service_desk"]

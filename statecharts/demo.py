@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,6 +19,7 @@ from rich.table import Table
 
 from gatechart import Runtime, Snapshot
 from gatechart.errors import DrawingError
+from gatechart.testing import VirtualClock
 from statecharts import graphs
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import scenarios as customer_service_scenarios
@@ -28,6 +30,7 @@ from statecharts.scenario import play
 from statecharts.service_desk import service_desk
 from statecharts.service_desk.replay import load, replay
 from statecharts.service_desk.report import ReplayReport, tables
+from statecharts.services import Services
 
 ROOT: Final = Path(__file__).parent.parent
 CONVERSATIONS: Final = ROOT.parent / "shared" / "data" / "sgd" / "dialogues.jsonl.gz"
@@ -54,9 +57,10 @@ async def tell_scenarios(url: str) -> bool:
     _heading("1. Agents enter at different doors", "Each row is an agent in an SQLite file, begun at an entry point.")
     table = Table("entered at", "what happens", "ended in", box=None, padding=(0, 2, 0, 0))
     sound = True
-    async with Runtime.open(url, graphs=graphs) as runtime:
+    clock = VirtualClock(datetime.now(UTC))  # timers of days fire at once
+    async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
         for scenario in (*customer_service_scenarios, *leave_approval_scenarios):
-            agent = await play(scenario, runtime)
+            agent = await play(scenario, runtime, clock=clock)
             start, *_ = await agent.history(limit=1)
             is_right = agent.configuration == (scenario.ends_in,)
             sound &= is_right
@@ -116,7 +120,7 @@ async def _differences(url: str) -> list[str]:
 
 async def _lives(url: str, *, run: bool) -> dict[str, tuple[Snapshot, tuple[str, ...]]]:
     """Every agent's snapshot and the names of the events it took, in order."""
-    async with Runtime.open(url, graphs=[customer_service], read_only=not run) as runtime:
+    async with Runtime.open(url, graphs=[customer_service], services=Services(), read_only=not run) as runtime:
         if run:
             await run_fleet(runtime, FLEET)
         agents = [await runtime.resume(agent_id_of(number)) for number in range(FLEET)]

@@ -12,6 +12,7 @@ from statecharts import graphs
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import HARD_TO_SOLVE
 from statecharts.scenario import play
+from statecharts.services import Services
 
 FOLDER: Final = Path(__file__).parent.parent / "diagrams"
 TRAIL: Final = "customer_service.trail"
@@ -19,7 +20,7 @@ TRAIL: Final = "customer_service.trail"
 
 async def lived() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:
     """Where an agent of the customer service is after a difficult case, and how it got there."""
-    async with Runtime.open("memory:", graphs=[customer_service]) as runtime:
+    async with Runtime.open("memory:", graphs=[customer_service], services=Services()) as runtime:
         agent = await play(HARD_TO_SOLVE, runtime)
         return agent.snapshot, tuple(await agent.history())
 

@@ -15,15 +15,17 @@ from gatechart import Agent, Outcome, Runtime
 from gatechart.errors import AgentExistsError
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import scenarios
-from statecharts.scenario import Scenario, begin
+from statecharts.scenario import Scenario, begin, tell
+from statecharts.services import Services
 
 COMMITTED: Final = "committed"
 REPEATED: Final = "repeated"
+LIVES: Final = tuple(scenario for scenario in scenarios if not scenario.takes_time)
 
 
 def scenario_of(number: int) -> Scenario:
     """What the agent of this number lives through."""
-    return scenarios[number % len(scenarios)]
+    return LIVES[number % len(LIVES)]
 
 
 def agent_id_of(number: int) -> str:
@@ -33,7 +35,7 @@ def agent_id_of(number: int) -> str:
 
 def events_of(size: int) -> int:
     """How many events a fleet of this size is sent in all."""
-    return sum(len(scenario_of(number).events) for number in range(size))
+    return sum(scenario_of(number).sent for number in range(size))
 
 
 async def run_fleet(runtime: Runtime, size: int, on_outcome: Callable[[Outcome], None] = lambda _: None) -> None:
@@ -48,8 +50,11 @@ async def run_fleet(runtime: Runtime, size: int, on_outcome: Callable[[Outcome],
 
 async def _live(runtime: Runtime, number: int, on_outcome: Callable[[Outcome], None]) -> None:
     agent = await _begin_or_resume(runtime, number)
-    for position, (event, payload) in enumerate(scenario_of(number).events):
-        on_outcome(await agent.send(event, payload, id=f"{agent.id}/{position}"))
+    scenario = scenario_of(number)
+    for position in range(len(scenario.events)):
+        outcome = await tell(agent, scenario, position)
+        if outcome is not None:
+            on_outcome(outcome)
 
 
 async def _begin_or_resume(runtime: Runtime, number: int) -> Agent:
@@ -64,7 +69,7 @@ async def _main(url: str, size: int) -> None:
         sys.stdout.write(f"{REPEATED if outcome.repeat else COMMITTED}\n")
         sys.stdout.flush()
 
-    async with Runtime.open(url, graphs=[customer_service]) as runtime:
+    async with Runtime.open(url, graphs=[customer_service], services=Services()) as runtime:
         await run_fleet(runtime, size, tell)
 
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import timedelta
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from gatechart import Agent, Runtime
+from gatechart import Agent, Outcome, Runtime
+from gatechart.testing import VirtualClock
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Nothing is sent: the agent gets into the state by itself, in one turn, when an invoke ends or a timer fires."""
+
+    state: str
+    after: timedelta = timedelta()  # how much time goes by first
+
+
+Step: TypeAlias = tuple[str, Mapping[str, Any]] | Awaited  # an event and its payload, or what comes by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +38,7 @@ class Scenario:
     at: str | None = None
     on: str | None = None
     payload: BaseModel | None = None
-    events: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    events: tuple[Step, ...] = ()  # each is one turn, and none is refused
     ends_in: str = ""
     expects: Mapping[str, Any] = field(default_factory=dict)
 
@@ -35,6 +48,16 @@ class Scenario:
                 f"scenario {self.name!r} begins either at an entry point or on a trigger; give one of them"
             )
 
+    @property
+    def sent(self) -> int:
+        """How many events the agent is sent; it comes to the others by itself."""
+        return sum(not isinstance(step, Awaited) for step in self.events)
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether some time must go by, which a clock that is set by hand makes short."""
+        return any(isinstance(step, Awaited) and bool(step.after) for step in self.events)
+
 
 async def begin(scenario: Scenario, runtime: Runtime, agent_id: str | None = None) -> Agent:
     """An agent that has just entered where the scenario begins."""
@@ -43,9 +66,30 @@ async def begin(scenario: Scenario, runtime: Runtime, agent_id: str | None = Non
     return await runtime.start_on(scenario.on or "", scenario.payload, id=agent_id)
 
 
-async def play(scenario: Scenario, runtime: Runtime, agent_id: str | None = None) -> Agent:
-    """The agent after all events of the scenario. Refused events are left to the graph, as always."""
+async def tell(agent: Agent, scenario: Scenario, position: int, clock: VirtualClock | None = None) -> Outcome | None:
+    """Has the event at this position happen to the agent, unless it has; None where nothing is sent.
+
+    Its id is made of the agent's and the position, so telling it again is a repeat.
+    """
+    step = scenario.events[position]
+    if not isinstance(step, Awaited):
+        event, payload = step
+        return await agent.send(event, payload, id=f"{agent.id}/{position}")
+    if agent.snapshot.version > position + 1:  # the start is version 1, and each event one more
+        return None
+    if step.after:
+        if clock is None:
+            raise ValueError(f"scenario {scenario.name!r} takes time; give it the runtime's VirtualClock")
+        clock.advance(step.after.total_seconds())
+    await agent.until(step.state)
+    return None
+
+
+async def play(
+    scenario: Scenario, runtime: Runtime, agent_id: str | None = None, clock: VirtualClock | None = None
+) -> Agent:
+    """The agent after all events of the scenario. clock: the runtime's, for scenarios that take time."""
     agent = await begin(scenario, runtime, agent_id)
-    for event, payload in scenario.events:
-        await agent.send(event, payload)
+    for position in range(len(scenario.events)):
+        await tell(agent, scenario, position, clock)
     return agent

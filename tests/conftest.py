@@ -1,5 +1,6 @@
 """What tests share: places to keep agents, and an end to those that hang."""
 
+import os
 import signal
 
 import pytest
@@ -23,6 +24,13 @@ def sqlite_url(sqlite_path):
 def place(request):
     """What `Runtime.open` opens; opened again, it holds what was kept there before."""
     return MemoryStore() if request.param == "memory" else request.getfixturevalue("sqlite_url")
+
+
+@pytest.fixture
+def unmeasured(monkeypatch):
+    """Children do not measure what they cover, which takes a third of their time, and is lost when they are killed."""
+    for name in [name for name in os.environ if name.startswith("COV")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

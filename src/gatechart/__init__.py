@@ -3,7 +3,7 @@
 from gatechart.agent import Agent
 from gatechart.context import AgentContext
 from gatechart.graph import ANY, EntryPoint, Invoke, Migration, OnRefusal, State, StateTransitionGraph, Transition
-from gatechart.runtime import Limits, Runtime, WhenFull, Work
+from gatechart.runtime import Limits, Runtime, Subscription, WhenFull, Work
 from gatechart.turn import Turn
 from gatechart.values import (
     Event,
@@ -52,6 +52,7 @@ __all__ = [
     "StateTransitionGraph",
     "Status",
     "Stored",
+    "Subscription",
     "Transition",
     "Turn",
     "WhenFull",

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from gatechart.graph import StateTransitionGraph
 from gatechart.values import (
     AgentId,
+    HandoffQuery,
+    HandoffRecord,
     HistoryEntry,
     Invocation,
     KnownGraph,
@@ -80,17 +82,21 @@ class Store(Protocol):
 
         A TurnRecord is COMMITTED where the stored version is that of its `previous` snapshot (or where there is no such
         agent and it has none) and the mail that it consumes waits, else STALE: nothing of it was written. With a turn
-        its mail is accepted (but for mail whose id was accepted or applied before), the mail that it consumes is
-        forgotten, and its effects are carried out, first those that end something: a Cancel ends the waiting mail and
-        the invocations of that state's earlier entries, with their steps; a CancelTimer the waiting mail of that key; a
-        CancelAll both, for all states and keys; an Amend changes or ends waiting mail, an Adopt an invocation, whose
-        steps stay with it; a Call begins an invocation of this entry, with the turn's context. No two turns of a call
-        belong to one agent, and turns go before other units.
+        its mail is accepted (mail whose id waits or was applied is left out, or kept as refused where it has another
+        event or payload), the mail that it consumes is forgotten, and its effects are carried out, first those that end
+        something: a Cancel ends the waiting mail and the invocations of that state's earlier entries, with their steps;
+        a CancelTimer the waiting mail of that key; a CancelAll both, for all states and keys; an Amend changes or ends
+        waiting mail, an Adopt an invocation, whose steps stay with it; a Call begins an invocation of this entry, with
+        the turn's context. No two turns of a call belong to one agent, and turns go before other units.
 
         A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
         payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
         where there is no such mail. A StepRecord or Report is STALE where its invocation is over; a StepRecord REPEATED
         where there is a result of this name.
+
+        An Offer keeps the handoff; a Settle changes one. A turn that would settle a handoff which does not stand as it
+        says, or an Answer that would, or whose mail does not wait, is STALE. A Reserve is STALE where the graph's
+        places are all held; a handoff that has one keeps it, and gives it back when it comes to its end.
 
         Raises OwnershipLostError where another owner has taken over, and then writes none of them.
         """
@@ -132,11 +138,18 @@ class Store(Protocol):
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int
     ) -> Sequence[tuple[int, Running]]:
-        """The invocations that have not ended, of an agent or of all, each with its place for the next `after`."""
+        """The invocations that have not ended, of an agent or of all, each with its place for the next `after`.
+
+        Their graph and its version are those that the agent has now.
+        """
         ...
 
     async def steps(self, invocation: Invocation) -> Mapping[str, str]:
         """The results recorded for an invocation, as JSON text, by the steps' names."""
+        ...
+
+    async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
+        """The handoffs that a query asks for, in the order offered."""
         ...
 
     async def remember(self, graphs: Sequence[KnownGraph]) -> None:
@@ -154,13 +167,15 @@ class Store(Protocol):
         """
         ...
 
-    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100) -> Pruned:
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """Forgets a part of what may be forgotten, in one short transaction, and says where the next part begins.
 
         A part is about `limit` agents, in the order started, and `limit` mails, and at the most some thousand turns, so
         that turns wait only briefly; between the parts a pruning may be given up. What stays of an agent is its newest
         turns without a gap, of which every snapshot can be had; what is of no agent that is erased stays accepted,
         recognised by its id within the window, and under way. Raises OwnershipLostError.
+
+        dry_run: only says what would be forgotten, as a reader can too; all parts together as those of a pruning do.
         """
         ...
 

@@ -33,6 +33,11 @@ def is_patience_exhausted(context: SupportContext, _event: Event) -> bool:
     return len(context.solutions_rejected) >= MOST_REJECTIONS
 
 
+def is_solution_found(_context: SupportContext, event: Event) -> bool:
+    """Whether the search came to something."""
+    return event.payload["result"] is not None
+
+
 def welcome_customer(context: SupportContext, event: Event) -> None:
     """Notes who is there."""
     context.customer_name = Chat.model_validate(event.payload).customer_name
@@ -70,8 +75,23 @@ def note_review(context: SupportContext, event: Event) -> None:
 
 
 def keep_solution(context: SupportContext, event: Event) -> None:
-    """Keeps what the knowledge base holds."""
+    """Keeps what a colleague found in the knowledge base."""
     context.solution = Finding.model_validate(event.payload).solution
+
+
+def keep_found_solution(context: SupportContext, event: Event) -> None:
+    """Keeps what the search came to."""
+    context.solution = event.payload["result"]
+
+
+def note_nothing_found(context: SupportContext, _event: Event) -> None:
+    """Tells the person who takes over that the knowledge base is no help."""
+    context.escalation_reason = f"Nothing is known of {context.query!r}"
+
+
+def note_search_failure(context: SupportContext, event: Event) -> None:
+    """Tells the person who takes over why nothing was found."""
+    context.escalation_reason = f"The search failed: {event.payload['message']}"
 
 
 def count_solution(context: SupportContext, _event: Event) -> None:

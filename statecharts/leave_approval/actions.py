@@ -64,6 +64,11 @@ def note_remark(context: LeaveContext, event: Event) -> None:
     context.remarks.append(Remark.model_validate(event.payload).remark or event.name)
 
 
+def note_silence(context: LeaveContext, _event: Event) -> None:
+    """Says why the senior approver decides alone."""
+    context.remarks.append("No answer from the manager")
+
+
 def note_booking(context: LeaveContext, event: Event) -> None:
     """Keeps where the leave is written down."""
     context.booking = Booking.model_validate(event.payload).booking

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 from statecharts.leave_approval.context import LeaveRequest, Resubmission
-from statecharts.scenario import Scenario
+from statecharts.scenario import Awaited, Scenario
 
 _GRAPH: Final = "leave_approval"
 
@@ -95,18 +95,18 @@ URGENT: Final = Scenario(
 
 REJECTED_AFTER_SILENCE: Final = Scenario(
     name="rejected after silence",
-    story="Dennis's manager does not answer; the senior approver does, with a no.",
+    story="Dennis's manager does not answer for five days; the senior approver does, with a no.",
     graph=_GRAPH,
     at="CHECKING_REQUEST",
     payload=LeaveRequest(employee="Dennis", first_day=date(2026, 12, 28), last_day=date(2026, 12, 31)),
     events=(
         ("REQUEST_CHECKED", {}),
         ("BALANCE_LOOKED_UP", {"days_left": 8}),
-        ("MANAGER_STAYED_SILENT", {"remark": "No answer for five days"}),
+        Awaited("AWAITING_SENIOR_APPROVER", after=timedelta(days=5)),
         ("SENIOR_REJECTED", {"by": "Hedy", "because": "Somebody has to close the year"}),
     ),
     ends_in="REJECTED",
-    expects={"rejected_because": "Hedy: Somebody has to close the year", "approved_by": []},
+    expects={"rejected_because": "Hedy: Somebody has to close the year", "remarks": ["No answer from the manager"]},
 )
 
 WITHDRAWN: Final = Scenario(

@@ -17,7 +17,7 @@ from tests.charts.test_loading import BIND, DATA
 from tests.charts.test_xstate import MACHINE, Deps
 
 LAW = settings(
-    max_examples=300, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 KEY = st.sampled_from(sorted({key for parts in KEYS.values() for keys in parts.values() for key in keys}))
 WORDS = ["A", "B", ".A", "#A", "*", "", "note", "is_ready", "Case", "parallel", "final", "history", "30s", "x.*", "1"]

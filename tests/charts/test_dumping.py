@@ -18,7 +18,7 @@ from tests.charts.functions import add, note
 from tests.charts.generated import graphs
 
 LAW = settings(
-    max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 VALIDATOR = Draft202012Validator(schema())
 
@@ -38,7 +38,7 @@ def test_what_was_dumped_loads_as_the_same_graph(graph, form):
     assert dump(again, format=form) == text
 
 
-@LAW
+@settings(LAW, max_examples=40)
 @given(graph=graphs())
 def test_what_was_dumped_fits_the_schema_in_both_formats(graph):
     chart = json.loads(dump(graph, format="json"))

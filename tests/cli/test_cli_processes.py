@@ -13,6 +13,8 @@ from gatechart import Runtime
 
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
 
 def test_what_one_process_starts_the_next_ones_go_on_with(project, child):
     started = child("start", "desk", "--at", "LISTENING", "--id", "a")

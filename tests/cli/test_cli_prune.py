@@ -37,7 +37,17 @@ def test_all_that_is_old_is_forgotten(gatechart):
 
 
 def test_machines_get_the_counts(gatechart):
-    assert gatechart(*ALL, "--yes", "--json").document == {"agents": 1, "turns": 3, "mail": 1}
+    counts = {"agents": 1, "turns": 3, "mail": 1}
+    assert gatechart(*ALL, "--dry-run", "--json").document == {"dry_run": True} | counts
+    assert gatechart(*ALL, "--yes", "--json").document == {"dry_run": False} | counts
+
+
+def test_a_dry_run_tells_what_would_go_and_asks_nobody(gatechart, unchanged):
+    with unchanged():
+        told = gatechart(*ALL, "--dry-run")
+    assert (told.code, told.out) == (0, "would be forgotten: 1 agent, 3 turns, 1 mail\n")
+    assert "nothing was changed: this was a dry run" in told.err
+    assert left(gatechart) == ({"active", "ended"}, 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +55,8 @@ def test_machines_get_the_counts(gatechart):
     [
         (("--ended-before", "0s", "--ids-for", "0s"), ({"active"}, 4, 1)),
         (("--ended-before", "0s"), ({"active", "ended"}, 4, 1)),  # its event's id is still to be recognised
+        (("--ended-before", "0s", "--status", "done", "--ids-for", "0s"), ({"active"}, 4, 1)),
+        (("--ended-before", "0s", "--status", "stopped", "--ids-for", "0s"), ({"active", "ended"}, 4, 1)),
         (("--turns-before", "0s"), ({"active", "ended"}, 1, 1)),
         (("--keep-turns", "2"), ({"active", "ended"}, 2, 1)),
         (("--mail-before", "0s", "--ids-for", "0s"), ({"active", "ended"}, 4, 0)),
@@ -67,6 +79,8 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
         (("--ended-before", "1y"), "--ended-before: '1y' is neither a duration"),
         (("--older-than", "1d", "--ids-for", "2026-07-01"), "--ids-for: '2026-07-01' is no duration"),
         (("--keep-turns", "0"), "--keep-turns"),
+        (("--keep-turns", "1", "--status", "done"), "--status says which of the agents that ended go"),
+        (("--older-than", "1d", "--status", "active"), "'active' is not one of 'done', 'stopped'"),
         (("--older-than", "1d"), "nobody can be asked whether this is meant; add --yes"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _ends(request):
+def _ends(request, unmeasured):
     """Every test here has the deadline, unless it is slow."""
     if request.node.get_closest_marker("slow") is None:
         request.getfixturevalue("deadline")

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import sys
 from collections import Counter
 from pathlib import Path
@@ -35,7 +36,15 @@ class FaultPoints:
 
     def watch(self, engine, prefix=""):
         """Has every statement, commit and rollback of the engine pass by, before and after it is carried out."""
+        if prefix:
+            self._watch_statements(engine, prefix)
+        else:
+            self._watch_driver(engine)
+        for name in ("do_commit", "do_rollback"):
+            setattr(engine.dialect, name, self._around(name[3:].upper(), prefix, getattr(engine.dialect, name)))
+        return engine
 
+    def _watch_statements(self, engine, prefix):
         @event.listens_for(engine, "before_cursor_execute")
         def before(_connection, _cursor, statement, *_):
             self.pass_by(f"before {prefix}{named(statement)}")
@@ -44,9 +53,31 @@ class FaultPoints:
         def after(_connection, _cursor, statement, *_):
             self.pass_by(f"after {prefix}{named(statement)}")
 
-        for name in ("do_commit", "do_rollback"):
-            setattr(engine.dialect, name, self._around(name[3:].upper(), prefix, getattr(engine.dialect, name)))
-        return engine
+    def _watch_driver(self, engine):
+        """Where statements go to the driver itself, past SQLAlchemy."""
+        points = self
+
+        class Cursor(sqlite3.Cursor):
+            def execute(self, statement, *values):
+                return points.pass_around(statement, super().execute, *values)
+
+            def executemany(self, statement, *values):
+                return points.pass_around(statement, super().executemany, *values)
+
+        class Connection(sqlite3.Connection):
+            def cursor(self):
+                return super().cursor(Cursor)
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect, _record, _arguments, options):
+            options["factory"] = Connection
+
+    def pass_around(self, statement, execute, *values):
+        """Has a statement pass by, before and after."""
+        self.pass_by(f"before {named(statement)}")
+        result = execute(statement, *values)
+        self.pass_by(f"after {named(statement)}")
+        return result
 
     def _around(self, verb, prefix, call):
         def passed_by(*arguments):

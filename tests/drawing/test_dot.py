@@ -224,14 +224,14 @@ def test_hostile_names_are_drawn_as_they_are(name):
 
 @needs_dot
 @given(st.text(min_size=1, max_size=12))
-@settings(derandomize=True, database=None, deadline=None, max_examples=60)
+@settings(derandomize=True, database=None, deadline=None, max_examples=30)
 def test_any_name_is_drawn_as_it_is(name):
     assert_drawn(name)
 
 
 @needs_dot
 @given(st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 9), st.booleans()), max_size=25), st.integers(0, 9))
-@settings(derandomize=True, database=None, deadline=None, max_examples=60)
+@settings(derandomize=True, database=None, deadline=None, max_examples=30)
 def test_any_chart_is_drawn_with_each_state_in_its_cluster(ways, door):
     """States 0 to 9, of which 1 holds 2 to 5 and 4 holds 5; -1 stands for any state, or for no target."""
     nested = State("S1", states=["S2", "S3", State("S4", states=["S5"])], initial="S4")

@@ -20,7 +20,7 @@ from gatechart.testing.rehearsal import rehearse
 from .machines import Model, compound_charts, context_for, flat_charts, happenings, machine_of
 
 same = settings(
-    deadline=None, derandomize=True, database=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow]
+    deadline=None, derandomize=True, database=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

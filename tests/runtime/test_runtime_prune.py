@@ -8,7 +8,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.errors import PayloadError, ReadOnlyError, UnknownAgentError
 from gatechart.testing import VirtualClock
-from gatechart.values import Forgotten
+from gatechart.values import Forgotten, Status
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import at_rest, nothing_changes, soon
 
@@ -125,6 +125,9 @@ async def test_a_pruning_that_is_given_up_has_forgotten_what_it_told(runtime, cl
         {"ended_before": timedelta.max},
         {"ids_for": timedelta(-1)},
         {"ids_for": NOON},
+        {"ended_before": DAY, "status": "active"},
+        {"ended_before": DAY, "status": "finished"},
+        {"keep_turns": 1, "status": "done"},  # of all agents, one might think
     ],
 )
 async def test_a_bound_that_is_none_is_refused(runtime, bounds):
@@ -132,6 +135,54 @@ async def test_a_bound_that_is_none_is_refused(runtime, bounds):
     async with nothing_changes(runtime, agent):
         with pytest.raises(PayloadError, match="prune"):
             await runtime.prune(**bounds)
+
+
+async def test_agents_are_erased_by_how_they_ended(runtime, clock):
+    done, stopped = [await runtime.start("ledger", at="OPEN", id=each) for each in ("done", "stopped")]
+    await done.send("ENDED")
+    await runtime.stop("stopped")
+    clock.advance(DAY.total_seconds())
+    bounds = {"ended_before": timedelta(hours=1), "ids_for": timedelta()}
+    assert await runtime.prune(status="stopped", dry_run=True, **bounds) == Forgotten(agents=1)
+    assert await runtime.prune(status="stopped", **bounds) == Forgotten(agents=1)
+    assert [agent.agent_id for agent in (await runtime.find()).agents] == ["done"]
+    assert await runtime.prune(status=Status.DONE, **bounds) == Forgotten(agents=1)
+    with pytest.raises(UnknownAgentError):
+        await stopped.send("NOTED")
+
+
+async def test_a_dry_run_tells_part_by_part_what_would_go_and_forgets_nothing(runtime, clock):
+    agents = [await runtime.start("ledger", at="OPEN") for _ in range(120)]
+    for agent in agents:
+        await agent.send("ENDED")
+    going_on = await runtime.start("ledger", at="OPEN", id="z")
+    await days(clock, going_on, *["NOTED"] * 5)
+    await runtime.post("z", "UNHEARD_OF")
+    await at_rest(runtime, clock)
+    clock.advance(DAY.total_seconds())
+    told = []
+    bounds = {
+        "ended_before": timedelta(),
+        "keep_turns": 2,
+        "mail_before": timedelta(),
+        "ids_for": timedelta(),
+        "on_progress": told.append,
+    }
+    async with nothing_changes(runtime, going_on, *agents):
+        would_go = await runtime.prune(**bounds, dry_run=True)
+        assert would_go == told[-1] == Forgotten(agents=120, turns=4, mail=1)
+        assert len(told) >= 2
+        assert len(await runtime.mail()) == 1
+    assert (await agents[0].history())[-1].event.name == "ENDED"
+    assert await runtime.prune(**bounds) == would_go
+
+
+async def test_a_reader_tells_what_would_go(sqlite_url, clock):
+    async with Runtime.open(sqlite_url, graphs=[ledger], clock=clock) as runtime:
+        await days(clock, await runtime.start("ledger", at="OPEN", id="a"), *["NOTED"] * 5)
+        async with Runtime.open(sqlite_url, graphs=(), clock=clock, read_only=True) as reader:
+            assert await reader.prune(keep_turns=2, dry_run=True) == Forgotten(turns=4)
+        assert await runtime.prune(keep_turns=2) == Forgotten(turns=4)
 
 
 async def test_a_reader_forgets_nothing(sqlite_url):

@@ -155,18 +155,26 @@ async def test_callers_that_wait_for_room_go_on_when_one_before_them_had_nothing
         assert not (await soon(behind)).repeat
 
 
+def set_timers(context, event, turn):
+    first = event.payload.get("from", 1)
+    for n in range(first, first + event.payload["count"]):
+        turn.after(n, "RANG", {"at": str(n)})
+
+
+clocks = StateTransitionGraph(
+    "clocks",
+    context=Parcel,
+    states=["ON"],
+    transitions=[Transition("ON", "SET", actions=set_timers), Transition("ON", "RANG", actions=note)],
+    entry_points=["ON"],
+)
+
+
 async def test_timers_go_on_when_the_store_could_not_be_read_for_a_while(sqlite_url):
     clock = VirtualClock()
-    graph = StateTransitionGraph(
-        "clocks",
-        context=Parcel,
-        states=["ON"],
-        transitions=[Transition("ON", "SET", actions=set_timers), Transition("ON", "RANG", actions=note)],
-        entry_points=["ON"],
-    )
     async with open_store(sqlite_url) as store:
         wrapped = SlowMail(store)
-        async with Runtime.open(wrapped, graphs=[graph], clock=clock, limits=Limits(timers=2)) as runtime:
+        async with Runtime.open(wrapped, graphs=[clocks], clock=clock, limits=Limits(timers=2)) as runtime:
             agent = await runtime.start("clocks", at="ON")
             await agent.send("SET", {"count": 10})
             wrapped.failing = True
@@ -182,16 +190,9 @@ async def test_timers_go_on_when_the_store_could_not_be_read_for_a_while(sqlite_
 
 async def test_timers_set_while_the_next_ones_are_read_are_not_lost(sqlite_url):
     clock = VirtualClock()
-    graph = StateTransitionGraph(
-        "clocks",
-        context=Parcel,
-        states=["ON"],
-        transitions=[Transition("ON", "SET", actions=set_timers), Transition("ON", "RANG", actions=note)],
-        entry_points=["ON"],
-    )
     async with open_store(sqlite_url) as store:
         wrapped = SlowMail(store)
-        async with Runtime.open(wrapped, graphs=[graph], clock=clock, limits=Limits(timers=2)) as runtime:
+        async with Runtime.open(wrapped, graphs=[clocks], clock=clock, limits=Limits(timers=2)) as runtime:
             agent = await runtime.start("clocks", at="ON")
             await agent.send("SET", {"count": 5})
             wrapped.due_after = asyncio.Event()
@@ -203,12 +204,6 @@ async def test_timers_set_while_the_next_ones_are_read_are_not_lost(sqlite_url):
                 clock.advance(1)
                 await asyncio.sleep(0.01)
             await until(lambda: len(agent.context.stops) == 14)
-
-
-def set_timers(context, event, turn):
-    first = event.payload.get("from", 1)
-    for n in range(first, first + event.payload["count"]):
-        turn.after(n, "RANG", {"at": str(n)})
 
 
 async def test_a_start_whose_waiting_mail_cannot_be_read_at_once_loses_none(sqlite_url):

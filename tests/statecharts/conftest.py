@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from gatechart import Runtime
+from gatechart.testing import VirtualClock
 from statecharts import graphs
 from statecharts.service_desk.conversations import Catalogue, Conversation
 from statecharts.service_desk.replay import load
+from statecharts.services import Services
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "sgd" / "dialogues.jsonl.gz"
 
@@ -20,14 +22,20 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def runtime(url: str) -> AsyncIterator[Runtime]:
-    async with Runtime.open(url, graphs=graphs) as runtime:
+def clock() -> VirtualClock:
+    """What `runtime` and `in_memory` take for the time."""
+    return VirtualClock()
+
+
+@pytest.fixture
+async def runtime(url: str, clock: VirtualClock) -> AsyncIterator[Runtime]:
+    async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
         yield runtime
 
 
 @pytest.fixture
-async def in_memory() -> AsyncIterator[Runtime]:
-    async with Runtime.open("memory:", graphs=graphs) as runtime:
+async def in_memory(clock: VirtualClock) -> AsyncIterator[Runtime]:
+    async with Runtime.open("memory:", graphs=graphs, services=Services(), clock=clock) as runtime:
         yield runtime
 
 

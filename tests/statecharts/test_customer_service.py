@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gatechart import Agent, RefusalReason, Runtime
 from gatechart.errors import ActionFailedError, EntryRefusedError, PayloadError
+from gatechart.testing import VirtualClock
 from statecharts.customer_service import customer_service, scenarios
 from statecharts.customer_service.context import CaseFile, Failure
-from statecharts.scenario import begin
+from statecharts.customer_service.knowledge_base import SHELF
+from statecharts.scenario import Awaited, begin, tell
+from statecharts.services import Services
 
 WORKING = (
     "IDLE",
@@ -46,13 +51,15 @@ CASE = {"case_id": "C-1", "customer_name": "Ada", "query": "The lamp is broken"}
 
 
 async def reach(runtime: Runtime, state: str) -> Agent:
-    """An agent that a scenario has brought into the state."""
+    """An agent that a scenario has brought into the state, where it stays until something is sent."""
     for scenario in scenarios:
         agent = await begin(scenario, runtime)
-        for event, payload in scenario.events:
-            if agent.configuration == (state,):
+        for position, step in enumerate(scenario.events):
+            if isinstance(step, Awaited) and step.after:
+                break
+            if agent.configuration == (state,) and not isinstance(step, Awaited):
                 return agent
-            await agent.send(event, payload)
+            await tell(agent, scenario, position)
     raise AssertionError(f"no scenario passes through {state}")
 
 
@@ -69,7 +76,7 @@ async def is_unchanged(agent: Agent, before: tuple[Any, ...]) -> bool:
 
 def test_the_chart_has_just_the_states_and_events_that_were_asked_for() -> None:
     assert customer_service.states == (*WORKING, "COMPLETED", "FAILED")
-    assert set(customer_service.events) == EVENTS
+    assert set(customer_service.events) == EVENTS | {"done.invoke.search", "error.invoke.search"}
 
 
 @pytest.mark.parametrize(
@@ -211,3 +218,80 @@ async def test_an_escalation_without_a_reason_names_the_event_that_led_to_it(in_
     agent = await reach(in_memory, "SEARCHING_KNOWLEDGE_BASE")
     await agent.send("NO_SOLUTION_FOUND")
     assert agent.context.escalation_reason == "NO_SOLUTION_FOUND"
+
+
+async def searching(runtime: Runtime, text: str, id: str = "one") -> Agent:  # noqa: A002
+    agent = await runtime.start("customer_service", at="REVIEWING_HISTORY", payload={**CASE, "query": text}, id=id)
+    await agent.send("HISTORY_REVIEWED")
+    return agent
+
+
+@pytest.mark.parametrize(
+    ("query", "state", "solution", "reason"),
+    [
+        ("My router is slow", "PROVIDING_SOLUTION", "Update the firmware to 2.4", None),
+        ("My lamp is slow", "ESCALATING_ISSUE", None, "Nothing is known of 'My lamp is slow'"),
+        ("The currency is wrong", "ESCALATING_ISSUE", None, "The search failed: the archive does not answer"),
+    ],
+)
+async def test_the_search_goes_on_by_itself_to_what_it_came_to(
+    runtime: Runtime, query: str, state: str, solution: str | None, reason: str | None
+) -> None:
+    agent = await searching(runtime, query)
+    await agent.until(state)
+    assert (agent.context.solution, agent.context.escalation_reason) == (solution, reason)
+
+
+async def test_a_colleague_who_knows_ends_a_search_that_takes_long(url: str) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def solutions(self, query: str) -> list[str]:
+            begun.set()
+            try:
+                return await asyncio.Future()
+            finally:
+                ended.set()
+
+    async with Runtime.open(url, graphs=[customer_service], services=Services(Slow())) as runtime:
+        agent = await searching(runtime, "The battery is empty")
+        await begun.wait()
+        await agent.send("KNOWLEDGE_BASE_SEARCHED", {"solution": "Charge it"})
+        await ended.wait()
+        assert agent.configuration == ("PROVIDING_SOLUTION",)
+        assert agent.context.solution == "Charge it"
+
+
+async def test_an_escalation_that_nobody_takes_over_fails_after_a_quarter_of_an_hour(
+    runtime: Runtime, clock: VirtualClock
+) -> None:
+    agent = await reach(runtime, "ESCALATING_ISSUE")
+    clock.advance(14 * 60)
+    taken = await runtime.start("customer_service", at="IDLE")  # turns go on, and nothing has come
+    assert (taken.configuration, agent.configuration) == (("IDLE",), ("ESCALATING_ISSUE",))
+    clock.advance(60)
+    await agent.until("FAILED")
+    assert agent.context.failure.event == "after.15m.ESCALATING_ISSUE"
+
+
+async def test_an_issue_that_is_taken_over_in_time_is_left_alone(in_memory: Runtime, clock: VirtualClock) -> None:
+    agent = await reach(in_memory, "ESCALATING_ISSUE")
+    await agent.send("ISSUE_ESCALATED", {"ticket": "T-1"})
+    clock.advance(3600)
+    assert [mail for mail in await in_memory.mail(agent.id) if mail.event.startswith("after.")] == []
+    assert agent.configuration == ("ENDING_INTERACTION",)
+
+
+async def test_a_search_that_is_interrupted_after_it_was_recorded_does_not_ask_again(tmp_path: Path) -> None:
+    url, asked = f"sqlite+aiosqlite:///{tmp_path}/agents.db", []
+
+    class Counted:
+        async def solutions(self, query: str) -> list[str]:
+            asked.append(query)
+            return await SHELF.solutions(query)
+
+    for _ in range(2):
+        async with Runtime.open(url, graphs=[customer_service], services=Services(Counted())) as runtime:
+            agent = await runtime.resume("one") if asked else await searching(runtime, "My router is slow")
+            await agent.until("PROVIDING_SOLUTION")
+    assert asked == ["My router is slow"]

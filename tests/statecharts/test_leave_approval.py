@@ -7,6 +7,7 @@ import pytest
 
 from gatechart import Agent, RefusalReason, Runtime
 from gatechart.errors import EntryGuardError, PayloadError
+from gatechart.testing import VirtualClock
 from statecharts.leave_approval.context import LeaveRequest, working_days
 
 MONDAY = date(2026, 6, 1)
@@ -118,7 +119,6 @@ async def test_a_decision_without_a_name_is_refused_with_what_the_guards_raised(
         (),
         (("REQUEST_CHECKED", {}),),
         (("REQUEST_CHECKED", {}), ("BALANCE_LOOKED_UP", {"days_left": 9})),
-        (("REQUEST_CHECKED", {}), ("BALANCE_LOOKED_UP", {"days_left": 9}), ("MANAGER_STAYED_SILENT", {})),
     ],
 )
 async def test_a_request_may_be_withdrawn_as_long_as_it_is_under_review(in_memory: Runtime, events: Any) -> None:
@@ -127,6 +127,27 @@ async def test_a_request_may_be_withdrawn_as_long_as_it_is_under_review(in_memor
         await agent.send(event, payload)
     outcome = await agent.send("REQUEST_WITHDRAWN")
     assert outcome.taken == ("UNDER_REVIEW --REQUEST_WITHDRAWN--> WITHDRAWN",)
+
+
+async def test_a_manager_who_stays_silent_for_five_days_is_passed_over(runtime: Runtime, clock: VirtualClock) -> None:
+    agent = await at_manager(runtime)
+    clock.advance(timedelta(days=5).total_seconds())
+    await agent.until("AWAITING_SENIOR_APPROVER")
+    assert agent.context.remarks == ["No answer from the manager"]
+    outcome = await agent.send("REQUEST_WITHDRAWN")
+    assert outcome.taken == ("UNDER_REVIEW --REQUEST_WITHDRAWN--> WITHDRAWN",)
+
+
+async def test_the_days_of_a_manager_count_from_when_they_were_asked_last(
+    in_memory: Runtime, clock: VirtualClock
+) -> None:
+    agent = await at_manager(in_memory, days=11)
+    clock.advance(timedelta(days=4).total_seconds())
+    await agent.send("MANAGER_APPROVED", {"by": "Charles"})
+    await agent.send("SENIOR_ASKED_MANAGER")
+    clock.advance(timedelta(days=4).total_seconds())
+    await agent.send("MANAGER_APPROVED", {"by": "Charles"})
+    assert agent.context.approved_by == ["Charles", "Charles"]
 
 
 async def test_an_approved_request_can_no_longer_be_withdrawn(in_memory: Runtime) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections import Counter
@@ -99,9 +100,20 @@ def backwards(one: Conversation) -> Conversation:
 # Real conversations.
 
 
-async def test_the_recorded_conversations_pass_with_less_than_one_percent_refused(recorded, in_memory: Runtime) -> None:
-    conversations, catalogue = recorded
-    report = await replay(conversations, catalogue, in_memory)
+@pytest.fixture(scope="module")
+def replayed(recorded) -> ReplayReport:
+    """What came of all recorded conversations."""
+
+    async def play() -> ReplayReport:
+        async with Runtime.open("memory:", graphs=[service_desk]) as runtime:
+            return await replay(*recorded, runtime)
+
+    return asyncio.run(play())
+
+
+def test_the_recorded_conversations_pass_with_less_than_one_percent_refused(recorded, replayed: ReplayReport) -> None:
+    conversations, _ = recorded
+    report = replayed
     assert report.conversations == len(conversations) == 836
     assert report.acts == sum(len(one.acts) for one in conversations) == 21_585
     assert report.events == report.acts - report.conversations
@@ -117,13 +129,9 @@ async def test_a_sample_of_them_does_so_on_either_store(recorded, runtime: Runti
     assert dict(report.ends) == {"ENDED": 21}
 
 
-async def test_the_agents_were_ready_for_every_recorded_call_with_all_its_parameters(
-    recorded, in_memory: Runtime
-) -> None:
-    conversations, catalogue = recorded
-    report = await replay(conversations, catalogue, in_memory)
-    assert report.calls == 1701
-    assert report.calls_foreseen == report.calls
+def test_the_agents_were_ready_for_every_recorded_call_with_all_its_parameters(replayed: ReplayReport) -> None:
+    assert replayed.calls == 1701
+    assert replayed.calls_foreseen == replayed.calls
 
 
 async def test_told_backwards_most_of_what_is_said_is_refused(recorded, in_memory: Runtime) -> None:

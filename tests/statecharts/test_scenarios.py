@@ -5,52 +5,71 @@ from pathlib import Path
 import pytest
 
 from gatechart import Runtime
+from gatechart.testing import VirtualClock
 from statecharts import customer_service, graphs, leave_approval, service_desk
 from statecharts.customer_service import scenarios as of_customer_service
 from statecharts.leave_approval import scenarios as of_leave_approval
-from statecharts.scenario import Scenario, begin, play
+from statecharts.scenario import Scenario, begin, play, tell
 from statecharts.service_desk import scenarios as of_service_desk
+from statecharts.services import Services
 
 SCENARIOS = (*of_customer_service, *of_leave_approval, *of_service_desk)
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 
 
 @every_scenario
-async def test_every_scenario_ends_as_it_must(scenario: Scenario, runtime: Runtime) -> None:
-    agent = await play(scenario, runtime)
+async def test_every_scenario_ends_as_it_must(scenario: Scenario, runtime: Runtime, clock: VirtualClock) -> None:
+    agent = await play(scenario, runtime, clock=clock)
     assert agent.configuration == (scenario.ends_in,)
     context = agent.context
     assert {name: getattr(context, name) for name in scenario.expects} == scenario.expects
 
 
 @every_scenario
-async def test_no_event_of_a_scenario_is_refused(scenario: Scenario, in_memory: Runtime) -> None:
+async def test_each_event_of_a_scenario_is_one_turn_and_none_is_refused(
+    scenario: Scenario, in_memory: Runtime, clock: VirtualClock
+) -> None:
     agent = await begin(scenario, in_memory)
-    for event, payload in scenario.events:
-        outcome = await agent.send(event, payload)
-        assert outcome.applied, str(outcome.refusal)
+    for position in range(len(scenario.events)):
+        outcome = await tell(agent, scenario, position, clock)
+        assert outcome is None or outcome.applied, str(outcome)
+        assert agent.snapshot.version == position + 2
+
+
+@every_scenario
+async def test_a_scenario_that_is_told_again_changes_nothing(
+    scenario: Scenario, in_memory: Runtime, clock: VirtualClock
+) -> None:
+    agent = await play(scenario, in_memory, clock=clock)
+    before = (agent.snapshot, clock.now())
+    for position in range(len(scenario.events)):
+        outcome = await tell(agent, scenario, position, clock)
+        assert outcome is None or outcome.repeat
+    assert before == (agent.snapshot, clock.now())
 
 
 @every_scenario
 async def test_a_scenario_that_is_interrupted_after_every_event_ends_just_the_same(
-    scenario: Scenario, in_memory: Runtime, tmp_path: Path
+    scenario: Scenario, in_memory: Runtime, clock: VirtualClock, tmp_path: Path
 ) -> None:
     url = f"sqlite+aiosqlite:///{tmp_path}/agents.db"
-    async with Runtime.open(url, graphs=graphs) as runtime:
+    async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
         agent = await begin(scenario, runtime, "one")
-    for event, payload in scenario.events:
-        async with Runtime.open(url, graphs=graphs) as runtime:
+    for position in range(len(scenario.events)):
+        async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
             agent = await runtime.resume("one")
-            await agent.send(event, payload)
-    assert agent.snapshot == (await play(scenario, in_memory, "one")).snapshot
+            await tell(agent, scenario, position, clock)
+    assert agent.snapshot == (await play(scenario, in_memory, "one", clock)).snapshot
 
 
 @pytest.mark.parametrize("graph", [customer_service, leave_approval, service_desk], ids=lambda graph: graph.name)
-async def test_the_scenarios_visit_every_state_and_every_entry_point(graph, in_memory: Runtime) -> None:
+async def test_the_scenarios_visit_every_state_and_every_entry_point(
+    graph, in_memory: Runtime, clock: VirtualClock
+) -> None:
     visited, entered = set(), set()
     for scenario in SCENARIOS:
         if scenario.graph == graph.name:
-            history = await (await play(scenario, in_memory)).history()
+            history = await (await play(scenario, in_memory, clock=clock)).history()
             visited |= {state for entry in history for state in entry.target}
             entered.add(history[0].entry_point)
     assert visited == {leaf for state in graph.states for leaf in graph.leaves(state)}
@@ -66,6 +85,12 @@ def test_a_scenario_begins_in_one_way_only() -> None:
         Scenario("both", "", "customer_service", at="IDLE", on="CUSTOMER_INITIATED_CHAT")
     with pytest.raises(ValueError, match="'neither' begins"):
         Scenario("neither", "", "customer_service")
+
+
+async def test_a_scenario_that_takes_time_asks_for_a_clock(in_memory: Runtime) -> None:
+    late = next(scenario for scenario in SCENARIOS if scenario.takes_time)
+    with pytest.raises(ValueError, match="takes time; give it the runtime's VirtualClock"):
+        await play(late, in_memory)
 
 
 @pytest.mark.parametrize("graph", graphs, ids=lambda graph: graph.name)

@@ -53,7 +53,7 @@ def settings(*pragmas):
 async def test_the_writing_connection_puts_every_commit_on_disk(sqlite_url, reconnected):
     async with open_store(sqlite_url) as store:
         if reconnected:
-            store._writer._engine.dispose()
+            store._writer._connection.invalidate()
         found = await store._writer.run(settings("journal_mode", "synchronous", "foreign_keys", "busy_timeout"))
         assert found == ["wal", FULL, 1, 5000]
 

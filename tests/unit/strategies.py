@@ -14,7 +14,7 @@ from gatechart.values import Event
 from .support import Trail, boom, note
 
 laws = settings(
-    deadline=None, derandomize=True, database=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow]
+    deadline=None, derandomize=True, database=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 
 EVENTS = ("a", "b")

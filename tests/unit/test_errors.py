@@ -31,6 +31,7 @@ SAMPLES: dict[str, Any] = {
     "str": "a text",
     "str | None": "a text or nothing",
     "int": 7,
+    "int | None": 7,
     "float": 2.5,
     "tuple[str, ...]": ("one", "two"),
     "tuple[Fault, ...]": (Fault("state 'A'", "it is odd", "even it out"),),
@@ -52,6 +53,11 @@ REMEDIES: dict[str, str] = {
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
     "FeedLaggedError": "a larger Limits(feed=...)",
+    "HandoffStateError": "it can become 'one', 'two'",
+    "HandoffNotAwaitedError": "lead to a state that waits for handoff.accepted",
+    "OpenHandoffError": "cancel them, or wait for their end",
+    "NoHandoffError": "runtime.handoffs() lists those that there are",
+    "UnknownHandoffError": "it has 'one', 'two'",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",
     "InsideTurnError": "use turn.send",
@@ -61,6 +67,7 @@ REMEDIES: dict[str, str] = {
     "MicrostepLimitError": "Break the cycle with a guard",
     "NoGraphError": "pass graphs=[...]",
     "OwnershipLostError": "Open a new runtime",
+    "PacketError": "a text",  # the remedy that it was given
     "PayloadError": "Expected: a text",
     "ReadOnlyError": "open it for writing",
     "RollbackError": "go back to a version since then",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
@@ -19,7 +20,7 @@ from gatechart.cli.moments import read_age, read_duration
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import Cell, is_confirmed, print_document, print_hint, print_line, print_table, working
 from gatechart.runtime import Runtime
-from gatechart.values import Fate, Forgotten, Migrated
+from gatechart.values import Fate, Forgotten, Migrated, Status
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", metavar="", help="Only tell, and change nothing.")]
 OlderOption = Annotated[
@@ -50,6 +51,18 @@ KeepTurnsOption = Annotated[
 ]
 IdsOption = Annotated[
     str, typer.Option("--ids-for", metavar="DURATION", help="How long a repeated event id is to be recognised.")
+]
+
+
+class Ended(StrEnum):
+    """How an agent has ended."""
+
+    DONE = Status.DONE.value
+    STOPPED = Status.STOPPED.value
+
+
+EndingOption = Annotated[
+    Ended | None, typer.Option("--status", help="Of the agents that have ended, only these.", show_default=False)
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")]
 
@@ -91,11 +104,13 @@ async def prune_store(
     settings: Settings,
     older_than: OlderOption = None,
     ended_before: EndedOption = None,
+    status: EndingOption = None,
     turns_before: TurnsOption = None,
     mail_before: MailOption = None,
     keep_turns: KeepTurnsOption = None,
     ids_for: IdsOption = "7d",
     yes: YesOption = False,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Forget the past: agents that have ended, old turns, refused and dead mail.
 
@@ -104,9 +119,12 @@ async def prune_store(
 
     Ages are written like 12h or 90d, moments like 2026-07-01.
 
+    With --dry-run, tell how much would go. That works while another process hosts the agents, too.
+
     Examples:
       gatechart prune --older-than 90d
-      gatechart prune --ended-before 30d --keep-turns 1000 --yes
+      gatechart prune --older-than 90d --dry-run
+      gatechart prune --ended-before 30d --status done --keep-turns 1000 --yes
     """
     ended, turns, mail = (
         read_age(option, given) if given is not None else read_age("--older-than", older_than)
@@ -118,38 +136,51 @@ async def prune_store(
     )
     if keep_turns is None and ended is None and turns is None and mail is None:
         raise UsageError("say what may go: --older-than 90d for all that is older, or more exactly; see --help")
+    if status is not None and ended is None:
+        raise UsageError("--status says which of the agents that ended go: add --ended-before or --older-than")
     kept = read_duration("--ids-for", ids_for)
     await check_there(settings)
     goes = {
-        "agents that ended": ended_before or older_than,
+        f"agents that {'ended' if status is None else f'are {status.value} and ended'}": ended_before or older_than,
         "turns": turns_before or older_than,
         "turns beyond the newest": None if keep_turns is None else str(keep_turns),
         "refused and dead mail": mail_before or older_than,
     }
-    if not yes and not _is_meant(settings, {what: bound for what, bound in goes.items() if bound is not None}):
+    if not (yes or dry_run or _is_meant(settings, goes)):
         print_hint("nothing was forgotten")
         return
-    async with visit(settings) as runtime:
+    opened = Runtime.open(settings.store, graphs=(), read_only=True) if dry_run else visit(settings)
+    async with opened as runtime:
         with working("forgetting") as tell:
             done = await runtime.prune(
                 ended_before=ended,
+                status=None if status is None else status.value,
                 turns_before=turns,
                 keep_turns=keep_turns,
                 mail_before=mail,
                 ids_for=kept,
                 on_progress=lambda so_far: tell(f"forgotten: {_amount(so_far)}"),
+                dry_run=dry_run,
             )
+    _print_forgotten(settings, done, dry_run=dry_run)
+
+
+def _print_forgotten(settings: Settings, done: Forgotten, *, dry_run: bool) -> None:
     if settings.json:
-        print_document({"agents": done.agents, "turns": done.turns, "mail": done.mail})
+        print_document({"dry_run": dry_run, "agents": done.agents, "turns": done.turns, "mail": done.mail})
+    elif dry_run:
+        print_line(f"would be forgotten: {_amount(done)}")
+        print_hint("nothing was changed: this was a dry run")
     else:
         print_line(f"forgotten: {_amount(done)}")
 
 
-def _is_meant(settings: Settings, goes: Mapping[str, str]) -> bool:
-    """Whether whoever sits at the terminal says so. Raises UsageError where nobody does."""
+def _is_meant(settings: Settings, goes: Mapping[str, str | None]) -> bool:
+    """Whether whoever sits at the terminal says so. goes: what, with its bound. Raises UsageError where nobody sits."""
     if settings.json or not sys.stdin.isatty():
         raise UsageError("nobody can be asked whether this is meant; add --yes")
-    told = "; ".join(f"{what} {'' if bound.isdigit() else 'before '}{bound}" for what, bound in goes.items())
+    bounds = [(what, bound) for what, bound in goes.items() if bound is not None]
+    told = "; ".join(f"{what} {'' if bound.isdigit() else 'before '}{bound}" for what, bound in bounds)
     return is_confirmed(f"Forget for good in {settings.store}: {told}?")
 
 

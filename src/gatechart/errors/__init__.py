@@ -32,6 +32,14 @@ from gatechart.errors.definitions import (
     NoGraphError,
     UnknownInvokeError,
 )
+from gatechart.errors.handoffs import (
+    HandoffNotAwaitedError,
+    HandoffStateError,
+    NoHandoffError,
+    OpenHandoffError,
+    PacketError,
+    UnknownHandoffError,
+)
 from gatechart.errors.outside import (
     DrawingError,
     OwnershipLostError,
@@ -88,6 +96,8 @@ __all__ = [
     "FeedLaggedError",
     "FileFault",
     "GatechartError",
+    "HandoffNotAwaitedError",
+    "HandoffStateError",
     "InboxFullError",
     "IncompatibleGraphError",
     "InsideTurnError",
@@ -96,8 +106,11 @@ __all__ = [
     "InvocationOverError",
     "MicrostepLimitError",
     "NoGraphError",
+    "NoHandoffError",
+    "OpenHandoffError",
     "OutsideError",
     "OwnershipLostError",
+    "PacketError",
     "PayloadError",
     "ReadOnlyError",
     "RollbackError",
@@ -118,6 +131,7 @@ __all__ = [
     "TurnTimeoutError",
     "UnknownAgentError",
     "UnknownGraphError",
+    "UnknownHandoffError",
     "UnknownInvokeError",
     "UnknownMailError",
     "UnknownStateError",

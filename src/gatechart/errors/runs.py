@@ -165,6 +165,11 @@ class ReadOnlyError(EventError):
     """The runtime was opened for reading, and this call is for the owner of the database."""
 
     call: str
+    instead: str = ""  # what a reader can do
 
     def __str__(self) -> str:
-        return f"{self.call}() is for the owner of the database, but the runtime only reads it; open it for writing"
+        instead = f", or {self.instead}" if self.instead else ""
+        return (
+            f"{self.call}() is for the owner of the database, but the runtime only reads it; "
+            f"open it for writing{instead}"
+        )

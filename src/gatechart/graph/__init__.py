@@ -1,5 +1,6 @@
 """The definition of a graph, its validation and its compiled form."""
 
+from gatechart.graph.acceptance import Accepts
 from gatechart.graph.allowances import CODES, Allow
 from gatechart.graph.callables import Ask, Step
 from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node
@@ -20,12 +21,14 @@ from gatechart.graph.definition import (
 )
 from gatechart.graph.delays import Delay, seconds_of
 from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Handoff
 from gatechart.graph.migration import Migration, way
 
 __all__ = [
     "ANY",
     "CODES",
     "ROOT",
+    "Accepts",
     "Action",
     "Allow",
     "Ask",
@@ -35,6 +38,7 @@ __all__ = [
     "Edge",
     "EntryPoint",
     "Guard",
+    "Handoff",
     "Initial",
     "Invoke",
     "Kind",

@@ -98,20 +98,27 @@ class After:
 
 @dataclass(frozen=True)
 class Invoke:
-    """A function that runs while a state is active, outside turns. Its end comes back as an event.
+    """A function that runs while a state is active, outside turns; or an agent that works for this one meanwhile.
 
-    The event is `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the exception's
-    `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels the function.
+    Its end comes back as an event: `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with
+    the exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
+
+    `Invoke(agent="refunds", at="REVIEWING")` delegates to a new agent of that graph as the state is entered; its result
+    is what its final state hands over, its `timeout_s` the deadline.
     """
 
-    function: Work  # (context, work), async; a plain function holds up everything else while it runs
-    id: str = ""  # the function's name where left out
+    function: Work | None = None  # (context, work), async; a plain function holds up everything else while it runs
+    id: str = ""  # the function's or the graph's name where left out
     timeout_s: float | None = None  # of each attempt, which has failed with a TimeoutError when it takes longer
     retry: Retry | None = None  # None: an attempt that fails is the last
+    agent: str = ""  # the name of a graph
+    at: str = ""  # the entry point at which an agent of it begins
+    packet: Callable[[Any, Any], Any] | None = None  # (context, event), makes what the agent is told
+    ladder: Any = None  # where to turn when the offer is rejected, a gatechart.handoff.Ladder
 
     def __post_init__(self) -> None:
         if not self.id:
-            object.__setattr__(self, "id", callable_name(self.function))
+            object.__setattr__(self, "id", self.agent or callable_name(self.function))
 
 
 class Recall(Enum):

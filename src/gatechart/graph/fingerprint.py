@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from gatechart.graph.callables import Step
 from gatechart.graph.compile import Edge, Node
-from gatechart.graph.definition import EntryPoint, callable_name
+from gatechart.graph.definition import EntryPoint, Invoke, callable_name
 from gatechart.values import StateName
 
 
@@ -44,11 +44,17 @@ def _node(node: Node) -> list[object]:
         node.recall.value if node.recall else None,
         callable_name(node.data) if node.data else None,
         node.timers,
-        [[invoke.id, callable_name(invoke.function), invoke.timeout_s] for invoke in node.invokes],
+        [_invoke(invoke) for invoke in node.invokes],
         _names(node.on_entry),
         _names(node.on_exit),
         [_edge(edge) for edge in node.edges],
     ]
+
+
+def _invoke(invoke: Invoke) -> list[object]:
+    if invoke.agent:
+        return [invoke.id, invoke.agent, invoke.at, invoke.timeout_s]
+    return [invoke.id, callable_name(invoke.function), invoke.timeout_s]
 
 
 def _edge(edge: Edge) -> list[object]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from gatechart.context import AgentContext
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
+from gatechart.graph.acceptance import Accepts
 from gatechart.graph.allowances import Allow, allowance_faults
 from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
 from gatechart.graph.definition import EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
@@ -16,6 +17,8 @@ from gatechart.graph.fingerprint import fingerprint
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.validate import Draft, find_faults
 from gatechart.values import EventName, Name, StateName, name_of
+
+EVERYTHING: Final = Accepts()
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -28,6 +31,7 @@ class StateTransitionGraph:
     initial: where the chart as a whole begins, its first state where left out; agents begin at entry points.
     migrations: how agents of earlier versions come to this one.
     max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
+    accepts: which handoffs its agents take; all, where left out. The fingerprint leaves it out, too.
     allow: what `gatechart.checks` would find and is meant to be so; the fingerprint leaves it out.
 
     Where several may be given, a single one stands for itself. Raises InvalidGraphError with every fault at once.
@@ -47,6 +51,7 @@ class StateTransitionGraph:
     max_microsteps: int
     migrations: tuple[Migration, ...]
     allow: tuple[Allow, ...]
+    accepts: Accepts
     tree: tuple[State, ...]  # with the inferred states
     nodes: Mapping[StateName, Node]  # the root included, in document order
     fingerprint: str
@@ -68,6 +73,7 @@ class StateTransitionGraph:
         max_microsteps: int = 100,
         migrations: Iterable[Migration] | Migration = (),
         allow: Iterable[Allow] | Allow = (),
+        accepts: Accepts = EVERYTHING,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -85,7 +91,8 @@ class StateTransitionGraph:
             description=description,
             max_microsteps=max_microsteps,
         )
-        for attribute, value in _compiled(draft, one_or_more(migrations), one_or_more(allow)).items():
+        compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
+        for attribute, value in (compiled | {"accepts": accepts}).items():
             object.__setattr__(self, attribute, value)
 
     def __repr__(self) -> str:

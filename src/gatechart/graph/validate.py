@@ -110,7 +110,11 @@ def _waiting_faults(state: State) -> Iterator[Fault]:
     for double in _doubles(invoke.id for invoke in state.invoke):
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:
-        if not callable(invoke.function) or not fits(invoke.function, 2):
+        if invoke.agent:
+            if invoke.function is not None or not invoke.at:
+                problem = f"invoke {invoke.id} of an agent needs an entry point, and no function"
+                yield Fault(place, problem, "give agent= and at= alone")
+        elif not callable(invoke.function) or not fits(invoke.function, 2):
             yield Fault(place, f"invoke {invoke.id} does not take (context, work)", "give it two parameters")
     if (state.after or state.invoke) and (state.final or state.history):
         yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
@@ -15,7 +14,7 @@ from typing import Any, Final
 from gatechart.context import read_only_context
 from gatechart.errors import InvocationOverError, UnknownInvokeError
 from gatechart.graph import Invoke, StateTransitionGraph
-from gatechart.runtime.core import Core
+from gatechart.runtime.core import Core, log_failure, traceback_of
 from gatechart.runtime.feeds import Feeds
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.work import StreamKey, Work, report_mail
@@ -36,7 +35,7 @@ class Calls:
         self._accept = accept
         self._slots = asyncio.Semaphore(core.limits.invokes)
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
-        self._unhosted: dict[Invocation, Running] = {}  # their graphs are not registered
+        self._unhosted: defaultdict[AgentId, dict[Invocation, Running]] = defaultdict(dict)  # without their graphs
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
 
     async def recover(self) -> None:
@@ -50,34 +49,35 @@ class Calls:
     def begin(self, running: Running) -> None:
         """Begins an invocation, unless its graph is not registered: then it waits for that, or for its migration.
 
-        Where the runtime closes, or attends to nothing, it waits for the next one.
+        Where the runtime closes, or attends to nothing, it waits for the next one; where it is under way, it goes on.
         """
         call = running.invocation
-        if not self._core.is_open or not self._core.attends:
+        if not self._core.is_open or not self._core.attends or call in self._tasks.get(call.agent_id, ()):
             return
         if not self._registry.has(running.graph, running.graph_version):
-            self._unhosted[call] = running
+            self._unhosted[call.agent_id][call] = running
             return
-        task = self._core.attend(self._run(running))
+        task = self._core.attend(self._run(running), "run an invoke")
         self._tasks[call.agent_id][call] = task
         task.add_done_callback(partial(self._forget, call))
 
     @property
     def unhosted(self) -> tuple[AgentId, ...]:
         """The agents whose invocations wait for their graph."""
-        return tuple({call.agent_id for call in self._unhosted})
+        return tuple(self._unhosted)
 
     def begin_unhosted(self) -> None:
         """Begins what waited for a graph that is registered now."""
-        waiting, self._unhosted = self._unhosted, {}
-        for running in waiting.values():
-            self.begin(running)
+        waiting, self._unhosted = self._unhosted, defaultdict(dict)
+        for calls in waiting.values():
+            for running in calls.values():
+                self.begin(running)
 
     def end(self, agent_id: AgentId, state: StateName | None = None) -> None:
         """Cancels the agent's invocations, those of a state or all."""
-        calls = (*self._tasks.get(agent_id, ()), *self._unhosted)
-        for call in [call for call in calls if call.agent_id == agent_id and state in (None, call.state)]:
-            self._cancel(call)
+        for call in (*self._tasks.get(agent_id, ()), *self._unhosted.get(agent_id, ())):
+            if state in (None, call.state):
+                self._cancel(call)
 
     def adopt(self, call: Invocation, running: Running | None) -> None:
         """Cancels an invocation, and begins another in its place, if any."""
@@ -86,8 +86,10 @@ class Calls:
             self.begin(running)
 
     def _cancel(self, call: Invocation) -> None:
-        self._unhosted.pop(call, None)
-        task = self._tasks.get(call.agent_id, {}).get(call)
+        waiting = self._unhosted.get(call.agent_id, {})
+        if waiting.pop(call, None) is not None and not waiting:
+            del self._unhosted[call.agent_id]
+        task = self._tasks.get(call.agent_id, {}).pop(call, None)
         if task is not None:
             task.cancel()
 
@@ -158,6 +160,8 @@ class Calls:
                 return function.result()
             raise TimeoutError("it took longer than its timeout_s")
         finally:
+            if not function.done():
+                function.add_done_callback(partial(log_failure, "end an invoke"))
             for task in tasks:
                 task.cancel()
 
@@ -184,11 +188,11 @@ def _end_if_cancelled() -> None:
 
 
 async def _result(invoke: Invoke, context: Any, work: Work) -> Any:
+    assert invoke.function is not None  # else it is an agent, which is no call
     result = invoke.function(context, work)
     return await result if isawaitable(result) else result
 
 
 def _told(error: Exception, attempts: int) -> dict[str, Any]:
-    texts = {"message": message_of(error), "traceback": "".join(traceback.format_exception(error))}
-    kept = {name: text.encode(errors="replace").decode() for name, text in texts.items()}
-    return {"type": type(error).__name__, **kept, "attempts": attempts}
+    message = message_of(error).encode(errors="replace").decode()
+    return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}

@@ -13,9 +13,10 @@ from gatechart.errors import (
     StoreBusyError,
     StoreMissingError,
     StoreReadOnlyError,
+    UnknownAgentError,
 )
 from gatechart.ports import Store
-from gatechart.values import AgentId, MailQuery, Posting, Report, StepRecord, TurnRecord, Unit, Verdict
+from gatechart.values import AgentId, Answer, MailQuery, Posting, Report, StepRecord, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -125,31 +126,48 @@ class Committer:
                 waiting.fail(error)
 
     async def _commit_alone(self, unit: Unit) -> Verdict:
-        """The verdict of a unit whose group failed: after its commit, perhaps, and then it stands there already."""
-        if await self._is_written(unit):
+        """The verdict of a unit whose group failed: after its commit, perhaps, and then it stands there already.
+
+        Raises an OutsideError where nobody can tell whether it stands there.
+        """
+        if await self._seems_written(unit):
             return Verdict.COMMITTED
         try:
             verdict = (await self._store.commit((unit,)))[0]
         except OutsideError:
-            if await self._is_written(unit):
+            if await self._seems_written(unit):
                 return Verdict.COMMITTED
             raise
-        is_in = verdict is Verdict.COMMITTED or await self._is_written(unit)  # by this commit, or by its group's
+        is_in = verdict is Verdict.COMMITTED or await self.is_written(unit)  # by this commit, or by its group's
         return Verdict.COMMITTED if is_in else verdict
 
-    async def _is_written(self, unit: Unit) -> bool:
-        """Whether the store holds just this unit. What is written twice to the same end counts as not written."""
+    async def _seems_written(self, unit: Unit) -> bool:
+        """Whether the store says that it holds the unit; False where it says nothing."""
         try:
-            match unit:
-                case TurnRecord():
-                    before = unit.snapshot.version - 1
-                    found = await self._store.history(unit.snapshot.agent_id, after=before, limit=1)
-                    return bool(found) and found[0].event == unit.event
-                case Posting(mail) | Report(mail=mail):
-                    return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
-                case StepRecord():
-                    return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result
-                case _:
-                    return False
-        except Exception:
+            return await self.is_written(unit)
+        except OutsideError:
             return False
+
+    async def is_written(self, unit: Unit) -> bool:
+        """Whether the store holds just this unit. What is written twice to the same end counts as not written.
+
+        Raises the OutsideError for which that is unknown.
+        """
+        match unit:
+            case TurnRecord():
+                return await self._is_taken(unit)
+            case Posting(mail) | Report(mail=mail) | Answer(reply=mail):
+                return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
+            case StepRecord():
+                return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result
+            case _:
+                return False
+
+    async def _is_taken(self, turn: TurnRecord) -> bool:
+        """Whether the agent came to the turn's version by the turn's event."""
+        after = turn.snapshot
+        try:
+            found = await self._store.history(after.agent_id, after=after.version - 1, limit=1)
+        except UnknownAgentError:
+            return False
+        return bool(found) and (found[0].version, found[0].event) == (after.version, turn.event)

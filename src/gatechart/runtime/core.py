@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count as counting
 from secrets import token_hex
 from typing import Any, Final, TypeVar
 
 from gatechart.errors import InsideTurnError, OutsideError, OwnershipLostError, ReadOnlyError, RuntimeClosedError
+from gatechart.handoff import PacketMigration
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.commits import Committer, nothing
 from gatechart.runtime.feeds import Feeds
 from gatechart.runtime.limits import Limits
-from gatechart.values import AgentId, HistoryEntry, Retry, Send, Timer, TurnRecord, Unit, Verdict
+from gatechart.values import AgentId, HistoryEntry, Retry, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +82,7 @@ class Core:
     limits: Limits
     changes: Feeds[None, HistoryEntry]
     attends: bool = True  # whether it looks after timers, invokes and mail for agents that nobody called
+    packet_migrations: Sequence[PacketMigration] = ()
     is_open: bool = True
     erasures: int = 0  # so far; what was read before one may be gone, or another agent by now
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # that are let end when the runtime closes
@@ -88,32 +92,47 @@ class Core:
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raises RuntimeClosedError, InsideTurnError or, where the call writes, ReadOnlyError."""
+        self._check_callable(call)
+        if writes and self.read_only:
+            raise ReadOnlyError(call)
+
+    def admit_watcher(self, call: str, instead: str) -> None:
+        """Raises as `admit`; and ReadOnlyError, for nobody tells a runtime that only reads of what the owner does.
+
+        instead: what a reader can do.
+        """
+        self._check_callable(call)
+        if self.read_only:
+            raise ReadOnlyError(call, instead)
+
+    def _check_callable(self, call: str) -> None:
         if not self.is_open:
             raise RuntimeClosedError(call)
         turn = _open_turn.get()
         if turn is not None and turn.is_open:
             raise InsideTurnError(call, turn.agent_id)
-        if writes and self.read_only:
-            raise ReadOnlyError(call)
 
     @property
     def under_way(self) -> int:
         """How many tasks there are, those that wait for the clock included."""
         return len(self.tasks) + len(self.attending)
 
-    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Runs the work in a task of the runtime's own, which no caller can cancel."""
-        return _kept(work, self.tasks)
+    def spawn(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
+        """Runs the work in a task of the runtime's own, which no caller can cancel.
 
-    def attend(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Runs a timer or an invoke, until its end, its cancellation or the runtime's close."""
-        return _kept(work, self.attending)
+        purpose: what for, where nobody waits for the task; what it raises is logged then.
+        """
+        return _kept(work, self.tasks, purpose)
+
+    def attend(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
+        """Runs a timer or an invoke, until its end, its cancellation or the runtime's close. purpose: as of `spawn`."""
+        return _kept(work, self.attending, purpose)
 
     def numbered(self, turn: TurnRecord) -> TurnRecord:
         """The turn with numbers for the mail that it asks for."""
         if not turn.effects:
             return turn
-        count = sum(isinstance(effect, Send | Timer) for effect in turn.effects)
+        count = turn.mail_count
         return replace(turn, first_number=self.store.numbers(count)) if count else turn
 
     async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
@@ -137,13 +156,29 @@ class Core:
 
     async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
         """The store's verdict, however long the store cannot write for now; None where the runtime closes before."""
+        attempts = counting()
+
+        async def commit() -> Verdict:
+            if next(attempts) and await self.committer.is_written(unit):  # by an attempt whose answer was lost
+                then()
+                return Verdict.COMMITTED
+            return await self.committer.commit(unit, then)
+
         try:
-            return await self.ask(lambda: self.committer.commit(unit, then))
+            return await self.ask(commit)
         except OwnershipLostError:
             logger.exception("another owner has taken over")
         except OutsideError:
             logger.debug("the runtime closes before the store could write")
         return None
+
+    async def settle(self, unit: Unit, then: Callable[[], None]) -> None:
+        """Does what comes after its commit where a unit turns out to be written, though its commit raised."""
+        try:
+            if await self.ask(lambda: self.committer.is_written(unit)):
+                then()
+        except OutsideError:
+            logger.debug("the runtime closes before it knows of a commit", exc_info=True)
 
     async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
         """What the store answers, however long it cannot do so for now.
@@ -189,12 +224,26 @@ class Core:
             await asyncio.wait(under_way, timeout=left_s)
 
 
-def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]]) -> asyncio.Task[T]:
+def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]], purpose: str) -> asyncio.Task[T]:
     """A task for the work, held in the set until it ends: the event loop itself holds tasks only weakly."""
     task = asyncio.create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
+    if purpose:
+        task.add_done_callback(partial(log_failure, purpose))
     return task
+
+
+def log_failure(purpose: str, task: asyncio.Task[Any]) -> None:
+    """Logs what a task raised for which nobody waits."""
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, Exception):
+        logger.error("a task of the runtime failed: %s", traceback_of(error), extra={"purpose": purpose})
+
+
+def traceback_of(error: BaseException) -> str:
+    """The exception as Python prints it, in characters that every store and every stream takes."""
+    return "".join(traceback.format_exception(error)).encode(errors="replace").decode()
 
 
 def run_at_once(work: Coroutine[Any, Any, T]) -> T:

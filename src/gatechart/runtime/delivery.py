@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from gatechart.errors import (
     EventIdReusedError,
@@ -15,27 +15,63 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.runtime.core import Core
-from gatechart.runtime.resident import Resident
+from gatechart.runtime.offers import give_up, is_pending
 from gatechart.turn import told
-from gatechart.values import Mail, MailChange, MailEnd, MailQuery, MailStatus
+from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailQuery, MailStatus, Outcome, Verdict
 
 logger = logging.getLogger(__name__)
 
 STORE_PAUSE: Final = timedelta(seconds=1)
+NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # what a store says of mail to be tried again
 
 
-async def take(resident: Resident, mail: Mail) -> bool:
-    """Whether the agent is done with the mail, rather than the runtime closes; until then it holds the queue."""
-    core, mail = resident.core, resident.newest(mail)
-    while resident.holds(mail):
+class Recipient(Protocol):
+    """What takes mail, one piece at a time."""
+
+    @property
+    def core(self) -> Core:
+        """That of its runtime."""
+        ...
+
+    def newest(self, mail: Mail) -> Mail:
+        """The mail, as it was amended since it was queued."""
+        ...
+
+    def holds(self, mail: Mail) -> bool:
+        """Whether the mail is still to be taken."""
+        ...
+
+    def is_over(self, mail: Mail) -> bool:
+        """Whether the mail belongs to a state that was left."""
+        ...
+
+    async def refresh(self) -> None:
+        """Reads from the store where what is in memory is in doubt."""
+        ...
+
+    async def process(self, event: Event, consumes: int) -> Outcome:
+        """What becomes of the event of the mail of that number."""
+        ...
+
+    def accept(self, mail: Mail) -> None:
+        """Sees to it that committed mail gets to its recipient."""
+        ...
+
+
+async def take(recipient: Recipient, mail: Mail) -> bool:
+    """Whether it is done with the mail, rather than the runtime closes; until then the mail holds the queue."""
+    core, mail = recipient.core, recipient.newest(mail)
+    while recipient.holds(mail):
         if not await _is_time(core, mail):
             return False
-        after = await _try(resident, mail)
+        after = await _try(recipient, mail)
         if after is None:
             return True
-        if after is not mail:
-            await core.persist(MailChange(after))
-        if after.status is not MailStatus.WAITING:
+        if after.status is MailStatus.DEAD and after.event.startswith(OFFERED):
+            await give_up(core, after, recipient.accept)
+            return True
+        verdict = None if after is mail else await core.persist(MailChange(after))
+        if after.status is not MailStatus.WAITING or verdict in NOT_WAITING:
             return True
         mail = after
     return True
@@ -48,28 +84,36 @@ async def _is_time(core: Core, mail: Mail) -> bool:
     return core.is_open
 
 
-async def _try(resident: Resident, mail: Mail) -> Mail | None:
+async def _try(recipient: Recipient, mail: Mail) -> Mail | None:
     """What is to stand for the mail after another attempt; None where the agent is done with it."""
-    core = resident.core
+    core = recipient.core
     try:
-        await resident.refresh()
-        if mail.state is not None and (mail.state, mail.epoch) not in resident.snapshot.entered:
+        await recipient.refresh()
+        if not recipient.holds(mail):  # a turn whose commit was in doubt has applied it
+            return None
+        if recipient.is_over(mail):
             await core.persist(MailEnd(mail.number))  # it was dead when the state was left, and is tried again since
             return None
-        outcome = await resident.process(mail.happens(core.clock.now()), consumes=mail.number)
+        outcome = await recipient.process(mail.happens(core.clock.now()), consumes=mail.number)
     except OutsideError as error:
         return mail if await _stands(core, mail, error) else None
     except Exception as error:
         return _failed(core, mail, error)
     if outcome.refusal is not None and mail.state is None:
         return _refused(mail, str(outcome.refusal))
-    if outcome.refusal is not None or outcome.repeat:  # what belongs to a state need not be waited for by it
+    if outcome.refusal is not None:  # what belongs to a state need not be waited for by it
+        logger.debug("mail of a state was refused", extra=_known(mail) | {"reason": str(outcome.refusal)})
+    if outcome.refusal is not None or outcome.repeat:
         await core.persist(MailEnd(mail.number))
     return None
 
 
+def _known(mail: Mail) -> dict[str, object]:
+    return {"agent_id": mail.recipient, "event": mail.event}
+
+
 def _refused(mail: Mail, reason: str) -> Mail:
-    logger.warning("mail was refused", extra={"agent_id": mail.recipient, "event": mail.event, "reason": reason})
+    logger.warning("mail was refused", extra=_known(mail) | {"reason": reason})
     return replace(mail, status=MailStatus.REFUSED, reason=reason)
 
 
@@ -80,7 +124,7 @@ def _failed(core: Core, mail: Mail, error: Exception) -> Mail | None:
         return _refused(mail, str(error))
     attempts = mail.attempts + 1
     wait_s = core.limits.mail_retry.wait_s(attempts)
-    known = {"agent_id": mail.recipient, "event": mail.event, "attempts": attempts}
+    known = _known(mail) | {"attempts": attempts}
     failed = replace(mail, attempts=attempts, reason=told(error))
     if wait_s is None:
         logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
@@ -97,5 +141,8 @@ async def _stands(core: Core, mail: Mail, error: OutsideError) -> bool:
         logger.warning("mail waits for the store", extra={"agent_id": mail.recipient}, exc_info=error)
         await core.pause(core.clock.now() + STORE_PAUSE)
         return True
+    if mail.event.startswith(OFFERED) and not await is_pending(core, mail):
+        await core.persist(MailEnd(mail.number))
+        return False
     found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
     return any(each.number == mail.number for each in found)

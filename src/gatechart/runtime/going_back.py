@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from gatechart.errors import OpenHandoffError
 from gatechart.graph import StateTransitionGraph
-from gatechart.turn import beginnings
+from gatechart.turn import beginnings, failures
 from gatechart.values import CancelAll, Effect, Event, Snapshot, StateName, Status, TurnRecord
 
 STOPPED: Final = "agent.stopped"
@@ -17,8 +18,9 @@ ROLLED_BACK: Final = "agent.rolled_back"
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
     """The turn that ends the agent where it is."""
-    after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=())
-    return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(),))
+    after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=(), handoffs=())
+    told = failures(before.handoffs, "the agent was stopped")
+    return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
 
 
 def rolled_back(
@@ -26,11 +28,16 @@ def rolled_back(
 ) -> TurnRecord:
     """The turn that restores what the agent was at an earlier version. No action runs.
 
-    Timers and invokes of the states restored begin anew; keyed timers are cancelled.
+    Timers and invokes of the states restored begin anew; keyed timers are cancelled. Handoffs stay as they are: raises
+    OpenHandoffError where one that is open began later.
     """
+    passed = tuple(each.id for each in before.handoffs if each.since > target.version)
+    if passed:
+        raise OpenHandoffError(before.agent_id, target.version, passed)
     version = before.version + 1
     states = attended(graph, target.configuration) if target.status is Status.ACTIVE else ()
-    after = replace(target, version=version, entered=tuple((state, version) for state in states))
+    entered = tuple((state, version) for state in states)
+    after = replace(target, version=version, entered=entered, handoffs=before.handoffs)
     begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, now)]
     event = Event(ROLLED_BACK, {"version": target.version, "reason": reason}, now)
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))

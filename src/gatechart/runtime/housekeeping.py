@@ -27,11 +27,13 @@ from gatechart.values import (
     Pruning,
     Query,
     Snapshot,
+    Status,
     Timer,
     TurnRecord,
 )
 
 PAGE: Final = 1000
+ENDED: Final = (Status.DONE, Status.STOPPED)
 TOGETHER: Final = 100  # agents that are migrated at once, and so mostly in one commit
 
 Age = datetime | timedelta
@@ -79,11 +81,13 @@ class Housekeeping:
         except UnknownAgentError:
             return None
 
-    async def prune(self, pruning: Pruning, on_progress: Callable[[Forgotten], None] | None) -> Forgotten:
-        """Forgets part by part; what was forgotten stays so wherever the caller gives up."""
+    async def prune(
+        self, pruning: Pruning, on_progress: Callable[[Forgotten], None] | None, *, dry_run: bool
+    ) -> Forgotten:
+        """Forgets part by part; what was forgotten stays so wherever the caller gives up. dry_run: only tells."""
         total, after = Forgotten(), 0
         while True:
-            part = await asyncio.shield(self._core.spawn(self._prune(pruning, after)))
+            part = await self._part(pruning, after, dry_run=dry_run)
             total = replace(
                 total,
                 agents=total.agents + len(part.erased),
@@ -96,7 +100,12 @@ class Housekeeping:
                 return total
             after = part.next
             await asyncio.sleep(0)
-            self._core.admit("prune", writes=True)
+            self._core.admit("prune", writes=not dry_run)
+
+    async def _part(self, pruning: Pruning, after: int, *, dry_run: bool) -> Pruned:
+        if dry_run:
+            return await self._core.store.prune(pruning, after=after, dry_run=True)
+        return await asyncio.shield(self._core.spawn(self._prune(pruning, after)))
 
     async def _prune(self, pruning: Pruning, after: int) -> Pruned:
         part = await self._core.store.prune(pruning, after=after)
@@ -113,12 +122,15 @@ def pruning_of(
     now: datetime,
     *,
     ended_before: Age | None,
+    status: Status | str | None,
     turns_before: Age | None,
     keep_turns: int | None,
     mail_before: Age | None,
     ids_for: timedelta,
 ) -> Pruning:
     """What a store is asked to forget. Raises PayloadError."""
+    if status is not None and ended_before is None:
+        raise PayloadError("prune", (f"status is {status!r}",), "ended_before beside it: it says which of them go")
     if keep_turns is not None and (not isinstance(keep_turns, int) or keep_turns < 1):
         raise PayloadError("prune", (f"keep_turns is {keep_turns!r}",), "a whole number of 1 or more")
     if not isinstance(ids_for, timedelta) or ids_for < timedelta(0):
@@ -129,7 +141,14 @@ def pruning_of(
         turns_before=None if turns_before is None else _moment("turns_before", turns_before, now),
         keep_turns=keep_turns,
         mail_before=None if mail_before is None else _moment("mail_before", mail_before, now),
+        status=None if status is None else _ended(status),
     )
+
+
+def _ended(status: Status | str) -> Status:
+    if status not in ENDED:
+        raise PayloadError("prune", (f"status is {status!r}",), " or ".join(repr(each.value) for each in ENDED))
+    return Status(status)
 
 
 def _moment(name: str, given: Age, now: datetime) -> datetime:

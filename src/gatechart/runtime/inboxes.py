@@ -57,6 +57,11 @@ class Inboxes:
         """Counts none of the agent's mail, which is about to be counted anew."""
         self._mail.pop(agent_id, None)
 
+    def clear(self, agent_id: AgentId) -> None:
+        """Counts none of the agent's mail, which is gone."""
+        self.forget(agent_id)
+        self._admit(agent_id)
+
     def _has_room(self, agent_id: AgentId) -> bool:
         return self._mail[agent_id] + self._coming[agent_id] < self._core.limits.inbox
 

@@ -21,7 +21,9 @@ class Limits:
 
     turn_s: float = 60.0  # that the actions of one turn may take; the turn is undone then
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
-    inbox: int = 10_000  # mail that may wait for one agent, timers aside
+    inbox: int = (
+        10_000  # mail, timers aside, that waits for one agent when `post` brings no more; it bounds `post` alone
+    )
     when_full: WhenFull = WhenFull.RAISE
     resident: int = 10_000  # idle agents that stay in memory
     invokes: int = 1_000  # that run at once; the others wait

@@ -47,7 +47,7 @@ class Mailbox:
     def _add(self, job: Job[Any], waiting: asyncio.Future[Any] | None) -> None:
         if self._jobs is None:
             self._jobs = deque()
-            self._core.spawn(self._work(self._jobs))
+            self._core.spawn(self._work(self._jobs), "run the jobs of an agent")
         self._jobs.append((job, waiting))
 
     async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:

@@ -38,7 +38,7 @@ class Outside:
         self._core = core
         self._registry = registry
         self.residents = Residents(core, registry, self)
-        self.post = PostOffice(core, self.residents, self.accept)
+        self.post = PostOffice(core, registry, self.residents, self.accept)
         self.timers = Timekeeper(core, self.post.deliver)
         self.calls = Calls(core, registry, self.accept)
 
@@ -61,9 +61,9 @@ class Outside:
         """Goes on with what waited for a graph."""
         if self._core.read_only:
             return
-        self._core.spawn(self._core.ask(self._remember_graphs))
+        self._core.spawn(self._core.ask(self._remember_graphs), "remember the graphs")
         self.calls.begin_unhosted()
-        self._core.spawn(self.post.collect_all())
+        self._core.spawn(self.post.collect_all(), "collect mail")
         self._migrate_callers()
 
     async def _remember_graphs(self) -> None:
@@ -72,7 +72,7 @@ class Outside:
     def _migrate_callers(self) -> None:
         """Reads the agents whose invokes wait for a graph that is not there: what they migrate to has it, perhaps."""
         if self.calls.unhosted:
-            self._core.spawn(self.residents.get_many(self.calls.unhosted))
+            self._core.spawn(self.residents.get_many(self.calls.unhosted), "migrate agents")
 
     def close(self) -> None:
         """Tells those who watch invokes that the runtime is closing."""
@@ -101,7 +101,8 @@ class Outside:
             case CancelTimer(key):
                 self._drop(agent_id, lambda mail: mail.key == key)
             case CancelAll():
-                self.forget(agent_id)
+                self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
+                self.calls.end(agent_id)
             case Call(state, invoke):
                 call = Invocation(agent_id, state, after.version, invoke)
                 self.calls.begin(Running(call, after.graph, after.graph_version, after.context))
@@ -119,8 +120,9 @@ class Outside:
         self.post.hand_over(resident)
 
     def forget(self, agent_id: AgentId) -> None:
-        """Ends all timers and calls of an agent."""
-        self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
+        """Ends the calls of an agent that was erased, and forgets its timers and mail."""
+        self.timers.drop(agent_id, lambda _: True)
+        self.post.forget(agent_id)
         self.calls.end(agent_id)
 
     def _amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,15 @@ from typing import Final
 
 from gatechart.errors import EventIdReusedError, OutsideError, StoreCorruptError, UnknownMailError
 from gatechart.runtime.arguments import is_count
-from gatechart.runtime.commits import nothing
+from gatechart.runtime.commits import NOBODY_CAN_WRITE, nothing
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
 from gatechart.runtime.inboxes import Inboxes
+from gatechart.runtime.registry import Registry
 from gatechart.runtime.resident import Resident
 from gatechart.runtime.residents import Residents
+from gatechart.runtime.unborn import Unborn
+from gatechart.turn import is_about_handoff
 from gatechart.values import AgentId, Mail, MailChange, MailEnd, MailQuery, MailStatus, Posting, Receipt, Unit, Verdict
 
 logger = logging.getLogger(__name__)
@@ -36,9 +40,10 @@ class PostOffice:
     collected.
     """
 
-    def __init__(self, core: Core, residents: Residents, accept: Callable[[Mail], None]) -> None:
+    def __init__(self, core: Core, registry: Registry, residents: Residents, accept: Callable[[Mail], None]) -> None:
         """accept: what takes mail that is due later to the timekeeper, and other mail here."""
         self._core = core
+        self._registry = registry
         self._residents = residents
         self._accept = accept
         self._inboxes = Inboxes(core)
@@ -48,6 +53,7 @@ class PostOffice:
         self._collecting = asyncio.Lock()
         self._late: dict[AgentId, list[Mail]] = {}  # accepted while the recipient's mail is collected
         self._called: set[AgentId] = set()  # where the runtime attends to nothing else
+        self._unborn: dict[AgentId, deque[Mail]] = {}  # mail for agents that do not exist yet, offers among it
 
     async def post(self, mail: Mail, accept: Callable[[Mail], None]) -> Receipt:
         """Makes the mail durable, under the next number.
@@ -64,7 +70,14 @@ class PostOffice:
 
     async def _post(self, mail: Mail, accept: Callable[[Mail], None]) -> Receipt:
         numbered = replace(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
-        verdict = await self._core.committer.commit(Posting(numbered), lambda: accept(numbered))
+        posting, then = Posting(numbered), partial(accept, numbered)
+        try:
+            verdict = await self._core.committer.commit(posting, then)
+        except NOBODY_CAN_WRITE:
+            raise
+        except OutsideError:
+            self._core.spawn(self._core.settle(posting, then), "settle mail")
+            raise
         _check_id(verdict, numbered)
         return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
 
@@ -74,6 +87,11 @@ class PostOffice:
         self._inboxes.accepted(agent_id)
         if agent_id in self._uncollected:  # and so is this, then, from the store
             self._late.get(agent_id, []).append(mail)
+            if is_about_handoff(mail.event) and agent_id not in self._late:
+                self._core.spawn(self.collect(agent_id), "collect mail")
+            return
+        if agent_id in self._unborn:
+            self._unborn[agent_id].append(mail)
             return
         held = self._held.get(agent_id)
         resident = self._residents.known(agent_id) if held is None else None
@@ -101,6 +119,16 @@ class PostOffice:
         resident = self._residents.known(agent_id)
         if resident is not None:
             resident.drop(is_over)
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Forgets the mail of an agent that was erased."""
+        if agent_id in self._late:
+            self._late[agent_id].clear()
+        else:
+            self._uncollected.discard(agent_id)
+        self._held.pop(agent_id, None)
+        self._called.discard(agent_id)
+        self._inboxes.clear(agent_id)
 
     def hand_over(self, resident: Resident) -> None:
         """Gives an agent that has come into memory what was held for it, before anything else comes to it."""
@@ -135,11 +163,11 @@ class PostOffice:
     async def _waiting_for(self, agent_id: AgentId) -> dict[int, Mail]:
         """All waiting mail of an agent by number, in the order accepted."""
         waiting: dict[int, Mail] = {}
-        after = 0
+        after, erasures = 0, self._core.erasures
         while found := await self._core.ask(partial(self._core.store.mail, _waiting(agent_id, after))):
             waiting |= {mail.number: mail for mail in found}
             after = found[-1].number
-        return waiting
+        return waiting if erasures == self._core.erasures else await self._waiting_for(agent_id)
 
     async def collect_all(self) -> None:
         """Collects for every recipient that could not be served so far."""
@@ -190,7 +218,7 @@ class PostOffice:
     def begin(self) -> None:
         """Hands over what is held for agents that are not in memory."""
         self._is_reading = True
-        self._core.spawn(self._read_recipients())
+        self._core.spawn(self._read_recipients(), "read the recipients of mail")
 
     def _put(self, resident: Resident, mail: Mail) -> None:
         resident.put(mail, lambda: take(resident, mail))
@@ -221,7 +249,34 @@ class PostOffice:
             resident = self._residents.known(agent_id)
             if resident is not None:
                 self.hand_over(resident)
-            if self._held.pop(agent_id, None) is not None:
+            left = self._held.pop(agent_id, None)
+            if left and any(is_about_handoff(mail.event) for mail in left):
+                self._unborn[agent_id] = deque(left)
+                self._core.spawn(self._bring_up(agent_id), "offer a handoff to a new agent")
+            elif left is not None:
+                self._uncollected.add(agent_id)
+
+    async def _bring_up(self, agent_id: AgentId) -> None:
+        """Takes offers to an agent that does not exist yet, and the rest of its mail when it does."""
+        mails = self._unborn[agent_id]
+        unborn = Unborn(self._core, agent_id, self._registry, self._residents, self._accept)
+        rest: list[Mail] = []
+        try:
+            while mails and self._residents.known(agent_id) is None:
+                mail = mails.popleft()
+                if not is_about_handoff(mail.event):
+                    rest.append(mail)
+                elif await take(unborn, mail):
+                    self._inboxes.finished(agent_id)
+                else:  # it is left to the next runtime, with all behind it
+                    return
+        finally:
+            del self._unborn[agent_id]
+            resident = self._residents.known(agent_id)
+            if resident is not None:
+                for mail in (*rest, *mails):
+                    self._put(resident, mail)
+            elif rest or mails:
                 self._uncollected.add(agent_id)
 
 

@@ -10,22 +10,36 @@ from typing import Any, Protocol, TypeVar
 
 from gatechart.context import canonical_json
 from gatechart.errors import (
+    EventError,
     EventIdReusedError,
     EventRefusedError,
+    OutsideError,
     RollbackError,
     RuntimeClosedError,
     StaleAgentError,
-    TurnTimeoutError,
     UnknownAgentError,
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.runtime.arguments import check_part, check_version
-from gatechart.runtime.core import Core, OpenTurn, run_at_once
+from gatechart.runtime.commits import NOBODY_CAN_WRITE
+from gatechart.runtime.core import Core, run_at_once
 from gatechart.runtime.going_back import rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
+from gatechart.runtime.offers import answer, in_turn, no_place, unchanged
 from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
-from gatechart.turn import checked_id, checked_name, plain_payload, take_turn
+from gatechart.turn import (
+    REQUESTED,
+    Rejection,
+    Turn,
+    Void,
+    checked_id,
+    checked_name,
+    plain_payload,
+    requested,
+    take_mail,
+    take_turn,
+)
 from gatechart.values import (
     AgentId,
     Event,
@@ -52,12 +66,16 @@ class Surroundings(Protocol):
         """Begins and ends what the committed turn asks for."""
         ...
 
+    def accept(self, mail: Mail) -> None:
+        """Takes committed mail to its recipient, when it is due."""
+        ...
+
     def finished(self, mail: Mail) -> None:
         """Takes note that the agent is done with mail."""
         ...
 
     def forget(self, agent_id: AgentId) -> None:
-        """Ends all that the agent has under way."""
+        """Ends all that an agent that was erased has under way, and forgets its mail."""
         ...
 
     def arrived(self, resident: Resident) -> None:
@@ -70,7 +88,7 @@ class Resident:
 
     __slots__ = (
         "__weakref__",
-        "_is_doubtful",
+        "_in_doubt",
         "_leaves_mail",
         "_mailbox",
         "_queued",
@@ -88,7 +106,7 @@ class Resident:
         self.snapshot = snapshot
         self.is_erased = False  # an agent started later under the same id is another one
         self._surroundings = surroundings
-        self._is_doubtful = False  # whether a commit ended in an error, so that the store has to be asked
+        self._in_doubt: TurnRecord | None = None  # its commit ended in an error, so that the store has to be asked
         self._leaves_mail = False  # to the next runtime, for this one is closing; nothing overtakes it
         self._mailbox: Mailbox | None = None  # made, as the next two, when it is needed first
         self._queued: dict[int, Mail] | None = None  # mail that waits for its turn, by number
@@ -136,6 +154,14 @@ class Resident:
                 del self._queued[mail.number]
                 self._surroundings.finished(mail)
 
+    def is_over(self, mail: Mail) -> bool:
+        """Whether the mail belongs to a state that was left."""
+        return mail.state is not None and (mail.state, mail.epoch) not in self.snapshot.entered
+
+    def accept(self, mail: Mail) -> None:
+        """Sees to it that committed mail gets to its recipient."""
+        self._surroundings.accept(mail)
+
     async def stop(self) -> Snapshot:
         """Ends the agent where it is, after what is under way; its exit actions do not run."""
         return await self._in_turn(self._stop)
@@ -145,6 +171,10 @@ class Resident:
         self.core.admit("rollback", writes=True)
         check_version("rollback", version)
         return await self._in_turn(lambda: self._roll_back(version, reason))
+
+    async def hand_on(self, ask: Callable[[Turn], str]) -> str:
+        """The id of a handoff that somebody outside asks for, once it is offered. ask: calls `Turn.handoff`."""
+        return await self._in_turn(lambda: self._hand_on(ask))
 
     async def erase(self) -> None:
         """Forgets the agent and its history, after what is under way."""
@@ -173,7 +203,7 @@ class Resident:
             return self.snapshot
         if self.snapshot.status is not Status.ACTIVE:
             raise ended(self.snapshot, name_of(state))
-        self.core.admit("until", writes=True)  # nobody tells a runtime that only reads of what the owner commits
+        self.core.admit_watcher("until", "resume the agent again to see how far it is")
         if self._watchers is None:
             self._watchers = Watchers(self.core)
         return await self._watchers.wait(name_of(state), leaves)
@@ -184,7 +214,7 @@ class Resident:
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is not None:
             return repeat
-        decided = await self._decide(event)
+        decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes))
         if isinstance(decided, Outcome):
             return decided
         await self._commit(decided if consumes is None else replace(decided, consumes=consumes))
@@ -198,19 +228,20 @@ class Resident:
         self._check_stored()
         if self._leaves_mail:
             raise RuntimeClosedError("send")
-        if self._is_doubtful:
-            await self._read_again()
+        if self._in_doubt is not None:
+            await self._settle(self._in_doubt)
 
     def see(self, snapshot: Snapshot) -> None:
         """Takes note of what the store holds, and tells those who wait for it."""
         self.snapshot = snapshot
-        self._is_doubtful = False
+        self._in_doubt = None
         if self._watchers is not None:
             self._watchers.see(snapshot)
 
     def forget(self) -> None:
         """Takes note that the agent was erased, and tells those who wait for it."""
         self.is_erased = True
+        self.drop(lambda _: True)
         self._surroundings.forget(self.snapshot.agent_id)
         if self._watchers is not None:
             self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
@@ -239,18 +270,19 @@ class Resident:
                 self._surroundings.finished(mail)
 
     async def _decide(self, event: Event) -> TurnRecord | Outcome:
-        with OpenTurn(self.snapshot.agent_id):
-            turn = take_turn(self.graph, self.snapshot, event, self.core.services)
-            if self.graph.runs_at_once:
-                return await turn
-            limit_s = self.core.limits.turn_s
-            try:
-                async with asyncio.timeout(limit_s) as limit:
-                    return await turn
-            except TimeoutError as error:
-                if limit.expired():
-                    raise TurnTimeoutError(self.snapshot.agent_id, event.name, limit_s) from error
-                raise
+        turn = take_turn(self.graph, self.snapshot, event, self.core.services)
+        return await in_turn(self.core, self.graph, self.snapshot.agent_id, event.name, turn)
+
+    async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
+        core, graph, before = self.core, self.graph, self.snapshot
+        decided: TurnRecord | Outcome | Rejection | Void | None = await no_place(core, graph, event)
+        if decided is None:
+            turn = take_mail(graph, before, event, core.services, core.packet_migrations)
+            decided = await in_turn(core, graph, before.agent_id, event.name, turn)
+        if isinstance(decided, Rejection | Void):
+            await answer(core, before.agent_id, decided, consumes, self.accept)
+            return unchanged(event)
+        return decided
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """The outcome that the event had when its id was applied; None where it was not."""
@@ -272,8 +304,21 @@ class Resident:
         logger.warning("an event was refused", extra={"agent_id": agent_id, "event": outcome.event, "reason": reason})
         return outcome
 
-    async def _read_again(self) -> None:
+    async def _settle(self, turn: TurnRecord) -> bool:
+        """Reads what stands, and has the turn carried out where that came of it; whether it did."""
+        is_in = await self.core.committer.is_written(turn)
         self.see(await self.core.store.load(self.snapshot.agent_id))
+        if is_in:
+            self.drop(lambda mail: mail.number == turn.consumes)
+            self.tell(turn)
+        return is_in
+
+    async def _settle_later(self) -> None:
+        """Does so as soon as the store answers: it may be long until something else comes to the agent."""
+        try:
+            await self.core.ask(lambda: self._in_turn(self.refresh))
+        except (EventError, OutsideError):  # it was erased, or is left to the next runtime
+            logger.debug("a turn stays in doubt", extra={"agent_id": self.snapshot.agent_id}, exc_info=True)
 
     async def _stop(self) -> Snapshot:
         await self.refresh()
@@ -290,22 +335,39 @@ class Resident:
         await self._commit(rolled_back(self.graph, now, target, reason, self.core.clock.now()))
         return self.snapshot
 
+    async def _hand_on(self, ask: Callable[[Turn], str]) -> str:
+        await self.refresh()
+        made: list[str] = []
+        event = Event(REQUESTED, {}, self.core.clock.now())
+        services = self.core.services
+        turn = requested(self.graph, self.snapshot, event, lambda turn: made.append(ask(turn)), services)
+        await self._commit(turn)
+        return made[0]
+
     async def _erase(self) -> None:
         self._check_stored()
+        if self.snapshot.handoffs:
+            await self._stop()  # the others are told
         await self.core.store.erase(self.snapshot.agent_id)
         self.core.erasures += 1
         self.forget()
 
     async def _commit(self, turn: TurnRecord) -> None:
-        turn = self.core.numbered(turn)
-        self._is_doubtful = True
-        verdict = await self.core.committer.commit(turn)
-        if verdict is Verdict.STALE:
-            seen = self.snapshot.version
-            await self._read_again()
+        self._in_doubt = turn = self.core.numbered(turn)
+        seen = self.snapshot.version
+        try:
+            verdict = await self.core.committer.commit(turn)
+        except NOBODY_CAN_WRITE:
+            raise
+        except OutsideError:
+            if turn.consumes is None:  # else the mail, as it is tried again, settles it
+                self.core.spawn(self._settle_later(), "settle a turn")
+            raise
+        if verdict is not Verdict.STALE:
+            self.see(turn.snapshot)
+            self.tell(turn)
+        elif not await self._settle(turn):
             raise StaleAgentError(self.snapshot.agent_id, seen)
-        self.see(turn.snapshot)
-        self.tell(turn)
 
     def tell(self, turn: TurnRecord) -> None:
         """Has carried out, and tells to those who watch, what was just committed."""

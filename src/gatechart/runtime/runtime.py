@@ -10,32 +10,40 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.agent import Agent
-from gatechart.errors import AgentExistsError
-from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.errors import AgentExistsError, NoHandoffError
+from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
+from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.commits import Committer
 from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_at_once
 from gatechart.runtime.feeds import Feeds, Subscription
+from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
-from gatechart.turn import begin, check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
+from gatechart.turn import Turn, begin, check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
 from gatechart.values import (
     STARTED,
+    WITHDRAWN,
     AgentId,
     Event,
     Forgotten,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
     HistoryEntry,
     Mail,
     MailQuery,
     MailStatus,
     Migrated,
+    Mode,
     Name,
     Page,
+    Reason,
     Receipt,
     Snapshot,
     Status,
@@ -67,6 +75,7 @@ class Runtime:
         limits: Limits = DEFAULTS,
         clock: Clock | None = None,
         ids: Ids = random_id,
+        packet_migrations: Sequence[PacketMigration] = (),
     ) -> AsyncIterator[Runtime]:
         """A runtime on the store, which goes on with what was accepted and not finished when it was closed last.
 
@@ -80,6 +89,8 @@ class Runtime:
         attend: False for one that comes and goes and does only what it is called for: an agent that is resumed takes
         its own mail that is due; all other mail, timers and invokes are left to the next runtime.
 
+        packet_migrations: how packets of handoffs that an older gatechart made come to this one.
+
         Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
         database is missing, locked, read-only, damaged, or of an older or newer schema.
         """
@@ -87,7 +98,9 @@ class Runtime:
         async with open_store(store, read_only=read_only) as opened:
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
             time = clock or SystemClock()
-            core = Core(opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend)
+            core = Core(
+                opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend, packet_migrations
+            )
             runtime = cls(core, registry)
             try:
                 if not read_only:
@@ -262,14 +275,76 @@ class Runtime:
         self._core.admit("discard", writes=True)
         return await self._outside.post.discard(number)
 
+    async def handoff(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        to: Name | StateTransitionGraph,
+        at: Name,
+        packet: HandoffPacket | None = None,
+        reason: Reason | str = Reason.OTHER,
+        agent: AgentId | None = None,
+        mode: Mode | str = Mode.TRANSFER,
+        deadline: Delay | datetime | None = None,
+        ladder: Ladder | None = None,
+    ) -> str:
+        """Has an agent hand on its work, and returns the handoff's id: what `Turn.handoff` does, asked from outside.
+
+        The agent waits where it is. Where its graph says nothing of `handoff.accepted`, it ends with that.
+        Raises UnknownAgentError, PayloadError, and EventRefusedError where the agent has ended.
+        """
+        self._core.admit("handoff", writes=True)
+        why = checked_member("handoff", "reason", reason, Reason)
+
+        def ask(turn: Turn) -> str:
+            return turn.handoff(
+                to, at=at, packet=packet, reason=why, agent=agent, mode=mode, deadline=deadline, ladder=ladder
+            )
+
+        return await (await self._outside.residents.get(known_id(id))).hand_on(ask)
+
+    async def handoffs(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002
+        request: str | None = None,
+        source: AgentId | None = None,
+        target: AgentId | None = None,
+        status: HandoffStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[HandoffRecord]:
+        """Handoffs in the order offered, a page at a time: pass the number of the last as `after`.
+
+        request: all attempts of one, by the id of the first. Raises PayloadError.
+        """
+        self._core.admit("handoffs", writes=False)
+        check_part("handoffs", after, limit)
+        wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
+        return await self._core.store.handoffs(HandoffQuery(source, target, wanted, request, id, after, limit))
+
+    async def cancel_handoff(self, id: str, *, reason: str) -> Receipt:  # noqa: A002
+        """Withdraws a handoff: one that is not accepted is cancelled, a delegation ended, a transfer stands.
+
+        The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
+        Raises NoHandoffError where there is none, or it is over.
+        """
+        self._core.admit("cancel_handoff", writes=True)
+        found = await self._core.store.handoffs(HandoffQuery(id=id))
+        if not found or not is_open(found[0].status):
+            raise NoHandoffError(id, found[0].status.value if found else None)
+        told = {"handoff": id, "expired": False, "reason": reason}
+        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), sender=found[0].source)
+        return await self._outside.post.post(mail, self._outside.accept)
+
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
         """The turns of all agents as they are committed from now on, for dashboards and tests.
 
         `async with runtime.changes() as changes: async for entry in changes: ...`. What a subscriber leaves lying too
-        long is lost, and told by a FeedLaggedError.
+        long is lost, and told by a FeedLaggedError. Raises ReadOnlyError: only the owner is told of what it commits.
         """
-        self._core.admit("changes", writes=False)
+        self._core.admit_watcher("changes", "read the history of its agents, or watch where the owner runs")
         subscription = self._core.changes.subscribe(None)
         try:
             yield subscription
@@ -278,8 +353,8 @@ class Runtime:
 
     @asynccontextmanager
     async def stream(self, id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:  # noqa: A002
-        """What an invoke of the agent gives to `work.publish` from now on, until it ends."""
-        self._core.admit("stream", writes=False)
+        """What an invoke of the agent gives to `work.publish` from now on, until it ends. Raises ReadOnlyError."""
+        self._core.admit_watcher("stream", "watch where the owner runs")
         streams, key = self._outside.calls.streams, (known_id(id), invoke)
         subscription = streams.subscribe(key)
         try:
@@ -301,34 +376,38 @@ class Runtime:
         self,
         *,
         ended_before: Age | None = None,
+        status: Status | str | None = None,
         turns_before: Age | None = None,
         keep_turns: int | None = None,
         mail_before: Age | None = None,
         ids_for: timedelta = timedelta(days=7),
         on_progress: Callable[[Forgotten], None] | None = None,
+        dry_run: bool = False,
     ) -> Forgotten:
         """Forgets what is old, part by part, and returns how much that was; turns go on in between.
 
         Ages are given as a timedelta, or as the aware datetime before which all may go. The newest turn of an agent
         always stays, and all from the oldest on whose event id still has to be recognised.
 
-        ended_before: erases agents whose last turn, with which they ended, is older. turns_before: turns of the other
-        agents that are older. keep_turns: turns beyond so many newest ones of each agent; with `turns_before`, what
-        either lets go goes. mail_before: refused and dead mail accepted before.
-        ids_for: how long the id of an event is recognised when it repeats. on_progress: called after each part.
+        ended_before: erases agents whose last turn, with which they ended, is older. status: of these, only those that
+        are done, or only those that are stopped. turns_before: turns of the other agents that are older. keep_turns:
+        turns beyond so many newest ones of each agent; with `turns_before`, what either lets go goes. mail_before:
+        refused and dead mail accepted before. ids_for: how long the id of an event is recognised when it repeats.
+        on_progress: called after each part. dry_run: only tell; a runtime that was opened for reading can do that, too.
 
         Raises PayloadError.
         """
-        self._core.admit("prune", writes=True)
+        self._core.admit("prune", writes=not dry_run)
         pruning = pruning_of(
             self._core.clock.now(),
             ended_before=ended_before,
+            status=status,
             turns_before=turns_before,
             keep_turns=keep_turns,
             mail_before=mail_before,
             ids_for=ids_for,
         )
-        return await self._housekeeping.prune(pruning, on_progress)
+        return await self._housekeeping.prune(pruning, on_progress, dry_run=dry_run)
 
     async def _begin(
         self, graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId
@@ -348,6 +427,10 @@ class Runtime:
         return Agent(resident)
 
     async def _erase(self, agent_id: AgentId) -> None:
+        snapshot = await self._core.store.load(agent_id)
+        if snapshot.handoffs and snapshot.status is Status.ACTIVE:  # the others are told
+            turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
+            await self._core.committer.commit(turn, lambda: self._outside.carry_out(turn))
         await self._core.store.erase(agent_id)
         self._core.erasures += 1
         self._outside.forget(agent_id)

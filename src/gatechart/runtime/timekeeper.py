@@ -101,7 +101,7 @@ class Timekeeper:
             self._sleeper = None
         if next_due is not None and self._core.is_open:
             self._wakes_at = next_due
-            self._sleeper = self._core.attend(self._sleep(next_due))
+            self._sleeper = self._core.attend(self._sleep(next_due), "deliver what is due")
 
     def _next_due(self) -> datetime | None:
         while self._places and not self._stands(self._places[0]):

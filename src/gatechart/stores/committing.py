@@ -2,98 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select, update
 
+from gatechart.stores.book import Book
 from gatechart.stores.deltas import delta_of
 from gatechart.stores.desk import Desk
-from gatechart.stores.dialects import Many, listed, text_of
+from gatechart.stores.dialects import listed
 from gatechart.stores.endings import carry_out
-from gatechart.stores.rows import history_row, snapshot_row, to_json
+from gatechart.stores.offering import read_book, touches_handoffs, write_book
+from gatechart.stores.rows import changes_row, history_row, snapshot_row, to_json
+from gatechart.stores.statements import Ask, Sparse
 from gatechart.stores.tables import WAITS, agents, history, mail
 from gatechart.values import AgentId, TurnRecord, Unit, Verdict
 
-_FIXED: Final = ("key", "id", "graph")
+_Standing: TypeAlias = tuple[int, int, int]  # an agent's key, its version and its deltas; no tuple costs less
+
 _KEY: Final[BindParameter[int]] = bindparam("of_key")
 
 STANDING: Final = select(agents.c.id, agents.c.key, agents.c.version, agents.c.deltas).where(agents.c.id.in_(listed()))
-_STANDING: Final = text_of(STANDING)  # asked with every commit
-WAITING: Final = select(mail.c.number).where(mail.c.number.in_(listed()), WAITS)
-LAST_KEY: Final = select(func.coalesce(func.max(agents.c.key), 0))
-START: Final = Many(insert(agents))
-_CHANGES: Final = [column.name for column in agents.c if column.name not in _FIXED]
-CHANGE_STATUS: Final = Many(update(agents).where(agents.c.key == _KEY), _CHANGES)
-GO_ON: Final = Many(  # without the status: SQLite writes to an index whose column is set, also to what it was
-    update(agents).where(agents.c.key == _KEY), [name for name in _CHANGES if name != "status"]
-)
-REMEMBER: Final = Many(insert(history), [column.name for column in history.c if column is not history.c.key])
-
-
-class _Standing(NamedTuple):
-    """What stands of an agent; nothing of one that is to start under this key."""
-
-    key: int
-    version: int = 0
-    deltas: int = 0
+_STANDING: Final = Ask(STANDING)
+WAITING: Final = Ask(select(mail.c.number).where(mail.c.number.in_(listed()), WAITS))
+LAST_KEY: Final = Ask(select(func.coalesce(func.max(agents.c.key), literal_column("0"))))
+START: Final = Sparse(insert(agents))
+GO_ON: Final = Sparse(update(agents).where(agents.c.key == _KEY))
+REMEMBER: Final = Sparse(insert(history))
 
 
 def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]:
     """The verdict of each unit, as the Store port says. The connection holds the lock: nobody else writes meanwhile."""
     turns = [unit for unit in units if isinstance(unit, TurnRecord)]
-    keys = _commit_turns(connection, turns) if turns else {}
+    book = read_book(connection, units) if touches_handoffs(units) else None
+    keys = _commit_turns(connection, turns, book) if turns else {}
     acting = [turn for turn in turns if (turn.effects or turn.consumes is not None) and _is_in(turn, keys)]
     others = [unit for unit in units if not isinstance(unit, TurnRecord)]
     if not acting and not others:
         return [_of_turn(turn, keys) for turn in turns]
     carry_out(connection, acting, keys)
     sent = [each for turn in acting for each in turn.mail]
-    desk = Desk(connection, sent, others)
+    desk = Desk(connection, sent, others, book)
     for each in sent:
-        desk.accept(each)
+        desk.accept_sent(each)
     verdicts = [_of_turn(unit, keys) if isinstance(unit, TurnRecord) else desk.take(unit) for unit in units]
     desk.write()
+    if book is not None:
+        write_book(connection, book)
     return verdicts
 
 
-def _commit_turns(connection: Connection, turns: Sequence[TurnRecord]) -> dict[AgentId, int]:
+def _commit_turns(connection: Connection, turns: Sequence[TurnRecord], book: Book | None) -> dict[AgentId, int]:
     """Writes those that go on from what stands; the keys of their agents."""
     standing = _standing(connection, turns)
     gone = _gone(connection, turns)
+    keys: dict[AgentId, int] = {}
     begun: list[dict[str, Any]] = []
-    changed: list[dict[str, Any]] = []  # those whose status is another
-    others: list[dict[str, Any]] = []
-    remembered = []
+    changed: list[dict[str, Any]] = []
+    remembered: list[dict[str, Any]] = []
     for turn in turns:
-        agent = standing[turn.snapshot.agent_id]
-        if turn.consumes in gone or agent.version != (turn.previous.version if turn.previous else 0):
+        before, after = turn.previous, turn.snapshot
+        key, version, deltas = standing[after.agent_id]
+        if turn.consumes in gone or version != (before.version if before else 0):
             continue
-        delta = delta_of(turn, agent.deltas)
-        row = snapshot_row(turn.snapshot) | {"deltas": delta.deltas}
-        if turn.previous is None:
-            begun.append(row | {"key": agent.key})
+        if book is not None and not book.takes(turn):
+            continue
+        keys[after.agent_id] = key
+        delta = delta_of(turn, deltas)
+        if before is None:
+            begun.append(snapshot_row(after) | {"key": key, "deltas": delta.deltas})
         else:
-            is_same_status = turn.previous.status is turn.snapshot.status
-            (others if is_same_status else changed).append(row | {_KEY.key: agent.key})
-        remembered.append(history_row(turn, agent.key, delta))
+            changed.append(changes_row(before, after) | {"deltas": delta.deltas, _KEY.key: key})
+        remembered.append(history_row(turn, key, delta))
     START.run(connection, begun)
-    CHANGE_STATUS.run(connection, changed)
-    GO_ON.run(connection, others)
+    GO_ON.run(connection, changed)
     REMEMBER.run(connection, remembered)
-    going_on = {row["id"]: row[_KEY.key] for row in (*changed, *others)}
-    return going_on | {row["id"]: row["key"] for row in begun}
+    return keys
 
 
-def _standing(connection: Connection, turns: Sequence[TurnRecord]) -> dict[AgentId, _Standing]:
+def _standing(connection: Connection, turns: Sequence[TurnRecord]) -> Mapping[AgentId, _Standing]:
     """What stands of each turn's agent. Those that are new have keys behind all others, in the order of their turns."""
-    ids = to_json([turn.snapshot.agent_id for turn in turns])
-    found = connection.exec_driver_sql(_STANDING, (ids,)).all()
-    standing = {agent_id: _Standing(key, version, deltas) for agent_id, key, version, deltas in found}
-    new = [turn.snapshot.agent_id for turn in turns if turn.snapshot.agent_id not in standing]
+    ids = [turn.snapshot.agent_id for turn in turns]
+    found = _STANDING.all(connection, to_json(ids))
+    standing: dict[AgentId, _Standing] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
+    new = [agent_id for agent_id in ids if agent_id not in standing]
     if new:
-        first = connection.execute(LAST_KEY).scalar_one() + 1
-        standing |= {agent_id: _Standing(key) for key, agent_id in enumerate(new, first)}
+        ((last,),) = LAST_KEY.all(connection)
+        standing |= {agent_id: (key, 0, 0) for key, agent_id in enumerate(new, last + 1)}
     return standing
 
 
@@ -102,7 +97,7 @@ def _gone(connection: Connection, turns: Sequence[TurnRecord]) -> set[int]:
     consumed = {turn.consumes for turn in turns if turn.consumes is not None}
     if not consumed:
         return set()
-    waiting = connection.execute(WAITING, {"values": to_json(sorted(consumed))}).all()
+    waiting = WAITING.all(connection, to_json(sorted(consumed)))
     return consumed.difference(number for (number,) in waiting)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
@@ -15,8 +14,7 @@ LEAST: Final = 8  # characters that a turn counts for where less changed, so tha
 EXTRA: Final = 256  # characters that deltas may have beyond that, so that full copies of a small context are rare
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """What a row of the history keeps of a turn's context, as JSON text; None where nothing changed."""
 
     changed: str | None

@@ -7,12 +7,16 @@ from typing import Final
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, update
 
-from gatechart.stores.dialects import Many, listed
-from gatechart.stores.mail_rows import mail_row
+from gatechart.stores.book import Book
+from gatechart.stores.dialects import listed
+from gatechart.stores.mail_rows import mail_row, new_mail_row
+from gatechart.stores.refusing import refused_for_its_id
 from gatechart.stores.rows import to_json
-from gatechart.stores.standing import applied, content_of, numbered, under_way, waiting
+from gatechart.stores.standing import Content, applied, content_of, numbered, under_way, waiting
+from gatechart.stores.statements import Many, Sparse
 from gatechart.stores.tables import invokes, mail, steps
 from gatechart.values import (
+    Answer,
     Errand,
     Invocation,
     Mail,
@@ -21,18 +25,19 @@ from gatechart.values import (
     MailStatus,
     Posting,
     Report,
+    Reserve,
     StepRecord,
     Verdict,
 )
 
 _NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 
-ACCEPT: Final = Many(insert(mail))
+ACCEPT: Final = Sparse(insert(mail))
 CHANGE: Final = Many(
     update(mail).where(mail.c.number == _NUMBER),
     [column.name for column in mail.c if column is not mail.c.number],
 )
-FORGET: Final = delete(mail).where(mail.c.number.in_(listed()))
+FORGET: Final = Many(delete(mail).where(mail.c.number.in_(listed())))
 RECORD: Final = Many(insert(steps))
 END: Final = delete(invokes).where(invokes.c.key.in_(listed()))  # the steps go with them
 
@@ -40,8 +45,11 @@ END: Final = delete(invokes).where(invokes.c.key.in_(listed()))  # the steps go 
 class Desk:
     """Takes mail and errands one after the other, each in the light of those before; then writes what has changed."""
 
-    def __init__(self, connection: Connection, sent: Sequence[Mail], errands: Sequence[Errand]) -> None:
-        """Reads what stands of all that they are about."""
+    def __init__(
+        self, connection: Connection, sent: Sequence[Mail], errands: Sequence[Errand], book: Book | None
+    ) -> None:
+        """Reads what stands of all that they are about. book: of their handoffs; None where they are about none."""
+        self._book = book
         self._connection = connection
         named = [(each.recipient, each.id) for each in (*sent, *_accepted(errands)) if each.id is not None]
         self._applied = applied(connection, named)
@@ -60,6 +68,14 @@ class Desk:
             self._put(new)
         return verdict
 
+    def accept_sent(self, new: Mail) -> None:
+        """Keeps what a turn sends; as refused where its id stands for something else."""
+        before = self._before(new)
+        if before is None:
+            self._put(new)
+        elif before != content_of(new):
+            self._put(refused_for_its_id(new, before[0]))
+
     def take(self, errand: Errand) -> Verdict:
         """What becomes of an errand."""
         match errand:
@@ -73,16 +89,20 @@ class Desk:
                 return self._record(errand)
             case Report():
                 return self._report(errand)
+            case Answer():
+                return self._answer(errand)
+            case Reserve():
+                return Verdict.STALE if self._book is None else self._book.reserve(errand)
 
     def write(self) -> None:
         """Leaves the database as the errands leave mail and invocations."""
         forgotten = [number for number in self._touched if number not in self._mail and number in self._stored]
         kept = [self._mail[number] for number in self._touched if number in self._mail]
         if forgotten:
-            self._connection.execute(FORGET, {"values": to_json(forgotten)})
+            FORGET.run(self._connection, [{"values": to_json(forgotten)}])
         changed = (mail_row(each) | {_NUMBER.key: each.number} for each in kept if each.number in self._stored)
         CHANGE.run(self._connection, changed)
-        ACCEPT.run(self._connection, (mail_row(each) for each in kept if each.number not in self._stored))
+        ACCEPT.run(self._connection, (new_mail_row(each) for each in kept if each.number not in self._stored))
         RECORD.run(self._connection, self._results)
         if self._ended:
             self._connection.execute(END, {"values": to_json(self._ended)})
@@ -125,15 +145,29 @@ class Desk:
         self._put(report.mail)
         return Verdict.COMMITTED
 
+    def _answer(self, answer: Answer) -> Verdict:
+        consumed = self._mail.get(answer.consumes)
+        if consumed is None or consumed.status is not MailStatus.WAITING or self._book is None:
+            return Verdict.STALE
+        if not self._book.settle((answer.settle,), answer.time):
+            return Verdict.STALE
+        self._drop(consumed)
+        self._put(answer.reply)
+        return Verdict.COMMITTED
+
     def _as_repeated(self, new: Mail) -> Verdict:
         """COMMITTED where nothing came before under the mail's id, else what is to be said of it."""
-        if new.id is None:
-            return Verdict.COMMITTED
-        name = new.recipient, new.id
-        before = self._applied.get(name) or (content_of(self._waiting[name]) if name in self._waiting else None)
+        before = self._before(new)
         if before is None:
             return Verdict.COMMITTED
         return Verdict.REPEATED if before == content_of(new) else Verdict.REUSED
+
+    def _before(self, new: Mail) -> Content | None:
+        """What came before under the mail's id, and waits or was applied."""
+        if new.id is None:
+            return None
+        name = new.recipient, new.id
+        return self._applied.get(name) or (content_of(self._waiting[name]) if name in self._waiting else None)
 
     def _put(self, each: Mail) -> None:
         self._mail[each.number] = each
@@ -155,7 +189,8 @@ def _accepted(errands: Sequence[Errand]) -> Iterator[Mail]:
 
 def _numbers(errands: Sequence[Errand]) -> list[int]:
     changed = [errand.mail.number for errand in errands if isinstance(errand, MailChange)]
-    return changed + [errand.number for errand in errands if isinstance(errand, MailEnd)]
+    ended = [errand.number for errand in errands if isinstance(errand, MailEnd)]
+    return [*changed, *ended, *(errand.consumes for errand in errands if isinstance(errand, Answer))]
 
 
 def _steps(errands: Sequence[Errand]) -> list[tuple[Invocation, str]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -14,7 +13,6 @@ from sqlalchemy import (
     Engine,
     FromClause,
     Select,
-    UpdateBase,
     bindparam,
     create_engine,
     event,
@@ -65,28 +63,9 @@ def reading_engine(url: URL) -> AsyncEngine:
     return engine
 
 
-def text_of(statement: Select[Any]) -> str:
-    """The statement as text, to be asked with values by their place."""
-    return str(statement.compile(dialect=DIALECT))
-
-
-class Many:
-    """A statement that is compiled once and executed for rows, by column name or bound name.
-
-    SQLAlchemy's own way to execute one costs several times what SQLite takes for a row.
-    """
-
-    def __init__(self, statement: UpdateBase, columns: Sequence[str] | None = None) -> None:
-        compiled = statement.compile(dialect=DIALECT, column_keys=columns)
-        names = tuple(compiled.positiontup or ())
-        self._sql = str(compiled)
-        self._values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
-
-    def run(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Executes it for each of the rows, in order; not at all where there are none."""
-        values = [self._values(row) for row in rows]
-        if values:
-            connection.exec_driver_sql(self._sql, values)
+def driver_cursor(connection: Connection) -> Any:
+    """The driver's own cursor, in the connection's transaction."""
+    return connection.connection.cursor()
 
 
 def listed(name: str = "values") -> Select[Any]:
@@ -181,4 +160,4 @@ def _on_connect(engine: Engine, *pragmas: str) -> None:
 def _on_begin(engine: Engine, statement: str) -> None:
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:
-        connection.exec_driver_sql(statement)
+        driver_cursor(connection).execute(statement)

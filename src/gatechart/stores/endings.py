@@ -7,9 +7,10 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
 
-from gatechart.stores.dialects import Many, listed
+from gatechart.stores.dialects import listed
 from gatechart.stores.mail_rows import mail_row
 from gatechart.stores.rows import to_json
+from gatechart.stores.statements import Many
 from gatechart.stores.tables import WAITS, invokes, mail
 from gatechart.values import (
     Adopt,
@@ -34,7 +35,7 @@ _NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 _EPOCH: Final[BindParameter[int]] = bindparam("of_epoch")
 _INVOKE: Final[BindParameter[str]] = bindparam("of_invoke")
 
-CONSUME: Final = delete(mail).where(mail.c.number.in_(listed()))
+CONSUME: Final = Many(delete(mail).where(mail.c.number.in_(listed())))
 
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
 END_MAIL_OF_STATE: Final = Many(_OWN_MAIL.where(mail.c.state == _STATE))
@@ -64,7 +65,7 @@ def carry_out(connection: Connection, turns: Sequence[TurnRecord], keys: Mapping
     """Forgets the mail that the turns consumed, ends what they end, and then begins what they begin."""
     consumed = [turn.consumes for turn in turns if turn.consumes is not None]
     if consumed:
-        connection.execute(CONSUME, {"values": to_json(consumed)})
+        CONSUME.run(connection, [{"values": to_json(consumed)}])
     asked = [(turn, effect) for turn in turns for effect in turn.effects]
     kinds = {type(effect) for _, effect in asked}
     for kind, statement, row_of in _CARRIED_OUT:

@@ -13,6 +13,7 @@ def may_be_erased(turns: Sequence[TurnRecord], pruning: Pruning) -> bool:
     return (
         pruning.ended_before is not None
         and last.snapshot.status is not Status.ACTIVE
+        and pruning.status in (None, last.snapshot.status)
         and last.event.time < pruning.ended_before
         and not any(_is_recognised(turn.event, pruning) for turn in turns)
     )

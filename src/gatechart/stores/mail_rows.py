@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from gatechart.stores.rows import from_us, to_json, to_us
+from gatechart.stores.rows import from_us, to_json, to_us, without_nulls
 from gatechart.values import Invocation, Mail, MailStatus, Running
 
 
@@ -31,6 +31,11 @@ def mail_row(mail: Mail) -> dict[str, Any]:
         "retry_us": _us_or_null(mail.retry_at),
         "reason": mail.reason or None,
     }
+
+
+def new_mail_row(mail: Mail) -> dict[str, Any]:
+    """A row of `mail`, without the columns that are NULL."""
+    return without_nulls(**mail_row(mail))
 
 
 def to_mail(row: Row[Any]) -> Mail:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
@@ -12,13 +12,18 @@ from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError, UnknownVersionError
 from gatechart.stores.entries import entry_of
 from gatechart.stores.forgetting import droppable, is_mail_to_forget, may_be_erased
+from gatechart.stores.handoffs import Handoffs
 from gatechart.stores.pending import Pending
+from gatechart.stores.refusing import refused_for_its_id
 from gatechart.turn import own_copy
 from gatechart.values import (
     ActiveIn,
     AgentId,
+    Answer,
     Errand,
     EventName,
+    HandoffQuery,
+    HandoffRecord,
     HistoryEntry,
     Invocation,
     KnownGraph,
@@ -34,6 +39,7 @@ from gatechart.values import (
     Pruning,
     Query,
     Report,
+    Reserve,
     Running,
     Snapshot,
     StepRecord,
@@ -53,6 +59,7 @@ class MemoryStore:
         self._turns: dict[AgentId, list[TurnRecord]] = {}
         self._applied: dict[tuple[AgentId, str], int] = {}  # to the version of the turn
         self._pending = Pending()
+        self._handoffs = Handoffs()
         self._graphs: dict[str, KnownGraph] = {}
         self._numbers = 1  # the next
 
@@ -78,7 +85,7 @@ class MemoryStore:
         for place, turn in turns.items():
             if turn.effects and verdicts[place] is Verdict.COMMITTED:
                 for mail in turn.mail:
-                    self._post(mail)
+                    self._send(mail)
         return [
             verdicts[place] if isinstance(unit, TurnRecord) else self._take(unit) for place, unit in enumerate(units)
         ]
@@ -140,13 +147,22 @@ class MemoryStore:
         self, *, agent_id: AgentId | None = None, after: int, limit: int
     ) -> Sequence[tuple[int, Running]]:
         """See Store."""
-        calls = enumerate(self._pending.calls(), start=1)
+        calls = enumerate(map(self._as_of_now, self._pending.calls()), start=1)
         found = ((place, each) for place, each in calls if agent_id in (None, each.invocation.agent_id))
         return [each for each in found if each[0] > after][:limit]
+
+    def _as_of_now(self, running: Running) -> Running:
+        """The invocation, as it goes on: with the version of the graph that its agent has."""
+        now = self._turns[running.invocation.agent_id][-1].snapshot
+        return replace(running, graph=now.graph, graph_version=now.graph_version)
 
     async def steps(self, invocation: Invocation) -> Mapping[str, str]:
         """See Store."""
         return self._pending.steps(invocation)
+
+    async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
+        """See Store."""
+        return self._handoffs.find(query)
 
     async def remember(self, graphs: Sequence[KnownGraph]) -> None:
         """See Store."""
@@ -161,27 +177,41 @@ class MemoryStore:
         self._drop(agent_id, self._turns_of(agent_id))
         del self._turns[agent_id]
         self._pending.forget(agent_id)
+        self._handoffs.forget(agent_id)
 
-    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100) -> Pruned:
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """See Store. `after` counts the agents that were looked at and are still there."""
         part = list(islice(self._turns, after, after + limit))
         awaited = {mail.recipient for mail in self._pending.mail() if _waits(mail)}
-        erased = [each for each in part if each not in awaited and may_be_erased(self._turns[each], pruning)]
+        erased = [each for each in part if self._may_be_erased(each, awaited, pruning)]
+        dropped = {each: droppable(self._turns[each], pruning) for each in part if each not in erased}
+        if not dry_run:
+            await self._forget(erased, dropped)
+        reached = after + len(part if dry_run else dropped)
+        if reached < len(self._turns):
+            return Pruned(tuple(erased), sum(dropped.values()), 0, reached)
+        mail = self._mail_to_forget(awaited, pruning)
+        for number in () if dry_run else mail:
+            self._pending.take(number)
+        return Pruned(tuple(erased), sum(dropped.values()), len(mail), None)
+
+    async def _forget(self, erased: Sequence[AgentId], dropped: Mapping[AgentId, int]) -> None:
         for agent_id in erased:
             await self.erase(agent_id)
-        dropped = [self._drop_oldest(agent_id, pruning) for agent_id in part if agent_id in self._turns]
-        reached = after + len(dropped)
-        mail = [each.number for each in self._pending.mail() if is_mail_to_forget(each, pruning)]
-        for number in mail:
-            self._pending.take(number)
-        return Pruned(tuple(erased), sum(dropped), len(mail), reached if reached < len(self._turns) else None)
+        for agent_id, count in dropped.items():
+            turns = self._turns[agent_id]
+            self._drop(agent_id, turns[:count])
+            del turns[:count]
 
-    def _drop_oldest(self, agent_id: AgentId, pruning: Pruning) -> int:
-        turns = self._turns[agent_id]
-        count = droppable(turns, pruning)
-        self._drop(agent_id, turns[:count])
-        del turns[:count]
-        return count
+    def _may_be_erased(self, agent_id: AgentId, awaited: Set[AgentId], pruning: Pruning) -> bool:
+        """awaited: the agents for which mail waits."""
+        turns = self._turns.get(agent_id)
+        return turns is not None and agent_id not in awaited and may_be_erased(turns, pruning)
+
+    def _mail_to_forget(self, awaited: Set[AgentId], pruning: Pruning) -> Sequence[int]:
+        """Not what goes with its agent."""
+        old = [mail for mail in self._pending.mail() if is_mail_to_forget(mail, pruning)]
+        return [mail.number for mail in old if not self._may_be_erased(mail.recipient, awaited, pruning)]
 
     def _drop(self, agent_id: AgentId, turns: Sequence[TurnRecord]) -> None:
         """Forgets the ids of turns that are forgotten."""
@@ -211,6 +241,10 @@ class MemoryStore:
                 return self._pending.record(errand)
             case Report():
                 return self._pending.report(errand)
+            case Answer():
+                return self._answer(errand)
+            case Reserve():
+                return self._handoffs.reserve(errand)
 
     def _commit_turn(self, turn: TurnRecord) -> Verdict:
         agent_id = turn.snapshot.agent_id
@@ -218,8 +252,12 @@ class MemoryStore:
         standing = turns[-1].snapshot.version if turns else 0
         if standing != (turn.previous.version if turn.previous else 0):
             return Verdict.STALE
-        if turn.consumes is not None and not self._consume(turn.consumes):
+        if turn.consumes is not None and not self._is_waiting(turn.consumes):
             return Verdict.STALE
+        if turn.effects and not self._handoffs.takes(turn):
+            return Verdict.STALE
+        if turn.consumes is not None:
+            self._pending.take(turn.consumes)
         if turns is None:
             self._turns[agent_id] = [turn]
         else:
@@ -230,9 +268,23 @@ class MemoryStore:
             self._pending.carry_out(turn)
         return Verdict.COMMITTED
 
-    def _consume(self, number: int) -> bool:
+    def _is_waiting(self, number: int) -> bool:
         mail = self._pending.numbered(number)
-        return mail is not None and _waits(mail) and self._pending.take(number) is not None
+        return mail is not None and _waits(mail)
+
+    def _answer(self, answer: Answer) -> Verdict:
+        if not self._is_waiting(answer.consumes) or not self._handoffs.settle(answer.settle, answer.time):
+            return Verdict.STALE
+        self._pending.take(answer.consumes)
+        self._pending.put(answer.reply)
+        return Verdict.COMMITTED
+
+    def _send(self, mail: Mail) -> None:
+        before = None if mail.id is None else self._content_of(mail.recipient, mail.id)
+        if before is None:
+            self._pending.put(mail)
+        elif before != _content(mail.event, mail.payload):
+            self._pending.put(refused_for_its_id(mail, before[0]))
 
     def _post(self, mail: Mail) -> Verdict:
         before = None if mail.id is None else self._content_of(mail.recipient, mail.id)

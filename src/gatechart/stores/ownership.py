@@ -15,9 +15,10 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from gatechart.errors import OwnershipLostError, StoreOwnedError, StoreReadOnlyError
 from gatechart.stores.rows import from_us, to_us
+from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner
 
-EPOCH: Final = str(select(owner.c.epoch))  # asked with every transaction, so it is compiled once
+EPOCH: Final = Ask(select(owner.c.epoch))  # with every transaction
 
 
 @contextmanager
@@ -69,4 +70,5 @@ def unknown_owner(path: Path) -> StoreOwnedError:
 
 def current_epoch(connection: Connection) -> int:
     """The epoch of the owner that came last; 0 where there was none."""
-    return connection.exec_driver_sql(EPOCH).scalar_one_or_none() or 0
+    found = EPOCH.all(connection)
+    return found[0][0] if found else 0

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Integer, Row, Select, and_, bindparam, func, 
 
 from gatechart.context import patched
 from gatechart.errors import UnknownVersionError
+from gatechart.stores.open_rows import to_open
 from gatechart.stores.rows import to_epochs, to_memory
 from gatechart.stores.tables import agents, history
 from gatechart.values import AgentId, Snapshot, Status
@@ -61,6 +62,7 @@ def _snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
         status=Status(last.status or Status.ACTIVE),
         memory=to_memory(_newest([row.memory for row in rows])),
         entered=to_epochs(_newest([row.entered for row in rows])),
+        handoffs=to_open(_newest([row.handoffs for row in rows])),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -17,15 +19,18 @@ from sqlalchemy import (
     delete,
     exists,
     false,
+    func,
     literal_column,
     or_,
     select,
+    true,
     update,
 )
 
-from gatechart.stores.dialects import Many, listed, unpacked
+from gatechart.stores.dialects import listed, unpacked
 from gatechart.stores.past import snapshot_at
 from gatechart.stores.rows import to_json, to_us, whole_copy
+from gatechart.stores.statements import Many
 from gatechart.stores.tables import WAITS, agents, history, mail
 from gatechart.values import MailStatus, Pruned, Pruning, Status
 
@@ -57,19 +62,31 @@ class _Part:
     cuts: Sequence[tuple[Row[Any], int]]  # agents, each with the version of its oldest turn that stays
     next: int | None
 
+    def told(self, mails: int, after: int | None) -> Pruned:
+        """What is said of the part, with so many mails. after: where the next part begins."""
+        turns = sum(cut - agent.oldest for agent, cut in self.cuts)
+        return Pruned(tuple(agent.id for agent in self.erased), turns, mails, after)
+
 
 def prune_part(connection: Connection, pruning: Pruning, after: int, limit: int) -> Pruned:
     """Forgets one part, as the Store port says."""
     found = connection.execute(_survey(pruning, after, limit)).all()
-    part = _planned(connection, pruning, found[:limit], is_last=len(found) <= limit)
-    turns = sum(cut - agent.oldest for agent, cut in part.cuts)
+    part = _planned(connection, pruning, found[:limit], TURNS, is_last=len(found) <= limit)
     _drop(connection, part.cuts)
     _erase(connection, part.erased)
     if part.next is not None:
-        return Pruned(tuple(agent.id for agent in part.erased), turns, 0, part.next)
+        return part.told(0, part.next)
     mails = _forget_mail(connection, pruning, limit)
     reached = found[-1].key if found else after
-    return Pruned(tuple(agent.id for agent in part.erased), turns, mails, reached if mails == limit else None)
+    return part.told(mails, reached if mails == limit else None)
+
+
+def tell_part(connection: Connection, pruning: Pruning, after: int, limit: int) -> Pruned:
+    """What would be forgotten of the next agents, and behind the last ones of all mail."""
+    found = connection.execute(_survey(pruning, after, limit)).all()
+    part = _planned(connection, pruning, found[:limit], sys.maxsize, is_last=len(found) <= limit)
+    mails = _count_mail(connection, pruning) if part.next is None else 0
+    return part.told(mails, part.next)
 
 
 def _survey(pruning: Pruning, after: int, limit: int) -> Select[Any]:
@@ -98,9 +115,10 @@ def _may_be_erased(pruning: Pruning) -> ColumnElement[bool]:
     last = select(history.c.time_us).where(of_agent, history.c.version == agents.c.version).scalar_subquery()
     return and_(
         agents.c.status != Status.ACTIVE.value,
+        true() if pruning.status is None else agents.c.status == pruning.status.value,
         last < to_us(pruning.ended_before),
         ~exists(select(history.c.key).where(of_agent, _is_recognised(pruning))),
-        ~exists(select(mail.c.number).where(mail.c.recipient == agents.c.id, WAITS)),
+        ~exists(select(mail.c.number).where(mail.c.recipient == agents.c.id, WAITS).correlate(agents)),
     )
 
 
@@ -109,12 +127,12 @@ def _is_recognised(pruning: Pruning) -> ColumnElement[bool]:
     return and_(history.c.event_id.is_not(None), history.c.time_us >= to_us(pruning.ids_since))
 
 
-def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]], *, is_last: bool) -> _Part:
-    """As much of what was found as one transaction takes."""
+def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]], room: int, *, is_last: bool) -> _Part:
+    """As much of what was found as there is room for, in turns."""
     kept = _cuts(connection, pruning, [agent for agent in found if not agent.may_be_erased])
     erased: list[Row[Any]] = []
     cuts: list[tuple[Row[Any], int]] = []
-    room, reached = TURNS, None
+    reached = None
     for agent in found:
         if room <= 0:
             return _Part(erased, cuts, reached)
@@ -171,10 +189,22 @@ def _erase(connection: Connection, erased: Sequence[Row[Any]]) -> None:
 def _forget_mail(connection: Connection, pruning: Pruning, limit: int) -> int:
     if pruning.mail_before is None:
         return 0
-    is_old = and_(
+    some = select(mail.c.number).where(_is_old(pruning.mail_before, pruning)).order_by(mail.c.number).limit(limit)
+    return connection.execute(delete(mail).where(mail.c.number.in_(some))).rowcount
+
+
+def _count_mail(connection: Connection, pruning: Pruning) -> int:
+    """How much mail would be forgotten, but for what goes with its agent."""
+    if pruning.mail_before is None:
+        return 0
+    goes_with_it = exists(select(agents.c.key).where(agents.c.id == mail.c.recipient, _may_be_erased(pruning)))
+    old = select(func.count()).select_from(mail).where(_is_old(pruning.mail_before, pruning), ~goes_with_it)
+    return connection.execute(old).scalar_one()
+
+
+def _is_old(before: datetime, pruning: Pruning) -> ColumnElement[bool]:
+    return and_(
         mail.c.status != MailStatus.WAITING.value,
-        mail.c.accepted_us < to_us(pruning.mail_before),
+        mail.c.accepted_us < to_us(before),
         or_(mail.c.event_id.is_(None), mail.c.accepted_us < to_us(pruning.ids_since)),
     )
-    some = select(mail.c.number).where(is_old).order_by(mail.c.number).limit(limit)
-    return connection.execute(delete(mail).where(mail.c.number.in_(some))).rowcount

@@ -12,6 +12,7 @@ import pydantic_core
 from sqlalchemy import Row
 
 from gatechart.stores.deltas import Delta
+from gatechart.stores.open_rows import from_open, to_open
 from gatechart.values import (
     AgentId,
     Epochs,
@@ -62,7 +63,28 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "status": snapshot.status.value,
         "memory": _json_or_null(snapshot.memory),
         "entered": _json_or_null(snapshot.entered),
+        "handoffs": from_open(snapshot.handoffs),
     }
+
+
+def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """The columns of `agents` that a turn sets. Not the status where it stays: SQLite would write to its index, too."""
+    row = {
+        "graph_version": after.graph_version,
+        "fingerprint": after.fingerprint,
+        "configuration": to_json(after.configuration),
+        "context": after.context,
+        "version": after.version,
+    }
+    if before.status is not after.status:
+        row["status"] = after.status.value
+    if before.memory != after.memory:
+        row["memory"] = _json_or_null(after.memory)
+    if before.entered != after.entered:
+        row["entered"] = _json_or_null(after.entered)
+    if before.handoffs != after.handoffs:
+        row["handoffs"] = from_open(after.handoffs)
+    return row
 
 
 def to_snapshot(row: Row[Any]) -> Snapshot:
@@ -78,6 +100,7 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         status=Status(row.status),
         memory=to_memory(row.memory),
         entered=to_epochs(row.entered),
+        handoffs=to_open(row.handoffs),
     )
 
 
@@ -92,27 +115,33 @@ def to_epochs(text: str | None) -> Epochs:
 
 
 def history_row(turn: TurnRecord, key: int, delta: Delta) -> dict[str, Any]:
-    """A row of `history`, without its key, for the agent of this key."""
+    """A row of `history`, without its key, for the agent of this key; without the columns that are NULL, too."""
     event, before, after = turn.event, turn.previous, turn.snapshot
     usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
     return {
         "agent": key,
         "version": after.version,
         "event": event.name,
-        "event_id": event.id,
-        "payload": _json_or_null(event.payload),
-        "sender": event.sender,
         "time_us": to_us(event.time),
-        "source": None,  # the target of the version before
         "target": to_json(after.configuration),
-        "taken": None if turn.taken == (usual,) else to_json(turn.taken),
-        "changed": delta.changed,
-        "appended": delta.appended,
-        "status": None if after.status is Status.ACTIVE else after.status.value,
         "took_us": turn.took_us,
-        "guard_errors": _json_or_null([astuple(error) for error in turn.guard_errors]),
-        **(whole_copy(after) if delta.is_whole else _kept_apart(before, after)),
+        **without_nulls(
+            event_id=event.id,
+            payload=_json_or_null(event.payload),
+            sender=event.sender,
+            taken=None if turn.taken == (usual,) else to_json(turn.taken),
+            changed=delta.changed,
+            appended=delta.appended,
+            status=None if after.status is Status.ACTIVE else after.status.value,
+            guard_errors=_json_or_null([astuple(error) for error in turn.guard_errors]),
+            **(whole_copy(after) if delta.is_whole else _kept_apart(before, after)),
+        ),
     }
+
+
+def without_nulls(**columns: Any) -> dict[str, Any]:
+    """The columns that are not NULL."""
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
@@ -120,6 +149,7 @@ def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
     return {
         "memory": _json_or_null(snapshot.memory),
         "entered": _json_or_null(snapshot.entered),
+        "handoffs": from_open(snapshot.handoffs),
         "context": snapshot.context,
         "graph_version": snapshot.graph_version,
         "fingerprint": snapshot.fingerprint,
@@ -151,10 +181,16 @@ def to_event(row: Row[Any]) -> Event:
     return Event(row.event, _json_or(row.payload, {}), from_us(row.time_us), row.event_id, row.sender)
 
 
-def _kept_apart(before: Snapshot | None, after: Snapshot) -> dict[str, str | None]:
-    memory = to_json(after.memory) if before is None or before.memory != after.memory else None
-    entered = to_json(after.entered) if before is None or before.entered != after.entered else None
-    return {"memory": memory, "entered": entered, "context": None, "graph_version": None, "fingerprint": None}
+def _kept_apart(before: Snapshot | None, after: Snapshot) -> dict[str, str]:
+    """What a row of `history` holds beside what changed in the context."""
+    row = {}
+    if before is None or before.memory != after.memory:
+        row["memory"] = to_json(after.memory)
+    if before is None or before.entered != after.entered:
+        row["entered"] = to_json(after.entered)
+    if before is not None and before.handoffs != after.handoffs:
+        row["handoffs"] = from_open(after.handoffs) or "[]"
+    return row
 
 
 def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:

@@ -25,18 +25,22 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from gatechart.errors import OwnershipLostError, StoreMissingError, UnknownAgentError
 from gatechart.stores.committing import commit_units
 from gatechart.stores.dialects import listed, read_errors, write_errors
+from gatechart.stores.handoff_rows import to_record
 from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
 from gatechart.stores.mail_rows import to_mail, to_running
+from gatechart.stores.offering import found_handoffs
 from gatechart.stores.ownership import check_epoch, current_epoch
 from gatechart.stores.past import entries_of, snapshot_at
-from gatechart.stores.pruning import prune_part
+from gatechart.stores.pruning import prune_part, tell_part
 from gatechart.stores.reader import Reader
 from gatechart.stores.rows import to_entry, to_json, to_snapshot
-from gatechart.stores.tables import agents, graphs, history, mail
+from gatechart.stores.tables import agents, graphs, handoffs, history, mail
 from gatechart.stores.writer import Writer
 from gatechart.values import (
     ActiveIn,
     AgentId,
+    HandoffQuery,
+    HandoffRecord,
     HistoryEntry,
     Invocation,
     KnownGraph,
@@ -152,6 +156,11 @@ class SqlStore:
         wanted = recorded_steps(invocation)
         return await self._read(lambda connection: {row.name: row.result for row in connection.execute(wanted)})
 
+    async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
+        """See Store."""
+        wanted = found_handoffs(query)
+        return await self._read(lambda connection: [to_record(row) for row in connection.execute(wanted)])
+
     async def remember(self, known: Sequence[KnownGraph]) -> None:
         """See Store."""
         rows = [
@@ -178,11 +187,16 @@ class SqlStore:
             key = _agent(connection, agent_id).key
             connection.execute(delete(agents).where(agents.c.key == key))  # history and invocations go with it
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
+            connection.execute(
+                delete(handoffs).where(or_(handoffs.c.source == agent_id, handoffs.c.target == agent_id))
+            )
 
         await self._write(write)
 
-    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100) -> Pruned:
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """See Store."""
+        if dry_run:
+            return await self._read(lambda connection: tell_part(connection, pruning, after, limit))
         return await self._write(lambda connection: prune_part(connection, pruning, after, limit))
 
     async def _read_mail(self, wanted: Select[Any]) -> Sequence[Mail]:

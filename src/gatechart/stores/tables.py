@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -45,6 +46,7 @@ agents = Table(
     Column("memory", Text),  # JSON, what the history states remember; NULL where nothing
     Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL where none
     Column("deltas", Integer, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
+    Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL where none
     Index("ix_agents_graph_status", "graph", "status"),
 )
 
@@ -81,6 +83,7 @@ history = Table(
     Column("context", Text),  # JSON; in a full copy, else NULL, as the two that follow
     Column("graph_version", String),
     Column("fingerprint", String),
+    Column("handoffs", Text),  # JSON; NULL where unchanged, in a full copy where nothing
     UniqueConstraint("agent", "version"),
 )
 
@@ -148,6 +151,42 @@ steps = Table(
     Column("name", String, primary_key=True),
     Column("result", Text, nullable=False),  # JSON
     sqlite_with_rowid=False,
+)
+
+handoffs = Table(
+    "handoffs",
+    metadata,
+    Column("key", Integer, primary_key=True),  # in the order offered
+    Column("id", String, nullable=False, unique=True),
+    Column("request", String, nullable=False),  # the id of the first attempt
+    Column("source", String, nullable=False),  # a public id, as `target`: that may be of an agent that never began
+    Column("source_graph", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("target_graph", String, nullable=False),
+    Column("entry_point", String, nullable=False),
+    Column("is_new", Boolean, nullable=False),
+    Column("mode", String, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("packet", Text, nullable=False),  # JSON
+    Column("deadline_us", BigInteger),
+    Column("status", String, nullable=False),
+    Column("changes", Text, nullable=False),  # JSON, each with its time
+    Column("result", Text),  # JSON; NULL where none
+    Index("ix_handoffs_request", "request"),
+    Index("ix_handoffs_source", "source"),
+    Index("ix_handoffs_target", "target"),
+)
+
+IS_OPEN = handoffs.c.status.in_([literal_column("'pending'"), literal_column("'accepted'")])
+
+Index("ix_handoffs_status", handoffs.c.status, sqlite_where=IS_OPEN, postgresql_where=IS_OPEN)
+
+places = Table(
+    "places",
+    metadata,
+    Column("handoff", String, primary_key=True),  # its id, as long as it is not over
+    Column("graph", String, nullable=False),
+    Index("ix_places_graph", "graph"),
 )
 
 owner = Table(

@@ -19,6 +19,7 @@ class Writer:
     def __init__(self, engine: Engine, thread: ThreadPoolExecutor) -> None:
         self._engine = engine
         self._thread = thread
+        self._connection: Connection | None = None  # kept from one transaction to the next, until one fails
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """The result of the work, once its transaction is committed; taken back where it raises.
@@ -27,19 +28,39 @@ class Writer:
         """
         return await asyncio.wrap_future(self._thread.submit(self._transaction, work))
 
+    async def end(self) -> None:
+        """Closes the connection, behind the transaction under way."""
+        await asyncio.wrap_future(self._thread.submit(self._disconnect))
+
     def _transaction(self, work: Callable[[Connection], T]) -> T:
-        with self._engine.begin() as connection:
-            return work(connection)
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        try:
+            with self._connection.begin():
+                return work(self._connection)
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _give_back(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _disconnect(self) -> None:
+        self._give_back()
+        self._engine.dispose()
 
 
 @asynccontextmanager
 async def opened_writer(engine: Engine) -> AsyncIterator[Writer]:
     """A writer on the engine, which ends with it: behind the transaction under way, and with the thread."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="gatechart-writer")
+    writer = Writer(engine, thread)
     try:
-        yield Writer(engine, thread)
+        yield writer
     finally:
         try:
-            await asyncio.wrap_future(thread.submit(engine.dispose))
+            await writer.end()
         finally:  # cancelled or not: what was begun is ended before the owner's lock is let go
             thread.shutdown()

@@ -192,6 +192,32 @@ class HistoryContract:
         await assert_unknown(store, "b", "b-1")
         await assert_unknown(store, "c", "c-1")
 
+    async def test_a_pruning_erases_only_agents_that_ended_as_it_says(self, store: Store) -> None:
+        """`status` lets go those that are done, or those that are stopped; never one that is active."""
+        await _ended(store, "abcd")
+        for status, gone in ((Status.ACTIVE, []), (Status.STOPPED, ["c"]), (Status.DONE, ["a", "b"])):
+            pruning = replace(ALL_IDS_OUT, ended_before=LATER, status=status)
+            assert (await _pruned(store, pruning, dry_run=True))[0] == gone
+            assert (await _pruned(store, pruning))[0] == gone
+        assert await found(store) == ["d"]
+
+    @pytest.mark.parametrize("limit", [1, 3, 9])
+    async def test_a_dry_run_tells_what_a_pruning_forgets_and_forgets_nothing(self, store: Store, limit: int) -> None:
+        """All its parts together say what those of the pruning then do; mail of erased agents is not counted."""
+        await lives(store, "uv", turns=9)
+        await _ended(store, "abcdef")
+        mails = [_mail(store, MailStatus.REFUSED, recipient=each) for each in "uuvvxabd"]
+        waiting = _mail(store, MailStatus.WAITING, recipient="e")
+        await store.commit([Posting(mail) for mail in (*mails, waiting)])
+        pruning = replace(ALL_IDS_OUT, ended_before=LATER, keep_turns=4, mail_before=LATER)
+        before = await _all(store), await store.mail(MailQuery())
+        told = await _pruned(store, pruning, limit, dry_run=True)
+        assert told == (["a", "b", "c", "f"], 10, 6)
+        assert (await _all(store), await store.mail(MailQuery())) == before
+        assert await store.applied("u", "u-1") is not None
+        assert await _pruned(store, pruning, limit) == told
+        assert await found(store) == ["u", "v", "d", "e"]
+
     async def test_an_ended_agent_stays_until_its_ids_are_out_of_the_window(self, store: Store) -> None:
         """A repeat of what an ended agent applied is recognised for as long as any other."""
         _, b, *_ = await _ended(store, "abcd")
@@ -319,12 +345,14 @@ def _mail(store: Store, status: MailStatus, **other: Any) -> Mail:
     return replace(mail, **other)
 
 
-async def _pruned(store: Store, pruning: Pruning, limit: int = 2) -> tuple[list[str], int, int]:
-    """What all parts of a pruning have forgotten."""
+async def _pruned(
+    store: Store, pruning: Pruning, limit: int = 2, *, dry_run: bool = False
+) -> tuple[list[str], int, int]:
+    """What all parts of a pruning have forgotten, or would."""
     parts: list[Pruned] = []
     after: int | None = 0
     while after is not None:
-        parts.append(await store.prune(pruning, after=after, limit=limit))
+        parts.append(await store.prune(pruning, after=after, limit=limit, dry_run=dry_run))
         after = parts[-1].next
         assert len(parts) < 100
     erased = [agent_id for part in parts for agent_id in part.erased]

@@ -33,6 +33,13 @@ class InvocationContract:
         expected = [Running(call_of(first, invoke), "g", "1", first.snapshot.context) for invoke in "fg"]
         assert await under_way(store) == expected
 
+    async def test_an_invocation_goes_on_in_the_version_of_its_agent(self, store: Store) -> None:
+        """`running` gives the graph's version that the agent has now, not the one in which the invocation began."""
+        first = await calling(store, "a", "f")
+        after = going_on(first, "TOLD")
+        await commit_each(store, replace(after, snapshot=replace(after.snapshot, graph_version="2")))
+        assert await under_way(store) == [Running(call_of(first, "f"), "g", "2", first.snapshot.context)]
+
     async def test_the_epochs_of_a_snapshot_are_kept(self, store: Store) -> None:
         """`load` gives them as they were committed, and none where there are none."""
         first = started("a")

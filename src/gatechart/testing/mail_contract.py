@@ -154,12 +154,32 @@ class MailContract:
 
     async def test_what_a_turn_sends_again_is_left_out(self, store: Store) -> None:
         """Mail of a turn whose id waits or was applied is no fault of the turn: it is COMMITTED without it."""
-        a, b, waiting = started("a"), started("b", event_id="0"), letter(store, "b", id="1")
-        await commit_each(store, a, b)
+        a, b, waiting = started("a"), started("b"), letter(store, "b", id="1")
+        await commit_each(store, a, b, going_on(b, "TOLD", event_id="0"))
         await posted(store, waiting)
-        sends = [Send("b", "ASKED", {}, each) for each in "0122"]
+        sends = [Send("b", event, {}, each) for event, each in (("TOLD", "0"), ("TOLD", "1"), *[("ASKED", "2")] * 2)]
         await commit_each(store, acting(store, going_on(a, "TOLD"), *sends, Send("b", "LAST", {})))
         assert [(mail.event, mail.id) for mail in await kept(store)] == [("TOLD", "1"), ("ASKED", "2"), ("LAST", None)]
+
+    async def test_what_a_turn_sends_under_the_id_of_something_else_is_kept_as_refused(self, store: Store) -> None:
+        """Its reason names the event that waits or was applied under the id, which goes on to stand for that."""
+        a, b, waiting = started("a"), started("b"), letter(store, "b", "WAITED", id="1")
+        await commit_each(store, a, b, going_on(b, "APPLIED", event_id="0"))
+        await posted(store, waiting)
+        sends = Send("b", "ASKED", {}, "0"), Send("b", "WAITED", {"n": 1}, "1"), Send("c", "FIRST", {}, "2")
+        turn = acting(store, going_on(a, "TOLD"), *sends, Send("c", "SECOND", {}, "2", LATER))
+        await commit_each(store, turn)
+        zero, one, first, second = turn.mail
+        refused = await store.mail(MailQuery(status=REFUSED))
+        assert [replace(mail, status=WAITING, reason="") for mail in refused] == [zero, one, second]
+        for mail, known in zip(refused, ("APPLIED", "WAITED", "FIRST"), strict=True):
+            assert f"knows the id {mail.id!r} from {known!r} with other content" in mail.reason
+        assert await store.mail(MailQuery(status=WAITING)) == [waiting, first]
+        assert await store.due(after=(NOON, 0), limit=9) == []
+        assert await verdicts(store, MailChange(zero), Posting(letter(store, "c", "FIRST", id="2"))) == [
+            REUSED,
+            REPEATED,
+        ]
 
     async def test_leaving_a_state_ends_its_timers(self, store: Store) -> None:
         """A Cancel ends the waiting mail of that state's earlier entries, not that of this one or of others."""

@@ -1,27 +1,51 @@
 """One event processed to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
 from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id
+from gatechart.turn.handing import (
+    REQUESTED,
+    Rejection,
+    Void,
+    begin_with_offer,
+    is_about_handoff,
+    readable,
+    rejection,
+    requested,
+    take_mail,
+    withdrawn,
+)
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import fit_payload, own_copy, plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
+from gatechart.turn.standing import failures
 from gatechart.turn.take import begin, beginnings, committed_context, take_turn
 from gatechart.turn.tools import Turn
 
 __all__ = [
     "ERROR_EXECUTION",
+    "REQUESTED",
     "Macrostep",
+    "Rejection",
     "Turn",
+    "Void",
     "begin",
+    "begin_with_offer",
     "beginnings",
     "check_due",
     "checked_id",
     "checked_name",
     "committed_context",
+    "failures",
     "fit_payload",
+    "is_about_handoff",
     "known_id",
     "message_of",
     "own_copy",
     "plain_payload",
+    "readable",
+    "rejection",
+    "requested",
+    "take_mail",
     "take_turn",
     "told",
+    "withdrawn",
 ]

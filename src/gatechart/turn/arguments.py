@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from gatechart.errors import PayloadError, UnknownAgentError
-from gatechart.values import AgentId, EventName, Name, name_of
+from gatechart.values import AgentId, EventName, Mode, Name, name_of
 
 
 def checked_id(id: str | None) -> str | None:  # noqa: A002
@@ -34,6 +34,13 @@ def known_id(id: AgentId) -> AgentId:  # noqa: A002
     if _is_kept(id):
         return id
     raise UnknownAgentError(id)
+
+
+def checked_mode(mode: Mode | str) -> Mode:
+    """The mode. Raises PayloadError where there is none of this name."""
+    if mode in list(Mode):
+        return Mode(mode)
+    raise PayloadError("handoff", (f"its mode is {mode!r}",), " or ".join(repr(each.value) for each in Mode))
 
 
 def _is_kept(text: object) -> bool:

@@ -13,9 +13,10 @@ from typing import Any
 from gatechart.errors import MicrostepLimitError
 from gatechart.graph import Edge, StateTransitionGraph, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
+from gatechart.turn.payload import plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, Failure, Raised, told
 from gatechart.turn.tools import Turn
-from gatechart.values import EventName, GuardError, Memory, Refusal, RefusalReason, StateName
+from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, RefusalReason, StateName
 
 
 class Macrostep:
@@ -33,6 +34,7 @@ class Macrostep:
         "is_final",
         "left",
         "memory",
+        "plans",
         "taken",
         "turn",
     )
@@ -51,6 +53,7 @@ class Macrostep:
         self.context = context
         self.turn = turn
         self.event = turn.event  # the one that the microstep under way is about
+        self.plans: list[Plan] = []  # that were followed
         self.taken: list[str] = []
         self.guard_errors: list[GuardError] = []
         self.is_final = False
@@ -75,6 +78,15 @@ class Macrostep:
         await self._follow(plan)
         if self._raised or self._has_eventless:
             await self._settle()
+
+    def result(self) -> Payload:
+        """What the final state that was reached hands over. Raises ActionFailedError where its `data` does."""
+        leaf = self.graph.nodes[self.configuration[0]]
+        try:
+            return {} if leaf.data is None else plain_payload(leaf.data(self.context, self.event), self.event.name)
+        except Exception as error:
+            failure = Failure("data", f"final state {leaf.name}", self.event, error, undoes=True)
+            raise failure.failed(self.turn.agent_id, self.turn.event.name) from error
 
     def refusal(self) -> Refusal:
         """Why nothing was taken."""
@@ -156,6 +168,7 @@ class Macrostep:
             raise MicrostepLimitError(self.turn.agent_id, self.turn.event.name, self.graph.max_microsteps, cycle)
 
     async def _follow(self, plan: Plan) -> None:
+        self.plans.append(plan)
         self.configuration = plan.configuration
         self.memory = plan.memory
         self.is_final = plan.is_final

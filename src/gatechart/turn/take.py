@@ -6,9 +6,10 @@ that is refused or fails has nothing to undo, and an agent that is restored goes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -28,6 +29,7 @@ from gatechart.kernel import plan_entry
 from gatechart.turn.macrostep import Macrostep, agrees
 from gatechart.turn.payload import own_copy
 from gatechart.turn.raised import told
+from gatechart.turn.standing import Standing, standing_after
 from gatechart.turn.tools import Turn
 from gatechart.values import (
     AgentId,
@@ -38,6 +40,7 @@ from gatechart.values import (
     Epochs,
     Event,
     GuardError,
+    Mode,
     Outcome,
     Refusal,
     RefusalReason,
@@ -48,6 +51,8 @@ from gatechart.values import (
     Timer,
     TurnRecord,
 )
+
+NO_HANDOFFS: Final = Standing()
 
 
 async def take_turn(
@@ -62,12 +67,14 @@ async def take_turn(
         return _refused(previous, event, Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ()))
     started = perf_counter_ns()
     context = committed_context(graph, previous)
-    turn = Turn(previous.agent_id, previous.version + 1, own_copy(event), services)
-    macrostep = Macrostep(graph, previous.configuration, previous.memory, context, turn)
+    version = previous.version + 1
+    leaves, handoffs = previous.configuration, previous.handoffs
+    turn = Turn(previous.agent_id, version, own_copy(event), services, graph.name, handoffs, context, leaves)
+    macrostep = Macrostep(graph, leaves, previous.memory, context, turn)
     await macrostep.react()
     if not macrostep.taken:
         return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))
-    return _record(macrostep, previous, event, started)
+    return recorded(macrostep, previous, event, started)
 
 
 async def begin(
@@ -83,11 +90,12 @@ async def begin(
     payload: as `fit_payload` gave it. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
     """
     started = perf_counter_ns()
-    context = _new_context(graph, entry, payload)
-    _ask_entry_guard(graph, entry, context, event)
-    macrostep = Macrostep(graph, (), (), context, Turn(agent_id, 1, own_copy(event), services))
+    context = beginning_context(graph, entry, _fields(graph, entry, payload))
+    ask_entry_guard(graph, entry, context, event)
+    turn = Turn(agent_id, 1, own_copy(event), services, graph.name, (), context)
+    macrostep = Macrostep(graph, (), (), context, turn)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
-    return _record(macrostep, None, event, started)
+    return recorded(macrostep, None, event, started)
 
 
 def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentContext:
@@ -99,12 +107,16 @@ def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentC
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
 
 
-def _new_context(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> AgentContext:
+def _fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
     try:
-        fields = {} if payload is None else entry.context_fields(payload)
+        return {} if payload is None else entry.context_fields(payload)
     except Exception as error:
         problem = f"maps={callable_name(entry.maps)} raised {told(error)}"
         raise _no_beginning(graph, entry, (problem,)) from error
+
+
+def beginning_context(graph: StateTransitionGraph, entry: EntryPoint, fields: Mapping[str, Any]) -> AgentContext:
+    """The context with which an agent begins. Raises PayloadError where the fields do not make one."""
     try:
         return new_context(graph.context, fields)
     except ValidationError as error:
@@ -117,7 +129,8 @@ def _no_beginning(graph: StateTransitionGraph, entry: EntryPoint, problems: tupl
     return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})")
 
 
-def _ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
+def ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
+    """Raises EntryGuardError where the guard of the entry point says no, or raises."""
     if entry.guard is None:
         return
     raised = None
@@ -129,9 +142,24 @@ def _ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: Ag
     raise EntryGuardError(graph.name, entry.name, callable_name(entry.guard), raised)
 
 
-def _record(macrostep: Macrostep, previous: Snapshot | None, event: Event, started: int) -> TurnRecord:
+def recorded(
+    macrostep: Macrostep,
+    previous: Snapshot | None,
+    event: Event,
+    started: int,
+    *,
+    before: tuple[Effect, ...] = (),
+    replied: str = "",
+) -> TurnRecord:
+    """The record of a turn that has come to its end. before: effects that come before its own; replied: see Standing.
+
+    Raises ContextInvalidError, HandoffNotAwaitedError.
+    """
     graph, turn = macrostep.graph, macrostep.turn
     text = _valid_text(macrostep.context, turn, None if previous is None else previous.context)
+    for state in macrostep.attended:
+        delegate(graph, state, turn)
+    standing = _standing(macrostep, replied)
     snapshot = Snapshot(
         turn.agent_id,
         graph.name,
@@ -143,8 +171,10 @@ def _record(macrostep: Macrostep, previous: Snapshot | None, event: Event, start
         Status.DONE if macrostep.is_final else Status.ACTIVE,
         macrostep.memory,
         _entered(macrostep, previous.entered if previous else ()),
+        standing.handoffs,
     )
     took_us = (perf_counter_ns() - started) // 1000
+    effects = effects_of(macrostep) if macrostep.asks else ()
     return TurnRecord(
         previous,
         snapshot,
@@ -152,8 +182,16 @@ def _record(macrostep: Macrostep, previous: Snapshot | None, event: Event, start
         tuple(macrostep.taken),
         took_us,
         tuple(macrostep.guard_errors),
-        effects_of(macrostep) if macrostep.asks else (),
+        (*before, *effects, *standing.effects),
     )
+
+
+def _standing(macrostep: Macrostep, replied: str) -> Standing:
+    turn = macrostep.turn
+    if not turn.handoffs and not turn.asked:
+        return NO_HANDOFFS
+    result = macrostep.result() if macrostep.is_final and turn.handoffs else None
+    return standing_after(macrostep, replied, result)
 
 
 def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
@@ -174,7 +212,19 @@ def beginnings(graph: StateTransitionGraph, state: StateName, now: datetime) -> 
     """What begins with the entry of a state: its timers and its calls."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
-    return [*timers, *(Call(state, invoke.id) for invoke in node.invokes)]
+    return [*timers, *(Call(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
+
+
+def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn) -> None:
+    """Offers to the agents that the state invokes what they are to do."""
+    for invoke in graph.nodes[state].invokes:
+        if invoke.agent:
+            packet = None if invoke.packet is None else invoke.packet(turn.context, turn.event)
+            due, ladder = invoke.timeout_s, invoke.ladder
+            made = turn.handoff(
+                invoke.agent, at=invoke.at, packet=packet, mode=Mode.DELEGATE, deadline=due, ladder=ladder
+            )
+            turn.awaits[made] = (state,), invoke.id
 
 
 def _entered(macrostep: Macrostep, before: Epochs) -> Epochs:

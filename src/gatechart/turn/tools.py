@@ -10,12 +10,31 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from gatechart.errors import PayloadError
-from gatechart.graph import Delay, seconds_of
-from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id
+from gatechart.context import AgentContext
+from gatechart.errors import PayloadError, UnknownHandoffError
+from gatechart.graph import Delay, StateTransitionGraph, seconds_of
+from gatechart.handoff import HandoffPacket, Ladder, PathStep, packet_of
+from gatechart.turn.arguments import check_due, checked_id, checked_mode, checked_name, known_id
+from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, stamped
 from gatechart.turn.payload import plain_payload
 from gatechart.turn.raised import Raised
-from gatechart.values import AgentId, CancelTimer, Event, Name, Send, StateName, Timer
+from gatechart.values import (
+    AgentId,
+    CancelTimer,
+    Effect,
+    Event,
+    HandoffStatus,
+    Mode,
+    Name,
+    Offer,
+    OpenHandoff,
+    Payload,
+    Reason,
+    Send,
+    Side,
+    StateName,
+    Timer,
+)
 
 ServicesT = TypeVar("ServicesT", default=Any)
 
@@ -31,9 +50,15 @@ class Turn(Generic[ServicesT]):
     version: int  # that the agent has once the turn is committed
     event: Event
     services: ServicesT = None  # type: ignore[assignment]  # as given to Runtime.open
+    graph: str = ""  # the name of the agent's
+    handoffs: tuple[OpenHandoff, ...] = ()  # in which the agent has a part, as the turn begins
+    context: AgentContext | None = field(default=None, repr=False)
+    came_from: tuple[StateName, ...] = field(default=(), repr=False)  # the leaves in which the turn began
     active: frozenset[StateName] = field(default=frozenset(), repr=False)  # the states, not just leaves
     raised: deque[Raised] = field(default_factory=deque, repr=False)  # for the microsteps to come
-    asked: list[Send | Timer | CancelTimer] = field(default_factory=list, repr=False)  # of the outside
+    asked: list[Send | Timer | CancelTimer | Offer] = field(default_factory=list, repr=False)  # of the outside
+    awaits: dict[str, tuple[tuple[StateName, ...], str]] = field(default_factory=dict, repr=False)
+    concluded: dict[str, tuple[Effect, ...]] = field(default_factory=dict, repr=False)  # handoffs, by their ids
     _random: Random | None = field(default=None, repr=False)
 
     @property
@@ -99,6 +124,68 @@ class Turn(Generic[ServicesT]):
         self.asked[:] = [asked for asked in self.asked if not (isinstance(asked, Timer) and asked.key == key)]
         self.asked.append(CancelTimer(key))
 
+    def handoff(
+        self,
+        to: Name | StateTransitionGraph,
+        *,
+        at: Name,
+        packet: HandoffPacket | None = None,
+        reason: Reason = Reason.OTHER,
+        agent: AgentId | None = None,
+        mode: Mode | str = Mode.TRANSFER,
+        deadline: Delay | datetime | None = None,
+        ladder: Ladder | None = None,
+        achieved: str = "",
+    ) -> str:
+        """Offers the work to another agent, and returns the handoff's id. The offer leaves with the turn's commit.
+
+        The transition leads to a state that waits: `handoff.accepted`, `handoff.rejected`, `handoff.completed`,
+        `handoff.failed` or `handoff.expired` comes, with the id as `handoff` in its payload. Leaving that state before
+        withdraws the offer.
+
+        to, at: the graph and one of its entry points. agent: a living agent of the graph; a new one where left out.
+        packet: what is handed on; what the context has of it where left out, for this reason.
+        mode: "transfer" gives the work away, "delegate" waits for its result. deadline: for the acceptance of a
+        transfer, for the result of a delegation; a delay, or an aware datetime. ladder: where to turn when the offer is
+        rejected. achieved: what this agent has done, which tells a way back from a loop.
+        Raises PayloadError, and HandoffNotAwaitedError, later, where the turn ends in a final state.
+        """
+        wanted = checked_mode(mode)
+        taken = next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None)
+        state = ", ".join(self.came_from or sorted(self.active))
+        made = stamped(
+            packet or packet_of(self.context, reason),
+            to=to,
+            at=checked_name(at),
+            agent=None if agent is None else known_id(agent),
+            mode=wanted,
+            due=deadline_of(deadline, self.now),
+            ladder=ladder,
+            step=PathStep(agent=self.agent_id, graph=self.graph, state=state, achieved=achieved, time=self.now),
+            taken=taken,
+            ids=self.random,
+        )
+        self.asked += offers_of(made, self.now, self.random)
+        return made.handoff_id
+
+    def complete(self, handoff: str, result: Any = None) -> None:
+        """Ends a handoff that this agent took, with a result for the agent that waits for it.
+
+        result: as a payload. Raises UnknownHandoffError where the agent has no such handoff, PayloadError.
+        """
+        content = plain_payload(result, "handoff.completed")
+        self._conclude(handoff, HandoffStatus.COMPLETED, "", content)
+
+    def fail(self, handoff: str, details: str) -> None:
+        """Ends a handoff that this agent took and cannot complete. Raises UnknownHandoffError."""
+        self._conclude(handoff, HandoffStatus.FAILED, details, None)
+
+    def _conclude(self, handoff: str, status: HandoffStatus, details: str, result: Payload | None) -> None:
+        taken = {each.id: each for each in self.handoffs if each.side is Side.TOOK and each.id not in self.concluded}
+        if handoff not in taken:
+            raise UnknownHandoffError(self.agent_id, handoff, tuple(taken))
+        self.concluded[handoff] = conclusion(taken[handoff], status, details, result)
+
     def new_id(self) -> str:
         """An id of 32 hexadecimal digits, another one at each call."""
-        return f"{self.random.getrandbits(128):032x}"
+        return new_id(self.random)

@@ -9,24 +9,64 @@ from gatechart.values.effects import (
     CancelAll,
     CancelTimer,
     Effect,
+    Offer,
     Send,
+    Settle,
     Timer,
 )
 from gatechart.values.graphs import KnownGraph
+from gatechart.values.handoffs import (
+    HandoffChange,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
+    Mode,
+    Obstacle,
+    OpenHandoff,
+    Reason,
+    Side,
+)
 from gatechart.values.history import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query
 from gatechart.values.mail import Invocation, Mail, MailStatus, Receipt, Running
 from gatechart.values.migrated import Fate, Migrated
-from gatechart.values.names import STARTED, AgentId, Epochs, EventName, Memory, Name, Payload, StateName, name_of
-from gatechart.values.records import Errand, MailChange, MailEnd, Posting, Report, StepRecord, TurnRecord, Unit, Verdict
+from gatechart.values.names import (
+    OFFERED,
+    STARTED,
+    WITHDRAWN,
+    AgentId,
+    Epochs,
+    EventName,
+    Memory,
+    Name,
+    Payload,
+    StateName,
+    name_of,
+)
+from gatechart.values.records import (
+    Answer,
+    Errand,
+    MailChange,
+    MailEnd,
+    Posting,
+    Report,
+    Reserve,
+    StepRecord,
+    TurnRecord,
+    Unit,
+    Verdict,
+)
 from gatechart.values.retry import Retry
 from gatechart.values.stored import Stored
 
 __all__ = [
+    "OFFERED",
     "STARTED",
+    "WITHDRAWN",
     "ActiveIn",
     "Adopt",
     "AgentId",
     "Amend",
+    "Answer",
     "Call",
     "Cancel",
     "CancelAll",
@@ -39,6 +79,10 @@ __all__ = [
     "Fate",
     "Forgotten",
     "GuardError",
+    "HandoffChange",
+    "HandoffQuery",
+    "HandoffRecord",
+    "HandoffStatus",
     "HistoryEntry",
     "Invocation",
     "KnownGraph",
@@ -49,7 +93,11 @@ __all__ = [
     "MailStatus",
     "Memory",
     "Migrated",
+    "Mode",
     "Name",
+    "Obstacle",
+    "Offer",
+    "OpenHandoff",
     "Outcome",
     "Page",
     "Payload",
@@ -57,13 +105,17 @@ __all__ = [
     "Pruned",
     "Pruning",
     "Query",
+    "Reason",
     "Receipt",
     "Refusal",
     "RefusalReason",
     "Report",
+    "Reserve",
     "Retry",
     "Running",
     "Send",
+    "Settle",
+    "Side",
     "Snapshot",
     "StateName",
     "Status",

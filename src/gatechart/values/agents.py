@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.names import AgentId, Epochs, EventName, Memory, Payload, StateName
 
 
@@ -43,6 +44,7 @@ class Snapshot:
     status: Status
     memory: Memory = ()
     entered: Epochs = ()  # of the active states with timers or invokes: the version that entered each
+    handoffs: tuple[OpenHandoff, ...] = ()  # in which the agent has a part, in the order in which it got it
 
 
 class RefusalReason(StrEnum):

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail, Running
 from gatechart.values.names import AgentId, EventName, Payload, StateName
 
@@ -79,4 +80,26 @@ class Adopt:
     running: Running | None
 
 
-Effect: TypeAlias = Send | Timer | CancelTimer | Call | Cancel | CancelAll | Amend | Adopt
+@value
+class Offer:
+    """Offer a handoff to its target: now or, where it is another attempt, when it is due.
+
+    The target is told when the deadline has passed.
+    """
+
+    handoff: HandoffRecord
+    due: datetime | None = None
+
+
+@value
+class Settle:
+    """Bring a handoff that stands in one status into another."""
+
+    handoff: str  # its id
+    before: HandoffStatus
+    after: HandoffStatus
+    details: str = ""
+    result: Payload | None = None
+
+
+Effect: TypeAlias = Send | Timer | CancelTimer | Call | Cancel | CancelAll | Amend | Adopt | Offer | Settle

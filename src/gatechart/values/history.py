@@ -9,7 +9,7 @@ from typing import Any
 
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot, Status
 from gatechart.values.mail import MailStatus
-from gatechart.values.names import STARTED, AgentId, StateName
+from gatechart.values.names import OFFERED, STARTED, AgentId, StateName
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class HistoryEntry:
     @property
     def entry_point(self) -> str:
         """The name of the entry point through which this turn started the agent; empty for every other turn."""
-        name = self.event.name
-        return name.removeprefix(STARTED) if name.startswith(STARTED) and not self.source else ""
+        beginnings = (prefix for prefix in (STARTED, OFFERED) if self.event.name.startswith(prefix))
+        return "" if self.source else self.event.name.removeprefix(next(beginnings, self.event.name))
 
     @property
     def outcome(self) -> Outcome:
@@ -93,11 +93,12 @@ class Pruning:
     turns_before: datetime | None = None  # turns that are older
     keep_turns: int | None = None  # turns of an agent beyond so many newest ones
     mail_before: datetime | None = None  # refused and dead mail accepted before
+    status: Status | None = None  # of the agents that are erased: done or stopped; None: either
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a pruning has forgotten in all."""
+    """What a pruning has forgotten in all, or would forget."""
 
     agents: int = 0  # that had ended
     turns: int = 0  # of agents that stay
@@ -106,7 +107,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What a part of a pruning has forgotten."""
+    """What a part of a pruning has forgotten, or would forget."""
 
     erased: tuple[AgentId, ...]
     turns: int  # of agents that stay

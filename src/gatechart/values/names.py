@@ -17,6 +17,12 @@ Epochs: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the version
 STARTED: Final = "agent.started."
 """With the entry point's name behind it: the event that the first turn of an agent is about."""
 
+OFFERED: Final = "handoff.offered."
+"""With the entry point's name behind it: the event that offers a handoff, whose packet is its payload."""
+
+WITHDRAWN: Final = "handoff.withdrawn"
+"""The event that tells the target of a handoff that it is wanted no more."""
+
 
 def name_of(name: Name) -> str:
     """The text that a name stands for: an Enum member's value where that is text, else the member's name.

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from datetime import datetime
 from enum import StrEnum
+from itertools import count
 from typing import TypeAlias
 
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
-from gatechart.values.effects import Effect, Send, Timer
+from gatechart.values.effects import Effect, Offer, Send, Settle, Timer
 from gatechart.values.frozen import value
+from gatechart.values.handoffs import HandoffStatus
 from gatechart.values.mail import Invocation, Mail
+from gatechart.values.names import OFFERED, WITHDRAWN
 
 
 @value
@@ -36,23 +40,32 @@ class TurnRecord:
         )
 
     @property
+    def mail_count(self) -> int:
+        """How many numbers it needs for `mail`."""
+        offered = [each.handoff for each in self.effects if isinstance(each, Offer)]
+        others = sum(isinstance(each, Send | Timer) for each in self.effects)
+        return others + sum(1 + (each.deadline is not None) for each in offered)
+
+    @property
     def mail(self) -> tuple[Mail, ...]:
         """What it sends and the timers that it sets, in order."""
         return tuple(self._mail())
 
     def _mail(self) -> Iterator[Mail]:
-        number, agent_id, now = self.first_number, self.snapshot.agent_id, self.event.time
+        numbers, agent_id, now = count(self.first_number), self.snapshot.agent_id, self.event.time
         for effect in self.effects:
-            if isinstance(effect, Send):
-                to, content = effect.recipient, effect.payload
-                yield Mail(number, to, effect.event, content, now, effect.id, agent_id, effect.due)
-            elif isinstance(effect, Timer):
-                epoch = 0 if effect.state is None else self.snapshot.version
-                name, content, due = effect.event, effect.payload, effect.due
-                yield Mail(number, agent_id, name, content, now, None, agent_id, due, effect.key, effect.state, epoch)
-            else:
-                continue
-            number += 1
+            match effect:
+                case Send(to, event, content, mail_id, due):
+                    yield Mail(next(numbers), to, event, content, now, mail_id, agent_id, due)
+                case Timer(event, due, content, state, key):
+                    epoch = 0 if state is None else self.snapshot.version
+                    yield Mail(next(numbers), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
+                case Offer(offered, due) if offered.status is HandoffStatus.PENDING:
+                    to, event = offered.target, f"{OFFERED}{offered.entry_point}"
+                    yield Mail(next(numbers), to, event, offered.packet, now, offered.id, agent_id, due)
+                    if offered.deadline is not None:
+                        late = {"handoff": offered.id, "expired": True}
+                        yield Mail(next(numbers), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
 
 
 @value
@@ -94,7 +107,26 @@ class Report:
     ends: bool
 
 
-Errand: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report
+@value
+class Answer:
+    """The end of an offer that is not taken, told to the agent that asked."""
+
+    settle: Settle
+    time: datetime
+    consumes: int  # the number of the mail that it answers
+    reply: Mail
+
+
+@value
+class Reserve:
+    """A place for a handoff among those that agents of a graph have at once, until the handoff is over."""
+
+    handoff: str  # its id
+    graph: str
+    most: int  # places that there are
+
+
+Errand: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | Reserve
 Unit: TypeAlias = TurnRecord | Errand
 
 
@@ -102,6 +134,6 @@ class Verdict(StrEnum):
     """What a store says of one unit of a commit."""
 
     COMMITTED = "committed"
-    STALE = "stale"  # another version stands, or the invocation or mail is over; nothing of the unit was written
+    STALE = "stale"  # another version stands, what it is about is over, or no place is free; nothing was written
     REPEATED = "repeated"  # mail of this id was accepted or applied before; nothing was written
     REUSED = "reused"  # and with other content

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from gatechart import ANY, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart import ANY, EntryPoint, Invoke, State, StateTransitionGraph, Transition
+from gatechart.graph import Then
 from statecharts.customer_service.actions import (
     count_solution,
     drop_solution,
     is_input_long_enough,
     is_patience_exhausted,
+    is_solution_found,
+    keep_found_solution,
     keep_solution,
     note_failure,
     note_feedback,
     note_input,
+    note_nothing_found,
     note_reason,
     note_review,
+    note_search_failure,
     note_ticket,
     reject_input,
     take_case,
@@ -21,17 +26,26 @@ from statecharts.customer_service.actions import (
     welcome_customer,
 )
 from statecharts.customer_service.context import CaseFile, Chat, Complaint, FollowUp, SupportContext
+from statecharts.customer_service.knowledge_base import search
 
 _STATES = (
     State("IDLE", description="Nobody is there yet."),
     State("GREETING_CUSTOMER", description="The customer was welcomed and may say what is wrong."),
     State("COLLECTING_REQUIREMENTS", description="The customer tells what is wrong."),
     State("VALIDATING_INPUT", description="What was told is looked at: is there something to search for?"),
-    State("SEARCHING_KNOWLEDGE_BASE", description="The knowledge base is asked."),
+    State(
+        "SEARCHING_KNOWLEDGE_BASE",
+        invoke=Invoke(search, timeout_s=120),
+        description="The knowledge base is asked; a colleague who knows may be quicker.",
+    ),
     State("PROVIDING_SOLUTION", description="The customer hears the solution and tries it."),
     State("REQUESTING_FEEDBACK", description="The customer is asked how it went."),
     State("ENDING_INTERACTION", description="Farewell; a further question may still come."),
-    State("ESCALATING_ISSUE", description="A person is asked to take over."),
+    State(
+        "ESCALATING_ISSUE",
+        after={"15m": Then("FAILED", actions=note_failure)},
+        description="A person is asked to take over.",
+    ),
     State("REVIEWING_HISTORY", description="A case handed over is read."),
     State("COMPLETED", final=True, description="The case is closed."),
     State("FAILED", final=True, description="The case broke off; the context tells why."),
@@ -56,6 +70,15 @@ _TRANSITIONS = (
         actions=note_review,
     ),
     Transition("REVIEWING_HISTORY", "HISTORY_REVIEWED", "COLLECTING_REQUIREMENTS", actions=note_review),
+    Transition(
+        "SEARCHING_KNOWLEDGE_BASE",
+        "done.invoke.search",
+        "PROVIDING_SOLUTION",
+        guard=is_solution_found,
+        actions=keep_found_solution,
+    ),
+    Transition("SEARCHING_KNOWLEDGE_BASE", "done.invoke.search", "ESCALATING_ISSUE", actions=note_nothing_found),
+    Transition("SEARCHING_KNOWLEDGE_BASE", "error.invoke.search", "ESCALATING_ISSUE", actions=note_search_failure),
     Transition("SEARCHING_KNOWLEDGE_BASE", "KNOWLEDGE_BASE_SEARCHED", "PROVIDING_SOLUTION", actions=keep_solution),
     Transition("SEARCHING_KNOWLEDGE_BASE", "NO_SOLUTION_FOUND", "ESCALATING_ISSUE", actions=note_reason),
     Transition("PROVIDING_SOLUTION", "SOLUTION_PROVIDED", actions=count_solution),

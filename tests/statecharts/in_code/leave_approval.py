@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.graph import Then
 from statecharts.leave_approval.actions import (
     has_answered_rejection,
     has_enough_days,
@@ -14,6 +15,7 @@ from statecharts.leave_approval.actions import (
     note_booking,
     note_rejection,
     note_remark,
+    note_silence,
     reject_for_balance,
 )
 from statecharts.leave_approval.context import LeaveContext, LeaveRequest, Resubmission
@@ -25,7 +27,11 @@ _STATES = (
         states=(
             State("CHECKING_REQUEST", description="The personnel office reads the request."),
             State("CHECKING_BALANCE", description="The days left are looked up."),
-            State("AWAITING_MANAGER", description="The manager decides."),
+            State(
+                "AWAITING_MANAGER",
+                after={"5d": Then("AWAITING_SENIOR_APPROVER", actions=note_silence)},
+                description="The manager decides, within five days.",
+            ),
             State("AWAITING_SENIOR_APPROVER", description="The senior approver decides."),
         ),
     ),
@@ -53,7 +59,6 @@ _TRANSITIONS = (
         "AWAITING_MANAGER", "MANAGER_APPROVED", "BOOKING_LEAVE", guard=is_decided_by_another, actions=note_approval
     ),
     Transition("AWAITING_MANAGER", "MANAGER_REJECTED", "REJECTED", actions=note_rejection),
-    Transition("AWAITING_MANAGER", "MANAGER_STAYED_SILENT", "AWAITING_SENIOR_APPROVER", actions=note_remark),
     Transition(
         "AWAITING_SENIOR_APPROVER",
         "SENIOR_APPROVED",

@@ -1,0 +1,231 @@
+"""The context of an agent that talks with somebody: it makes packets, and takes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+
+from pydantic import Field, JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from gatechart.context import AgentContext, problems_of, values_of, write_context
+from gatechart.errors import PacketError
+from gatechart.handoff.fitting import fitting
+from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket
+from gatechart.handoff.parts import Message, Metadata, Part, ReasoningStep, ToolCall
+from gatechart.values import Reason
+
+SUMMARY: Final = "summary"
+"""The role of the message that stands for those that a packet leaves out."""
+
+Summarize: TypeAlias = Callable[[tuple[Message, ...]], str]
+PartT = TypeVar("PartT", bound=Part)
+
+
+class ConversationContext(AgentContext):
+    """A context with the parts of a conversation. Subclass it with the fields that the agent needs besides.
+
+    Fields of a subclass travel in the packet's internal state, but for those that have their default value; an agent
+    that has a field of the same name gets them there.
+    """
+
+    # Of a packet these are known by the same names, but for `messages`, its `conversation`.
+    session_id: str = ""
+    user_id: str = ""
+    initial_query: str = ""
+    current_problem: str = ""
+    messages: list[Message] = Field(default_factory=list)  # oldest first
+    reasoning: list[ReasoningStep] = Field(default_factory=list)  # oldest first
+    entities: dict[str, JsonValue] = Field(default_factory=dict)
+    internal_state: dict[str, JsonValue] = Field(default_factory=dict)
+    assumptions: list[str] = Field(default_factory=list)
+    decisions: list[str] = Field(default_factory=list)
+    suggested_action: str = ""
+    metadata: Metadata = Metadata()
+
+    _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
+
+    def say(
+        self, role: str, content: str, time: datetime | None = None, tool_calls: Iterable[ToolCall] = ()
+    ) -> Message:
+        """Add a message to the conversation. time: aware; take it from the event."""
+        message = Message(role=role, content=content, time=time, tool_calls=tuple(tool_calls))
+        self.messages.append(message)
+        return message
+
+    def note(self, action: str, details: str = "", outcome: str = "", reasoning: str = "") -> ReasoningStep:
+        """Add to the trace of what was tried; the step's id is its number in it."""
+        step_id = str(len(self.reasoning) + 1)
+        step = ReasoningStep(step_id=step_id, action=action, details=details, outcome=outcome, reasoning=reasoning)
+        self.reasoning.append(step)
+        return step
+
+    def tried(self, action: str) -> bool:
+        """Whether the trace tells of this action, by this agent or by one before it."""
+        return any(step.action == action for step in self.reasoning)
+
+    def packet(
+        self,
+        reason: Reason = Reason.OTHER,
+        *,
+        last: int | None = None,
+        summarize: Summarize | None = None,
+        without: Iterable[str] = (),
+        **more: Any,
+    ) -> HandoffPacket:
+        """What the next agent is to know. Raises PacketError for what JSON cannot hold, and for unknown names.
+
+        last: how many messages go along, the newest; all where it is None. summarize: makes one message of those that
+        are left out, if any are; none where it returns "". without: names of the packet's fields to leave out, or
+        `entities.<name>` and `internal_state.<name>`, which is where fields of a subclass are. more: other fields of
+        the packet, or the same ones with other values.
+        """
+        parts = {name: getattr(self, name) for name in _SHARED}
+        parts["conversation"] = _shortened(self.messages, last, summarize)
+        parts["internal_state"] = self.internal_state | _own_values(self)
+        return _packet(_left_out(parts, without) | more | {"reason": reason})
+
+    def take(self, packet: HandoffPacket) -> None:
+        """Go on with what the packet brings. Taking the same packet twice is taking it once.
+
+        Messages, reasoning, assumptions and decisions that are new are added behind those that are known; entities and
+        internal state are updated; texts that the packet has take the place of others, but the initial query stays the
+        first one; priority and suggestion are the packet's. Fields of a subclass are filled as for a new agent.
+        """
+        first = self.initial_query
+        for name in self._TEXTS:
+            setattr(self, name, getattr(packet, name) or getattr(self, name))
+        self.initial_query = first or packet.initial_query
+        self.suggested_action = packet.suggested_action
+        self.metadata = _merged(self.metadata, packet.metadata)
+        self.messages = [*self.messages, *_new(self.messages, packet.conversation)]
+        self.reasoning = [*self.reasoning, *_new(self.reasoning, packet.reasoning)]
+        self.assumptions = list(dict.fromkeys((*self.assumptions, *packet.assumptions)))
+        self.decisions = list(dict.fromkeys((*self.decisions, *packet.decisions)))
+        self.entities = self.entities | _copied(packet.entities)
+        self.internal_state = self.internal_state | _copied(packet.internal_state)
+        for name, value in _filled(type(self), packet).items():
+            setattr(self, name, value)
+
+    @classmethod
+    def fields_from(cls, packet: HandoffPacket) -> dict[str, Any]:
+        """The fields of a new agent's context that a packet fills.
+
+        Those are the parts of a conversation, and each field of the subclass for which an entity, or else a value of
+        the internal state, has the same name and is valid.
+        """
+        parts = {name: getattr(packet, name) for name in _SHARED}
+        return parts | {
+            "messages": list(packet.conversation),
+            "reasoning": list(packet.reasoning),
+            "assumptions": list(packet.assumptions),
+            "decisions": list(packet.decisions),
+            "entities": _copied(packet.entities),
+            "internal_state": _copied(packet.internal_state),
+            **_filled(cls, packet),
+        }
+
+
+_SHARED: Final = tuple(name for name in ConversationContext.model_fields if name in HandoffPacket.model_fields)
+_KEYED: Final = ("entities", "internal_state")
+
+
+def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> HandoffPacket:
+    """The whole of a context as a packet; one that is no conversation is the internal state. Raises PacketError."""
+    if isinstance(context, ConversationContext):
+        return context.packet(reason)
+    try:
+        state = {} if context is None else from_json(write_context(context))
+    except (PydanticSerializationError, ValueError) as error:
+        raise _refusal((f"{type(context).__name__}: {error}",)) from error
+    return _packet({"internal_state": state, "reason": reason})
+
+
+def fields_for(kind: type[AgentContext], packet: HandoffPacket) -> dict[str, Any]:
+    """The fields of a new agent's context that a packet fills, by name; the other fields have their defaults.
+
+    Those of a conversation are told by `fields_from`. Another context gets the entities, and else the values of the
+    internal state, that have the name of a field and are valid.
+    """
+    if issubclass(kind, ConversationContext):
+        return kind.fields_from(packet)
+    return fitting(kind, kind.model_fields, packet.internal_state | packet.entities)
+
+
+def _filled(kind: type[ConversationContext], packet: HandoffPacket) -> dict[str, Any]:
+    return fitting(kind, _own_fields(kind), packet.internal_state | packet.entities)
+
+
+def _own_fields(kind: type[ConversationContext]) -> tuple[str, ...]:
+    return tuple(name for name in kind.model_fields if name not in ConversationContext.model_fields)
+
+
+def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
+    """The fields of the subclass that tell something, as JSON values."""
+    kind, values = type(context), values_of(context)
+    telling = {
+        name
+        for name in _own_fields(kind)
+        if name in values
+        and values[name] != kind.model_fields[name].get_default(call_default_factory=True, validated_data=values)
+    }
+    try:
+        text = context.model_dump_json(include=telling, round_trip=True, by_alias=False, warnings=False)
+        own: dict[str, JsonValue] = from_json(text)
+    except (PydanticSerializationError, ValueError) as error:
+        raise _refusal((f"internal_state: {error}",)) from error
+    return own
+
+
+def _shortened(messages: list[Message], last: int | None, summarize: Summarize | None) -> tuple[Message, ...]:
+    if last is not None and last < 0:
+        raise _refusal((f"last: {last} messages cannot be taken",))
+    start = 0 if last is None else max(0, len(messages) - last)
+    left_out, kept = tuple(messages[:start]), tuple(messages[start:])
+    text = summarize(left_out) if summarize and left_out else ""
+    return (Message(role=SUMMARY, content=text, time=left_out[-1].time), *kept) if text else kept
+
+
+def _left_out(parts: dict[str, Any], without: Iterable[str]) -> dict[str, Any]:
+    dropped = {without} if isinstance(without, str) else set(without)
+    keys = {name for name in dropped if name.partition(".")[0] in _KEYED}
+    if unknown := dropped - keys - HandoffPacket.model_fields.keys():
+        raise _refusal(tuple(f"without: a packet has no field {name!r}" for name in sorted(unknown)))
+    for part in _KEYED:
+        parts[part] = {key: value for key, value in parts[part].items() if f"{part}.{key}" not in keys}
+    return {name: value for name, value in parts.items() if name not in dropped}
+
+
+def _packet(fields: Mapping[str, Any]) -> HandoffPacket:
+    try:
+        return HandoffPacket(**fields)
+    except ValidationError as error:
+        raise _refusal(problems_of(error)) from error
+
+
+def _refusal(problems: tuple[str, ...]) -> PacketError:
+    remedy = f"A packet has the fields {', '.join(HandoffPacket.model_fields)} and others, all of JSON values"
+    return PacketError(problems, SCHEMA_VERSION, remedy)
+
+
+def _new(known: Iterable[PartT], brought: Iterable[PartT]) -> Iterator[PartT]:
+    """Those brought that are not known, each as often as it is brought more often than known."""
+    counts = Counter(part.model_dump_json() for part in known)
+    for part in brought:
+        text = part.model_dump_json()
+        if counts[text]:
+            counts[text] -= 1
+        else:
+            yield part
+
+
+def _merged(known: Metadata, brought: Metadata) -> Metadata:
+    told = {name: value for name, value in values_of(brought).items() if value != ""}
+    return Metadata(**values_of(known) | told)
+
+
+def _copied(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    copy: dict[str, JsonValue] = from_json(to_json(values))
+    return copy

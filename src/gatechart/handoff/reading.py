@@ -1,0 +1,98 @@
+"""Packets as they arrive: older ones are upgraded, newer ones read as far as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from gatechart.context import problems_of
+from gatechart.errors import PacketError
+from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket
+from gatechart.handoff.texts import readable
+
+UNREAD: Final = "unread"
+"""The unknown field that keeps those fields of a newer packet that do not fit here."""
+
+_AS_PUBLISHED: Final = "Bring a packet as gatechart.handoff.packet_schema() has it"
+
+
+@dataclass(frozen=True, slots=True)
+class PacketMigration:
+    """How a packet of one schema version becomes one of the next.
+
+    function: takes the packet as JSON values, a copy of its own, and returns those of the next version; it need not
+    set `schema_version`.
+    """
+
+    from_version: int
+    function: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def read_packet(payload: object, migrations: Iterable[PacketMigration] = ()) -> HandoffPacket:
+    """The packet that JSON values describe. Raises PacketError for what cannot be read.
+
+    payload: a mapping, which stays as it is. Without a `schema_version` it counts as one of today. An older packet is
+    upgraded, one version after the other. A newer one keeps its version and the fields that are unknown here; known
+    fields that do not fit have their defaults, and what they held is kept in the unknown field `unread`.
+
+    >>> greet = PacketMigration(0, lambda old: {"current_problem": old["problem"]})
+    >>> read_packet({"schema_version": 0, "problem": "no light"}, [greet]).current_problem
+    'no light'
+    """
+    if not isinstance(payload, Mapping):
+        raise PacketError((f"it is a {type(payload).__name__}, no mapping",), None, _AS_PUBLISHED)
+    version = payload.get("schema_version", SCHEMA_VERSION)
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise PacketError((f"schema_version: {version!r} is no whole number",), None, _AS_PUBLISHED)
+    if version < SCHEMA_VERSION:
+        return _validated(_upgraded(payload, version, migrations), version)
+    return _validated(payload, version)
+
+
+def _upgraded(payload: Mapping[str, Any], version: int, migrations: Iterable[PacketMigration]) -> dict[str, Any]:
+    steps = _by_version(migrations, version)
+    packet: dict[str, Any] = deepcopy(dict(payload))
+    for step in range(version, SCHEMA_VERSION):
+        if step not in steps:
+            problem = f"no migration from schema version {step} is registered"
+            raise PacketError((problem,), version, f"Register PacketMigration({step}, ...), up to {SCHEMA_VERSION}")
+        packet = _migrated(packet, steps[step], version) | {"schema_version": step + 1}
+    return packet
+
+
+def _by_version(migrations: Iterable[PacketMigration], version: int) -> dict[int, PacketMigration]:
+    steps: dict[int, PacketMigration] = {}
+    for each in migrations:
+        if each.from_version in steps:
+            problem = f"two migrations from schema version {each.from_version} are registered"
+            raise PacketError((problem,), version, "Register one")
+        steps[each.from_version] = each
+    return steps
+
+
+def _migrated(packet: dict[str, Any], step: PacketMigration, version: int) -> dict[str, Any]:
+    name = f"the migration from schema version {step.from_version}"
+    remedy = "Mend the migration"
+    try:
+        upgraded = step.function(packet)
+    except Exception as error:
+        raise PacketError((readable(f"{name} raised {type(error).__name__}: {error}"),), version, remedy) from error
+    if not isinstance(upgraded, dict):
+        raise PacketError((f"{name} returned a {type(upgraded).__name__}, no dict",), version, remedy)
+    return upgraded
+
+
+def _validated(packet: Mapping[str, Any], version: int) -> HandoffPacket:
+    """version: the one that the packet came with."""
+    try:
+        return HandoffPacket.model_validate(packet)
+    except ValidationError as error:
+        odd = {str(fault["loc"][0]) for fault in error.errors() if fault["loc"]} & packet.keys()
+        if version > SCHEMA_VERSION and odd and UNREAD not in packet:
+            kept = {name: held for name, held in packet.items() if name not in odd}
+            return _validated(kept | {UNREAD: {name: packet[name] for name in sorted(odd)}}, version)
+        raise PacketError(problems_of(error), version, _AS_PUBLISHED) from error

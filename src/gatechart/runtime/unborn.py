@@ -1,0 +1,105 @@
+"""Agents that do not exist yet, to which handoffs are offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gatechart.errors import OutsideError, StaleAgentError, UnknownGraphError
+from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import HandoffPacket
+from gatechart.runtime.commits import NOBODY_CAN_WRITE
+from gatechart.runtime.core import Core
+from gatechart.runtime.offers import answer, in_turn, no_place, unchanged
+from gatechart.runtime.registry import Registry
+from gatechart.runtime.residents import Residents
+from gatechart.turn import Rejection, begin_with_offer, readable, rejection, withdrawn
+from gatechart.values import WITHDRAWN, AgentId, Event, Mail, Obstacle, Outcome, TurnRecord, Verdict
+
+
+class Unborn:
+    """Takes offers in the place of an agent that begins with the one that it accepts. A Recipient."""
+
+    def __init__(
+        self, core: Core, agent_id: AgentId, registry: Registry, residents: Residents, accept: Callable[[Mail], None]
+    ) -> None:
+        self.core = core
+        self.accept = accept
+        self._agent_id = agent_id
+        self._registry = registry
+        self._residents = residents
+        self._in_doubt: tuple[StateTransitionGraph, TurnRecord] | None = None
+        self._is_born = False
+
+    def newest(self, mail: Mail) -> Mail:
+        """See Recipient."""
+        return mail
+
+    def holds(self, _mail: Mail) -> bool:
+        """See Recipient."""
+        return not self._is_born
+
+    def is_over(self, _mail: Mail) -> bool:
+        """See Recipient."""
+        return False
+
+    async def refresh(self) -> None:
+        """Settles whether a commit that ended in an error has brought the agent into being."""
+        if self._in_doubt is not None:
+            graph, turn = self._in_doubt
+            if await self.core.committer.is_written(turn):
+                self._settle(graph, turn)
+            self._in_doubt = None
+
+    async def process(self, event: Event, consumes: int) -> Outcome:
+        """What becomes of an offer, or of its withdrawal."""
+        decided = await self._decide(event)
+        if isinstance(decided, Rejection):
+            await answer(self.core, self._agent_id, decided, consumes, self.accept)
+            return unchanged(event)
+        graph, turn = decided
+        turn = self.core.numbered(replace(turn, consumes=consumes))
+        with self._residents.holding((self._agent_id,)):
+            await self._commit(graph, turn)
+        return turn.outcome
+
+    async def _commit(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
+        try:
+            verdict = await self.core.committer.commit(turn)
+        except NOBODY_CAN_WRITE:
+            raise
+        except OutsideError:
+            self._in_doubt = graph, turn
+            raise
+        if verdict is Verdict.STALE:
+            raise StaleAgentError(self._agent_id, 0)
+        self._settle(graph, turn)
+
+    def _settle(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
+        self._is_born = True
+        resident = self._residents.settle(graph, turn.snapshot)
+        resident.tell(turn)
+
+    async def _decide(self, event: Event) -> tuple[StateTransitionGraph, TurnRecord] | Rejection:
+        if event.name == WITHDRAWN:
+            return withdrawn(event)
+        packet = readable(event, self.core.packet_migrations)
+        if isinstance(packet, Rejection):
+            return packet
+        graph = self._graph(packet)
+        if isinstance(graph, Rejection):
+            return graph
+        full = await no_place(self.core, graph, event)
+        if full is not None:
+            return full
+        begun = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)
+        turn = await in_turn(self.core, graph, self._agent_id, event.name, begun)
+        return turn if isinstance(turn, Rejection) else (graph, turn)
+
+    def _graph(self, packet: HandoffPacket) -> StateTransitionGraph | Rejection:
+        if not packet.is_new:
+            return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"there is no agent {self._agent_id!r} that could take it")
+        try:
+            return self._registry.graph(packet.target_graph)
+        except UnknownGraphError as error:
+            return rejection(packet, Obstacle.UNKNOWN_GRAPH, str(error))

@@ -1,0 +1,79 @@
+"""Between handoffs and the rows of their tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import Row
+
+from gatechart.stores.book import Entry
+from gatechart.stores.rows import from_us, to_json, to_us
+from gatechart.values import (
+    HandoffChange,
+    HandoffRecord,
+    HandoffStatus,
+    Mode,
+    Reason,
+)
+
+
+def handoff_row(record: HandoffRecord) -> dict[str, Any]:
+    """A row of `handoffs`, without its key."""
+    return {
+        "id": record.id,
+        "request": record.request,
+        "source": record.source,
+        "source_graph": record.source_graph,
+        "target": record.target,
+        "target_graph": record.target_graph,
+        "entry_point": record.entry_point,
+        "is_new": record.is_new,
+        "mode": record.mode.value,
+        "reason": record.reason.value,
+        "packet": to_json(record.packet),
+        "deadline_us": None if record.deadline is None else to_us(record.deadline),
+        **entry_row(Entry(record.status, record.changes, record.result)),
+    }
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """The columns of `handoffs` that change."""
+    changes = [[each.status.value, to_us(each.time), each.details] for each in entry.changes]
+    return {
+        "status": entry.status.value,
+        "changes": to_json(changes),
+        "result": None if entry.result is None else to_json(entry.result),
+    }
+
+
+def to_entry(status: str, changes: str, result: str | None) -> Entry:
+    """The entry of the columns that change."""
+    return Entry(HandoffStatus(status), to_changes(changes), None if result is None else json.loads(result))
+
+
+def to_changes(text: str) -> tuple[HandoffChange, ...]:
+    """The life of a handoff so far."""
+    return tuple(HandoffChange(HandoffStatus(status), from_us(us), told) for status, us, told in json.loads(text))
+
+
+def to_record(row: Row[Any]) -> HandoffRecord:
+    """The handoff of a row of `handoffs`."""
+    return HandoffRecord(
+        id=row.id,
+        request=row.request,
+        source=row.source,
+        source_graph=row.source_graph,
+        target=row.target,
+        target_graph=row.target_graph,
+        entry_point=row.entry_point,
+        is_new=bool(row.is_new),
+        mode=Mode(row.mode),
+        reason=Reason(row.reason),
+        packet=json.loads(row.packet),
+        deadline=None if row.deadline_us is None else from_us(row.deadline_us),
+        status=HandoffStatus(row.status),
+        changes=to_changes(row.changes),
+        result=None if row.result is None else json.loads(row.result),
+        number=row.key,
+    )

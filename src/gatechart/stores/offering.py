@@ -1,0 +1,77 @@
+"""The handoffs in a database: what some units find of them, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import BindParameter, Connection, Select, bindparam, delete, func, insert, select, update
+
+from gatechart.stores.book import Book, settles_of
+from gatechart.stores.dialects import listed
+from gatechart.stores.handoff_rows import entry_row, handoff_row, to_entry
+from gatechart.stores.rows import to_json
+from gatechart.stores.statements import Ask, Many
+from gatechart.stores.tables import handoffs, places
+from gatechart.values import Answer, HandoffQuery, Offer, Reserve, TurnRecord, Unit
+
+_ID: Final[BindParameter[str]] = bindparam("of_id")
+
+STANDING: Final = Ask(
+    select(handoffs.c.id, handoffs.c.status, handoffs.c.changes, handoffs.c.result).where(handoffs.c.id.in_(listed()))
+)
+HELD: Final = Ask(
+    select(places.c.graph, func.count().label("held")).where(places.c.graph.in_(listed())).group_by(places.c.graph)
+)
+HOLDING: Final = Ask(select(places.c.handoff, places.c.graph).where(places.c.handoff.in_(listed())))
+OFFER: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
+CHANGE: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
+TAKE_PLACE: Final = Many(insert(places))
+GIVE_PLACES: Final = Many(delete(places).where(places.c.handoff.in_(listed())))
+
+
+def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
+    """What stands of the handoffs and places that the units are about."""
+    ids = {each.handoff for unit in units if isinstance(unit, TurnRecord) and unit.effects for each in settles_of(unit)}
+    ids |= {unit.settle.handoff for unit in units if isinstance(unit, Answer)}
+    asked = [unit for unit in units if isinstance(unit, Reserve)]
+    found = STANDING.all(connection, to_json(sorted(ids))) if ids else ()
+    entries = {handoff: to_entry(*columns) for handoff, *columns in found}
+    if not asked:
+        return Book(entries, {}, {})
+    holding = HOLDING.all(connection, to_json(sorted({unit.handoff for unit in asked})))
+    held = HELD.all(connection, to_json(sorted({unit.graph for unit in asked})))
+    return Book(entries, dict(holding), dict(held))
+
+
+def write_book(connection: Connection, book: Book) -> None:
+    """Leaves the database as the units leave the handoffs."""
+    OFFER.run(connection, map(handoff_row, book.offered))
+    changed = ({**entry_row(book.entries[handoff]), _ID.key: handoff} for handoff in book.touched)
+    CHANGE.run(connection, changed)
+    if book.over:
+        GIVE_PLACES.run(connection, [{"values": to_json(book.over)}])
+    TAKE_PLACE.run(connection, ({"handoff": handoff, "graph": graph} for handoff, graph in book.reserved.items()))
+
+
+def touches_handoffs(units: Sequence[Unit]) -> bool:
+    """Whether any unit offers, settles or reserves."""
+    return any(
+        any(isinstance(effect, Offer) for effect in unit.effects) or bool(settles_of(unit))
+        if isinstance(unit, TurnRecord)
+        else isinstance(unit, Answer | Reserve)
+        for unit in units
+    )
+
+
+def found_handoffs(query: HandoffQuery) -> Select[Any]:
+    """Handoffs that fit a query."""
+    found = select(handoffs).where(handoffs.c.key > query.after).order_by(handoffs.c.key).limit(query.limit)
+    wanted = {
+        handoffs.c.id: query.id,
+        handoffs.c.request: query.request,
+        handoffs.c.source: query.source,
+        handoffs.c.target: query.target,
+        handoffs.c.status: None if query.status is None else query.status.value,
+    }
+    return found.where(*(column == value for column, value in wanted.items() if value is not None))

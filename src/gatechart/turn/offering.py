@@ -1,0 +1,176 @@
+"""What a turn does to hand on work: the offer that it makes, and the next one where that was rejected."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from gatechart.errors import PayloadError
+from gatechart.graph import Delay, StateTransitionGraph, seconds_of
+from gatechart.handoff import HandoffPacket, Ladder, PathStep, loop_in, next_offer, rungs, with_attempt
+from gatechart.turn.payload import plain_payload
+from gatechart.values import (
+    OFFERED,
+    AgentId,
+    HandoffChange,
+    HandoffRecord,
+    HandoffStatus,
+    Mode,
+    Name,
+    Obstacle,
+    Offer,
+    OpenHandoff,
+    Payload,
+    Send,
+    Settle,
+    Side,
+    name_of,
+)
+
+REJECTED, FAILED = "handoff.rejected", "handoff.failed"
+
+
+def stamped(
+    packet: HandoffPacket,
+    *,
+    to: Name | StateTransitionGraph,
+    at: Name,
+    agent: AgentId | None,
+    mode: Mode,
+    due: datetime | None,
+    ladder: Ladder | None,
+    step: PathStep,
+    taken: OpenHandoff | None,
+    ids: Random,
+) -> HandoffPacket:
+    """The packet with all that its way needs. taken: the handoff by which the agent has what it hands on."""
+    handoff_id = new_id(ids)
+    return packet.model_copy(
+        update={
+            "handoff_id": handoff_id,
+            "request": handoff_id,
+            "session_id": packet.session_id or (taken.session if taken else "") or step.agent,
+            "source_agent": step.agent,
+            "source_graph": step.graph,
+            "source_state": step.state,
+            "target_graph": to.name if isinstance(to, StateTransitionGraph) else name_of(to),
+            "target_agent": agent or new_id(ids),
+            "entry_point": name_of(at),
+            "is_new": agent is None,
+            "mode": mode,
+            "deadline": due,
+            "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
+            "ladder": packet.ladder if ladder is None else rungs(ladder),
+        }
+    )
+
+
+def offers_of(packet: HandoffPacket, now: datetime, ids: Random) -> tuple[Offer | Send, ...]:
+    """The offer of a stamped packet; where it would go round in a loop, what is done instead."""
+    evidence = loop_in(packet.path, packet.target_graph)
+    if not evidence:
+        return (Offer(record_of(packet, now)),)
+    following = next_offer(packet, Obstacle.LOOP, evidence, now)
+    if following is not None:
+        return (next_attempt(following[0], following[1], now, ids, packet.handoff_id),)
+    lost = with_attempt(packet, Obstacle.LOOP, evidence, now)
+    rejected = (HandoffChange(HandoffStatus.REJECTED, now, evidence),)
+    record = record_of(lost, now, HandoffStatus.REJECTED, rejected)
+    told = answer_payload(lost, HandoffStatus.REJECTED, evidence, Obstacle.LOOP)
+    return Offer(record), Send(packet.source_agent, REJECTED, told)
+
+
+def next_attempt(
+    packet: HandoffPacket, wait_s: float, now: datetime, ids: Random, handoff_id: str | None = None
+) -> Offer:
+    """The offer of a packet that goes to its next target, after a while. handoff_id: made up where left out."""
+    update: dict[str, Any] = {"handoff_id": handoff_id or new_id(ids)}
+    if not packet.target_agent:
+        update["target_agent"] = new_id(ids)
+    again = packet.model_copy(update=update)
+    return Offer(record_of(again, now), now + timedelta(seconds=wait_s) if wait_s else None)
+
+
+def record_of(
+    packet: HandoffPacket,
+    now: datetime,
+    status: HandoffStatus = HandoffStatus.PENDING,
+    changes: tuple[HandoffChange, ...] = (),
+) -> HandoffRecord:
+    """The handoff of a stamped packet, offered now."""
+    return HandoffRecord(
+        id=packet.handoff_id,
+        request=packet.request,
+        source=packet.source_agent,
+        source_graph=packet.source_graph,
+        target=packet.target_agent,
+        target_graph=packet.target_graph,
+        entry_point=packet.entry_point,
+        is_new=packet.is_new,
+        mode=packet.mode,
+        reason=packet.reason,
+        packet=plain_payload(packet, f"{OFFERED}{packet.entry_point}"),
+        deadline=packet.deadline,
+        status=status,
+        changes=(HandoffChange(HandoffStatus.PENDING, now), *changes),
+    )
+
+
+def asked(offer: Offer, version: int, states: tuple[str, ...], invoke: str = "") -> OpenHandoff:
+    """What the agent that makes an offer remembers of it."""
+    made = offer.handoff
+    return OpenHandoff(made.id, Side.ASKED, made.target, made.mode, version, made.request, states, invoke=invoke)
+
+
+def answer_payload(
+    packet: HandoffPacket, status: HandoffStatus, details: str = "", obstacle: Obstacle | None = None
+) -> Payload:
+    """What the agent that asked is told."""
+    told: dict[str, Any] = {
+        "handoff": packet.handoff_id,
+        "request": packet.request,
+        "agent": packet.target_agent,
+        "graph": packet.target_graph,
+        "entry_point": packet.entry_point,
+        "mode": packet.mode.value,
+        "status": status.value,
+        "details": details,
+    }
+    if obstacle is not None:
+        told |= {"obstacle": obstacle.value, "may_pass": obstacle.passes, "packet": packet.model_dump(mode="json")}
+    return told
+
+
+def conclusion(
+    taken: OpenHandoff, status: HandoffStatus, details: str, result: Payload | None
+) -> tuple[Settle, *tuple[Send, ...]]:
+    """The end of a handoff by the agent that took it, told to the other where that waits for it."""
+    settle = Settle(taken.id, HandoffStatus.ACCEPTED, status, details, result)
+    if taken.mode is Mode.TRANSFER:
+        return (settle,)
+    told = {
+        "handoff": taken.id,
+        "request": taken.request,
+        "status": status.value,
+        "details": details,
+        "result": dict(result or {}),
+    }
+    return settle, Send(taken.peer, f"handoff.{status.value}", told)
+
+
+def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | None:
+    """The moment that a deadline is, given as one or as a delay from now. Raises PayloadError."""
+    if deadline is None or isinstance(deadline, datetime):
+        if deadline is not None and deadline.tzinfo is None:
+            raise PayloadError("handoff", (f"the deadline {deadline!r} has no time zone",), "an aware datetime")
+        return deadline
+    seconds = seconds_of(deadline)
+    if seconds is None:
+        raise PayloadError("handoff", (f"{deadline!r} is no delay",), '"30s", "2m", a timedelta or an aware datetime')
+    return now + timedelta(seconds=seconds)
+
+
+def new_id(ids: Random) -> str:
+    """An id of 32 hexadecimal digits."""
+    return f"{ids.getrandbits(128):032x}"

@@ -1,0 +1,104 @@
+"""How the handoffs of an agent stand after a turn: which it waits for, which it has, which are over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gatechart.errors import HandoffNotAwaitedError
+from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.offering import asked, conclusion
+from gatechart.values import (
+    WITHDRAWN,
+    Effect,
+    HandoffStatus,
+    Mode,
+    Offer,
+    OpenHandoff,
+    Payload,
+    Send,
+    Side,
+    StateName,
+)
+
+COMPLETED, FAILED = "handoff.completed", "handoff.failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The handoffs in which an agent has a part, and what a turn does about those that it ended."""
+
+    handoffs: tuple[OpenHandoff, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+
+def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | None = None) -> Standing:
+    """How they stand when the turn is over. replied: the id of the one whose acceptance the turn is about.
+
+    result: what the final state that was reached hands over. Raises HandoffNotAwaitedError.
+    """
+    turn = macrostep.turn
+    offers = [each for each in turn.asked if isinstance(each, Offer)]
+    before = [each for each in turn.handoffs if each.id not in turn.concluded]
+    concluded = [effect for conclusion in turn.concluded.values() for effect in conclusion]
+    if macrostep.is_final:
+        if offers:
+            offered = offers[0].handoff
+            raise HandoffNotAwaitedError(turn.agent_id, turn.event.name, offered.target_graph, macrostep.configuration)
+        return Standing((), (*concluded, *endings(before, result or {})))
+    waits = _waits(macrostep)
+    kept: list[OpenHandoff] = []
+    for each in before:
+        stays = _staying(each, macrostep)
+        if each.side is Side.TOOK or stays == each.states:
+            kept.append(each)
+        elif stays:
+            kept.append(replace(each, states=stays))
+        elif each.id == replied:
+            kept.append(replace(each, states=waits, since=turn.version))
+        else:
+            concluded.append(withdrawal(each))
+    new = [asked(offer, turn.version, *turn.awaits.get(offer.handoff.id, (waits, ""))) for offer in offers]
+    return Standing((*kept, *new), tuple(concluded))
+
+
+def endings(handoffs: Iterable[OpenHandoff], result: Payload) -> Iterator[Effect]:
+    """What an agent that comes to a final state does about its handoffs."""
+    for each in handoffs:
+        if each.side is Side.ASKED:
+            yield withdrawal(each)
+        elif each.is_new or each.mode is Mode.TRANSFER:
+            yield from conclusion(each, HandoffStatus.COMPLETED, "", result)
+        else:
+            yield from conclusion(each, HandoffStatus.FAILED, "the agent ended without completing it", None)
+
+
+def failures(handoffs: Iterable[OpenHandoff], details: str) -> Iterator[Effect]:
+    """What is done about the handoffs of an agent that is ended from outside."""
+    for each in handoffs:
+        if each.side is Side.ASKED:
+            yield withdrawal(each)
+        else:
+            yield from conclusion(each, HandoffStatus.FAILED, details, None)
+
+
+def withdrawal(each: OpenHandoff) -> Send:
+    """Tells the target of a handoff that nobody waits for it any more."""
+    return Send(each.peer, WITHDRAWN, {"handoff": each.id, "expired": False})
+
+
+def _waits(macrostep: Macrostep) -> tuple[StateName, ...]:
+    """The leaves that the turn entered; all, where it entered none."""
+    entered = {state for plan in macrostep.plans for state in plan.entries}
+    return tuple(leaf for leaf in macrostep.configuration if leaf in entered) or macrostep.configuration
+
+
+def _staying(each: OpenHandoff, macrostep: Macrostep) -> tuple[StateName, ...]:
+    """The states where it is waited for that were not left."""
+    exited = {state for plan in macrostep.plans for state in plan.exits}
+    return tuple(state for state in each.states if state not in exited)
+
+
+def taken_transfers(handoffs: Sequence[OpenHandoff]) -> tuple[OpenHandoff, ...]:
+    """Those by which an agent has the work that it passes on when its own transfer is accepted."""
+    return tuple(each for each in handoffs if each.side is Side.TOOK and each.mode is Mode.TRANSFER)

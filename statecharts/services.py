@@ -1,0 +1,14 @@
+"""What the example charts need from outside, given to `Runtime.open(services=...)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from statecharts.customer_service.knowledge_base import SHELF, KnowledgeBase
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The outside world of all example charts."""
+
+    knowledge_base: KnowledgeBase = SHELF

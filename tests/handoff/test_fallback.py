@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatechart.handoff import HandoffPacket, Ladder, Person, read_packet, rungs
+from gatechart.handoff.fallback import RAW, unreadable
+
+
+def test_a_packet_that_cannot_be_read_is_kept_raw_with_the_error_and_its_way() -> None:
+    ladder = rungs(Ladder(Person("desk", at="NORMAL")))
+    payload = HandoffPacket(handoff_id="h1", source_agent="a1", ladder=ladder).model_dump(mode="json")
+    payload |= {"schema_version": 0, "reason": "boredom", "session_id": 7}
+    packet = unreadable(payload, "no migration")
+    assert (packet.handoff_id, packet.source_agent, packet.session_id) == ("h1", "a1", "")
+    assert (packet.ladder, packet.evidence) == (ladder, "no migration")
+    assert packet.model_extra == {RAW: payload}
+    assert read_packet(packet.model_dump(mode="json")) == packet
+
+
+@pytest.mark.parametrize("payload", [{}, {"ladder": 7}, {"ladder": [{"kind": "odd"}]}])
+def test_a_packet_without_a_way_is_kept_too(payload: dict[str, Any]) -> None:
+    packet = unreadable(payload, "odd")
+    assert packet.ladder == ()
+    assert packet.model_extra == {RAW: payload}

@@ -1,0 +1,248 @@
+"""Commits that went through and were answered with an error, while the store cannot be asked either."""
+
+import asyncio
+import logging
+
+import pytest
+
+from gatechart import ANY, Invoke, Runtime, State, StateTransitionGraph, Transition
+from gatechart.errors import StoreFailedError
+from gatechart.stores import open_store
+from gatechart.testing import VirtualClock
+from tests.runtime.ledgers import Faults, Ledger, note, pass_on, try_it
+from tests.runtime.support import WrappedStore, at_rest, eventually, nothing, soon
+
+LOST = StoreFailedError("agents.db", "the connection was lost")
+NEWS = {"to": [["b", "NOTED"]]}
+
+
+class AskedStore(WrappedStore):
+    """A store whose mail, too, a test can keep from being read."""
+
+    async def mail(self, query):
+        await self.reading(query)
+        return await self.store.mail(query)
+
+    def lose_connection(self, *, before=False):
+        """Fails whatever is asked, after it has been written or before."""
+        self.reading = fail
+        if before:
+            self.before = fail
+        else:
+            self.after = fail
+
+    def mend(self):
+        self.before = self.after = self.reading = nothing
+
+
+async def fail(_):
+    raise StoreFailedError("agents.db", "the connection was lost")
+
+
+class Failing:
+    """Fails so many calls with an error."""
+
+    def __init__(self, error, times):
+        self.error, self.left = error, times
+
+    async def __call__(self, _):
+        if self.left:
+            self.left -= 1
+            raise self.error
+
+
+begun = []
+
+
+async def dig(context, work):
+    begun.append(work.agent_id)
+    return "gold"
+
+
+@pytest.fixture(autouse=True)
+def _none_begun():
+    begun.clear()
+
+
+digging = StateTransitionGraph(
+    "digging",
+    context=Ledger,
+    states=["RESTING", State("DIGGING", invoke=Invoke(dig, id="it"), after={"1h": "LATE"})],
+    transitions=[
+        Transition("RESTING", "SENT", "DIGGING", actions=pass_on),
+        Transition(ANY, "NOTED", actions=note),
+        Transition(ANY, "TRIED", actions=try_it),
+        Transition(ANY, "done.invoke.it", actions=note),
+        Transition("LATE", "REOPENED", "DIGGING"),
+    ],
+    entry_points=["RESTING", "DIGGING"],
+)
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+@pytest.fixture
+async def store(place):
+    async with open_store(place) as real:
+        yield AskedStore(real)
+
+
+@pytest.fixture
+def services():
+    return Faults()
+
+
+@pytest.fixture
+async def runtime(store, clock, services):
+    async with Runtime.open(store, graphs=[digging], clock=clock, services=services) as runtime:
+        yield runtime
+
+
+@pytest.fixture
+async def agents(runtime):
+    return [await runtime.start("digging", at="RESTING", id=each) for each in "ab"]
+
+
+async def in_doubt(store, agent, *, before=False):
+    """Sends what enters a state and sends mail, and nobody knows whether it is committed."""
+    store.lose_connection(before=before)
+    with pytest.raises(StoreFailedError):
+        await soon(agent.send("SENT", NEWS, id="1"))
+
+
+async def test_what_a_turn_in_doubt_asked_for_is_done_as_soon_as_the_store_answers(store, clock, runtime, agents):
+    one, other = agents
+    await in_doubt(store, one)
+    await at_rest(runtime, clock)
+    assert (one.configuration, other.context.notes, begun) == (("RESTING",), [], [])
+    store.mend()
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert (one.configuration, other.context.notes, begun) == (("DIGGING",), ["NOTED of a"], ["a"])
+    assert await runtime.mail(status="refused") == []
+    clock.advance(3600)
+    await soon(one.until("LATE"))
+
+
+async def test_what_a_turn_in_doubt_asked_for_is_done_once_though_the_next_event_settles_it(
+    store, clock, runtime, agents
+):
+    one, other = agents
+    async with runtime.changes() as changes:
+        await in_doubt(store, one)
+        store.mend()
+        assert (await soon(one.send("NOTED", {"n": "next"}))).version == 3
+        clock.advance(60)
+        await at_rest(runtime, clock)
+        told = [await soon(anext(changes)) for _ in range(4)]
+    assert [entry.event.name for entry in told if entry.agent_id == "a"] == ["SENT", "NOTED", "done.invoke.it"]
+    assert (other.context.notes, begun) == (["NOTED of a"], ["a"])
+    assert [mail.event for mail in await runtime.mail()] == ["after.1h.DIGGING"]
+
+
+async def test_a_turn_in_doubt_that_was_not_written_asks_for_nothing(store, clock, runtime, agents):
+    one, other = agents
+    await in_doubt(store, one, before=True)
+    store.mend()
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert (one.configuration, other.context.notes, begun) == (("RESTING",), [], [])
+    assert not (await soon(one.send("SENT", NEWS, id="1"))).repeat
+    await at_rest(runtime, clock)
+    assert (other.context.notes, begun) == (["NOTED of a"], ["a"])
+
+
+async def test_mail_that_a_turn_in_doubt_has_applied_is_not_tried_again(store, clock, runtime, agents, services):
+    one, _ = agents
+    reached = asyncio.Event()
+
+    async def lose(turns):
+        store.lose_connection()
+        reached.set()
+        raise StoreFailedError("agents.db", "the connection was lost")
+
+    await runtime.post("a", "NOTED", {"n": "before"})
+    await at_rest(runtime, clock)
+    receipt = await runtime.post("a", "TRIED", {"n": "it"})
+    store.after = lose
+    await soon(reached.wait())
+    await at_rest(runtime, clock)
+    assert services.tried["it"] == 1
+    store.mend()
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert (services.tried["it"], one.context.notes) == (1, ["before", "it"])
+    assert receipt.number not in [mail.number for mail in await runtime.mail()]
+    await soon(one.send("NOTED", {"n": "behind"}))
+
+
+async def test_a_turn_that_is_its_own_rival_is_in_doubt_and_not_stale(store, clock, runtime, agents):
+    one, other = agents
+    store.after, store.reading = Failing(LOST, 1), Failing(LOST, 2)
+    with pytest.raises(StoreFailedError):
+        await soon(one.send("SENT", NEWS))
+    await at_rest(runtime, clock)
+    assert (one.configuration, other.context.notes, begun) == (("DIGGING",), ["NOTED of a"], ["a"])
+
+
+async def test_a_slip_in_a_store_is_not_taken_for_an_answer(store, agents):
+    store.after, store.reading = Failing(LOST, 1), Failing(TypeError("a slip"), 1)
+    with pytest.raises(TypeError, match="a slip"):
+        await soon(agents[0].send("SENT", NEWS))
+
+
+async def test_an_invoke_whose_end_is_in_doubt_tells_its_agent(store, clock, runtime):
+    reached = asyncio.Event()
+
+    async def lose(units):
+        store.lose_connection()
+        reached.set()
+        raise StoreFailedError("agents.db", "the connection was lost")
+
+    agent = await runtime.start("digging", at="DIGGING", id="a")
+    store.after = lose
+    await soon(reached.wait())
+    await at_rest(runtime, clock)
+    store.mend()
+    clock.advance(60)
+    await eventually(lambda: agent.context.notes == ["done.invoke.it"])
+    assert begun == ["a"]
+    assert await store.running(after=0, limit=9) == []
+
+
+async def test_mail_whose_posting_is_in_doubt_is_delivered_once(store, clock, runtime, agents):
+    store.lose_connection()
+    with pytest.raises(StoreFailedError):
+        await soon(runtime.post("a", "NOTED", {"n": "posted"}, id="1"))
+    store.mend()
+    assert (await runtime.post("a", "NOTED", {"n": "posted"}, id="1")).repeat
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert agents[0].context.notes == ["posted"]
+
+
+async def test_a_runtime_that_closes_leaves_what_is_in_doubt_to_the_next_one(store, clock, place, caplog):
+    with caplog.at_level(logging.ERROR):
+        async with Runtime.open(store, graphs=[digging], clock=clock) as runtime:
+            one, _ = [await runtime.start("digging", at="RESTING", id=each) for each in "ab"]
+            await in_doubt(store, one)
+            await at_rest(runtime, clock)
+    assert caplog.records == []
+    store.mend()
+    async with Runtime.open(store, graphs=[digging], clock=clock) as runtime:
+        other = await runtime.resume("b")
+        await at_rest(runtime, clock)
+        assert (other.context.notes, begun) == (["NOTED of a"], ["a"])
+
+
+async def test_an_agent_that_is_erased_while_its_turn_is_in_doubt_stays_erased(store, clock, runtime, agents):
+    await in_doubt(store, agents[0])
+    await soon(runtime.erase("a"))
+    store.mend()
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert begun == []
+    assert [each.agent_id for each in (await runtime.find()).agents] == ["b"]
