@@ -15,7 +15,7 @@ from pstats import SortKey, Stats
 from time import process_time
 from types import FrameType
 
-from benchmarks import durable, events, mail, starts
+from benchmarks import durable, events, mail, starts, transfers
 
 CONTESTANTS = {
     "kernel": (events.kernel, 100_000),
@@ -24,6 +24,7 @@ CONTESTANTS = {
     "durable": (durable.one_agent, 500),
     "crowd": (durable.crowd, 20_000),
     "posts": (mail.post_until_applied, 10_000),
+    "transfers": (transfers.transfers, 1_000),
 }
 WRITER = "gatechart-writer"
 

@@ -22,6 +22,7 @@ from benchmarks import (
     regions,
     starts,
     startup,
+    transfers,
 )
 from benchmarks.measure import FULL, QUICK
 from benchmarks.rounds import Results, measured
@@ -43,6 +44,7 @@ MEASURES = {
         durable.together,
         mail.posts,
         mail.recovery,
+        transfers.measure,
         multitude.stored,
         multitude.resuming,
         past.measure,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from statecharts.customer_service.knowledge_base import SHELF, KnowledgeBase
+from statecharts.online_shop.shop import BOOKS, Shop
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +13,4 @@ class Services:
     """The outside world of all example charts."""
 
     knowledge_base: KnowledgeBase = SHELF
+    shop: Shop = BOOKS

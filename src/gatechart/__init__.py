@@ -2,19 +2,35 @@
 
 from gatechart.agent import Agent
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, EntryPoint, Invoke, Migration, OnRefusal, State, StateTransitionGraph, Transition
+from gatechart.graph import (
+    ANY,
+    Accepts,
+    EntryPoint,
+    Handoff,
+    Invoke,
+    Migration,
+    OnRefusal,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
+from gatechart.handoff import Again, ConversationContext, HandoffPacket, Ladder, Other, Person
 from gatechart.runtime import Limits, Runtime, Subscription, WhenFull, Work
 from gatechart.turn import Turn
 from gatechart.values import (
     Event,
     Fate,
     Forgotten,
+    HandoffRecord,
+    HandoffStatus,
     HistoryEntry,
     Mail,
     MailStatus,
     Migrated,
+    Mode,
     Outcome,
     Page,
+    Reason,
     Receipt,
     Refusal,
     RefusalReason,
@@ -26,22 +42,34 @@ from gatechart.values import (
 
 __all__ = [
     "ANY",
+    "Accepts",
+    "Again",
     "Agent",
     "AgentContext",
+    "ConversationContext",
     "EntryPoint",
     "Event",
     "Fate",
     "Forgotten",
+    "Handoff",
+    "HandoffPacket",
+    "HandoffRecord",
+    "HandoffStatus",
     "HistoryEntry",
     "Invoke",
+    "Ladder",
     "Limits",
     "Mail",
     "MailStatus",
     "Migrated",
     "Migration",
+    "Mode",
     "OnRefusal",
+    "Other",
     "Outcome",
     "Page",
+    "Person",
+    "Reason",
     "Receipt",
     "Refusal",
     "RefusalReason",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from gatechart.context import AgentContext, read_context
@@ -47,13 +47,13 @@ class Agent:
         """A copy of the committed context, of the graph's context type. What is done to it touches nothing else."""
         return read_context(self._host.graph.context, self._host.snapshot.context)
 
-    async def send(
+    def send(
         self,
         event: Name,
         payload: Any = None,
         *,
         id: str | None = None,  # noqa: A002
-    ) -> Outcome:
+    ) -> Coroutine[Any, Any, Outcome]:
         """What became of the event, once its turn is committed or it was refused.
 
         payload: a mapping with text keys, or a pydantic model, of JSON values.
@@ -63,7 +63,7 @@ class Agent:
         Cancelling the caller withdraws an event whose turn has not begun; else it only stops waiting.
         Raises an EventError where the turn failed, then undone, or where the graph asks for an error on refusal.
         """
-        return await self._host.send(event, payload, id)
+        return self._host.send(event, payload, id)
 
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
         """The agent's turns with versions above `after`, oldest first, `limit` at the most."""

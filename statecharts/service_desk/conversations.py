@@ -67,6 +67,7 @@ class ConversationTurn(_Record):
 
     speaker: Speaker
     frames: tuple[Frame, ...]
+    text: str = ""  # word for word
 
 
 class Conversation(_Record):
@@ -150,6 +151,11 @@ def read_conversations(path: Path) -> tuple[Conversation, ...]:
 def of_one_service(conversations: tuple[Conversation, ...]) -> tuple[Conversation, ...]:
     """Those that stay with one service from the first word to the last."""
     return tuple(conversation for conversation in conversations if len(conversation.services) == 1)
+
+
+def of_several_services(conversations: tuple[Conversation, ...]) -> tuple[Conversation, ...]:
+    """Those that go from one service to another."""
+    return tuple(conversation for conversation in conversations if len(conversation.services) > 1)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

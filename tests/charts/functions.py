@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from gatechart import AgentContext
+from gatechart.handoff import ConversationContext
 
 
 class Case(AgentContext):
@@ -54,6 +55,18 @@ def wait(context, work, for_s=1):
 
 def result(context, event):
     return {"query": context.query}
+
+
+def tell(context, event):
+    return ConversationContext(current_problem=context.query).packet()
+
+
+def living(context, event, who="a1"):
+    return who
+
+
+def is_welcome(packet, most=3):
+    return len(packet.path) <= most
 
 
 def filled(payload):

@@ -12,16 +12,23 @@ from gatechart.charts.parts import Except, Fixed, context_of
 from gatechart.graph import (
     ANY,
     CODES,
+    Accepts,
+    Again,
     Allow,
     EntryPoint,
+    Handoff,
     Initial,
     Invoke,
+    Ladder,
     OnRefusal,
+    Other,
+    Person,
     State,
     StateTransitionGraph,
     Then,
     Transition,
 )
+from gatechart.values import Mode, Reason
 from tests.charts.functions import (
     Brought,
     Case,
@@ -31,10 +38,13 @@ from tests.charts.functions import (
     is_alone,
     is_below,
     is_ready,
+    is_welcome,
+    living,
     look_up,
     note,
     result,
     search,
+    tell,
     wait,
 )
 
@@ -56,7 +66,41 @@ GUARDS = st.sampled_from(
         Except(("x",), note),
     ]
 )
-ACTIONS = st.lists(st.sampled_from([note, add, look_up, partial(add, amount=2)]), max_size=2)
+LADDERS = st.none() | st.lists(
+    st.sampled_from(
+        [
+            Again(),
+            Again(5, first_s=0.5, factor=1),
+            Other("orders", at="LATE"),
+            Other("orders", at="on", agent="a1"),
+            Person("desk", at="NORMAL"),
+        ]
+    ),
+    max_size=3,
+).map(lambda steps: Ladder(*steps))
+HANDOFFS = st.builds(
+    Handoff,
+    st.sampled_from(["orders", "null", "1"]),
+    at=st.sampled_from(["EARLY", "on"]),
+    mode=st.sampled_from(Mode),
+    reason=st.sampled_from(Reason),
+    deadline=st.sampled_from([None, "30s", 0, 1.5, 90]),
+    ladder=LADDERS,
+    packet=st.none() | st.just(tell),
+    agent=st.none() | st.just(living),
+    achieved=st.none() | st.just(tell),
+)
+ACTIONS = st.lists(st.sampled_from([note, add, look_up, partial(add, amount=2)]) | HANDOFFS, max_size=2)
+AGENTS = st.builds(
+    Invoke,
+    id=st.sampled_from(["", "helper"]),
+    agent=st.sampled_from(["orders", "on"]),
+    at=st.just("EARLY"),
+    timeout_s=st.none() | st.just(30),
+    packet=st.none() | st.just(tell),
+    ladder=LADDERS,
+)
+ACCEPTS = st.builds(Accepts, st.sampled_from([None, 0, 3]), st.sampled_from([None, is_welcome]))
 DELAYS = st.sampled_from(["500ms", "30s", "2m", " 1h", 7, 1.5])
 
 
@@ -81,6 +125,7 @@ def graphs(draw: st.DrawFn) -> StateTransitionGraph:
         on_refusal=draw(st.sampled_from(OnRefusal)),
         description=draw(st.just("") | TEXTS),
         max_microsteps=draw(st.sampled_from([1, 100])),
+        accepts=draw(ACCEPTS),
     )
     return graph(allow=draw(st.lists(_allowances(graph()), max_size=2)))
 
@@ -126,7 +171,9 @@ def _state(draw, name, tree, parents, names):
         after=draw(st.dictionaries(DELAYS, st.lists(_thens(names), min_size=1, max_size=2), max_size=2))
         if waits
         else {},
-        invoke=_told_apart(draw(st.sampled_from(INVOKES)), name, names) if waits else (),
+        invoke=_told_apart((*draw(st.sampled_from(INVOKES)), *draw(st.lists(AGENTS, max_size=1))), name, names)
+        if waits
+        else (),
         states=children,
         initial=draw(st.none() | st.sampled_from(real)) if kind == "compound" else None,
         parallel=kind == "parallel",

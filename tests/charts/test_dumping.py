@@ -14,6 +14,7 @@ from gatechart import State, StateTransitionGraph, Transition
 from gatechart.charts import bindings_of, dump, load, schema
 from gatechart.charts.reading import read
 from gatechart.errors import InvalidChartError
+from gatechart.graph import askings
 from tests.charts.functions import add, note
 from tests.charts.generated import graphs
 
@@ -21,6 +22,10 @@ LAW = settings(
     max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 VALIDATOR = Draft202012Validator(schema())
+
+
+def handoffs_of(graph):
+    return [(each.state, each.invoke, each.handoff) for each in askings(graph.nodes)]
 
 
 @LAW
@@ -34,6 +39,8 @@ def test_what_was_dumped_loads_as_the_same_graph(graph, form):
     assert again.on_refusal is graph.on_refusal
     assert again.max_microsteps == graph.max_microsteps
     assert again.allow == graph.allow
+    assert again.accepts == graph.accepts
+    assert handoffs_of(again) == handoffs_of(graph)
     assert list(again.entry_points) == list(graph.entry_points)
     assert dump(again, format=form) == text
 

@@ -49,6 +49,14 @@ def lamp(folder):
     return folder
 
 
+def test_the_schema_of_packets_is_printed(folder, gatechart):
+    from gatechart.handoff import packet_schema
+
+    printed = gatechart("schema", "--packet")
+    assert (printed.code, printed.document) == (0, packet_schema())
+    Draft202012Validator.check_schema(printed.document)
+
+
 @pytest.mark.parametrize("bindings", ["house.lamps", "house.lamps:functions"])
 def test_an_app_is_a_chart_file_with_the_module_or_attribute_that_its_names_stand_for(bindings, lamp, gatechart):
     app = ("--app", f"charts/lamp.yaml:{bindings}")

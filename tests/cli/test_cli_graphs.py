@@ -298,6 +298,27 @@ def test_without_graphviz_the_error_says_how_to_get_it(project, gatechart, monke
     assert not (project / "desk.svg").exists()
 
 
+def test_several_graphs_are_drawn_as_their_map(project, gatechart):
+    printed = gatechart("draw", "desk", "strict")
+    from desk import desk, strict  # now that the command has found them
+
+    assert printed.out.strip() == to_dot([desk, strict]).strip()
+    assert gatechart("draw", "--map").out == printed.out
+    drawn = gatechart("draw", "desk", "strict", "map.mmd")
+    assert (drawn.code, drawn.out) == (0, "the map of desk, strict was drawn to map.mmd\n")
+    assert (project / "map.mmd").read_text() == to_mermaid([desk, strict])
+    assert gatechart("draw", "--map", "strict", "-o", "map.dot", "--json").document == {
+        "graphs": ["strict"],
+        "path": "map.dot",
+    }
+
+
+def test_a_map_shows_no_agent(project, gatechart):
+    failed = gatechart("draw", "--map", "--agent", "a")
+    assert failed.code == 2
+    assert "a map shows no agent" in failed.err
+
+
 def test_an_unknown_graph_is_not_drawn(project, gatechart):
     assert (
         gatechart("draw", "dusk").err

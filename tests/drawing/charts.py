@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import pytest
 from pydantic import BaseModel
 
-from gatechart import ANY, AgentContext, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, EntryPoint, Invoke, State, StateTransitionGraph, Transition
 from gatechart.drawing import to_dot, to_mermaid
+from gatechart.graph import Again, Handoff, Ladder, Other, Person
 from gatechart.values import STARTED, Event, HistoryEntry, Snapshot, Status
 
 PINS = Path(__file__).parent / "pins"
@@ -72,6 +73,42 @@ support = StateTransitionGraph(
 )
 
 
+LADDER = Ladder(Again(), Other("specialists", at="REVIEWING"), Person("support", at="handover"))
+
+orders = StateTransitionGraph(
+    "orders",
+    context=Case,
+    states=[
+        State("TALKING", states=["LISTENING", "ANSWERING"]),
+        State("TRACKING", invoke=Invoke(agent="parcels", at="SEARCHING")),
+        State("WAITING"),
+        State("DONE", final=True),
+    ],
+    transitions=[
+        Transition("LISTENING", "ASKED", "ANSWERING", guard=is_solved),
+        Transition("ANSWERING", "LOST", "TRACKING"),
+        Transition("TALKING", "COMPLAINED", "WAITING", actions=Handoff("specialists", at="REVIEWING", ladder=LADDER)),
+        Transition("TALKING", "ENDED", "DONE"),
+        Transition("TRACKING", "done.invoke.parcels", "LISTENING"),
+        Transition("WAITING", "handoff", "LISTENING"),
+        Transition(ANY, "PERSON_WANTED", "WAITING", actions=Handoff("support", at="handover", mode="delegate")),
+    ],
+    entry_points=[EntryPoint("LISTENING", opens_on="CHAT_OPENED"), "ANSWERING"],
+)
+
+specialists = StateTransitionGraph(
+    "specialists",
+    context=Case,
+    description="Know what orders can be about.",
+    states=[State("WAITING", on_entry=Handoff("specialists", at="AGAIN", mode="delegate"))],
+    transitions=[
+        Transition("REVIEWING", "MISTAKEN", "WAITING", actions=Handoff("orders", at="ANSWERING")),
+        Transition("REVIEWING", "HELP_WANTED", "WAITING", actions=Handoff("support", at="nowhere")),
+    ],
+    entry_points=["REVIEWING", EntryPoint("REVIEWING", "AGAIN")],
+)
+
+
 def snapshot(graph: StateTransitionGraph, *configuration: str) -> Snapshot:
     return Snapshot("a1", graph.name, graph.version, graph.fingerprint, configuration, "{}", 3, Status.ACTIVE)
 
@@ -107,6 +144,10 @@ def pins() -> Iterator[tuple[Path, str]]:
     yield PINS / "support.dot", to_dot(support)
     yield PINS / "support.lived.dot", to_dot(support, highlight=SNAPSHOT, trail=HISTORY)
     yield PINS / "support.mmd", to_mermaid(support)
+    yield PINS / "orders.dot", to_dot(orders)
+    yield PINS / "orders.mmd", to_mermaid(orders)
+    yield PINS / "map.dot", to_dot([orders, specialists, support])
+    yield PINS / "map.mmd", to_mermaid([orders, specialists, support])
     yield PINS / "support.lived.mmd", to_mermaid(support, highlight=SNAPSHOT, trail=HISTORY)
 
 

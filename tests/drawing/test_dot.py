@@ -13,7 +13,22 @@ from gatechart import ANY, EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.drawing import palette, to_dot
 from gatechart.drawing.syntax import identity
 from gatechart.drawing.text import one_line, visible
-from tests.drawing.charts import HISTORY, PINS, SNAPSHOT, SVG, needs_dot, pins, snapshot, support, svg_of, words_of
+from gatechart.graph import Handoff
+from tests.drawing.charts import (
+    HISTORY,
+    PINS,
+    SNAPSHOT,
+    SVG,
+    needs_dot,
+    orders,
+    pins,
+    snapshot,
+    specialists,
+    support,
+    svg_of,
+    turn,
+    words_of,
+)
 
 HOSTILE = [
     '"',
@@ -60,6 +75,9 @@ def strict(name: str, *other: str) -> StateTransitionGraph:
         ],
         transitions=[
             Transition(inner, name, end, guard=ask, actions=act),
+            Transition(
+                ANY, f"{name}h", actions=[Handoff(name, at=name), Handoff(f"{name}g", at=name, mode="delegate")]
+            ),
             Transition(inner, name, inner),
             Transition(outer, name, outer),
             Transition(ANY, name, end),
@@ -103,6 +121,82 @@ def test_everything_that_matters_is_written_in_the_drawing():
     assert "entry/notify" in words
     assert "exit/note,notify" in words
     assert "Helpscustomers." in words
+
+
+# Handoffs
+
+
+def test_what_is_handed_on_is_a_dashed_line_to_the_door_of_another_graph():
+    text = to_dot(orders)
+    label, door = "hand:TALKING:to:specialists:REVIEWING", "to:specialists:REVIEWING"
+    assert ">transfer</FONT>" in statement_of(text, f'"{label}"')
+    assert ">else transfer</FONT>" in statement_of(text, f'"{label}"')
+    for part in ("specialists", "REVIEWING"):
+        assert f">{part}</FONT>" in statement_of(text, f'"{door}"')
+    assert 'style="filled,dashed"' in statement_of(text, f'"{door}"')
+    near, far = (statement_of(text, line) for line in (f'"ANSWERING" -> "{label}"', f'"{label}" -> "{door}"'))
+    assert 'style="dashed"' in near
+    assert 'ltail="cluster:TALKING"' in near
+    assert 'style="dashed"' in far
+
+
+def test_an_agent_that_is_invoked_and_what_is_handed_on_from_anywhere_are_drawn_too():
+    text = to_dot(orders)
+    assert statement_of(text, '"TRACKING" -> "hand:TRACKING:to:parcels:SEARCHING"')
+    anywhere = '"any:hand:%2A:to:support:handover"'
+    assert ">any state</FONT>" in statement_of(text, anywhere)
+    assert statement_of(text, f'{anywhere} -> "hand:%2A:to:support:handover"')
+
+
+def test_a_handoff_that_was_asked_for_stands_out():
+    trail = [turn("ANSWERING", "WAITING", "TALKING --COMPLAINED--> WAITING")]
+    lines = to_dot(orders, trail=trail).splitlines()
+    asked = [line for line in lines if '-> "to:specialists:REVIEWING"' in line]
+    assert asked
+    assert all(palette.TRAIL in line for line in asked)
+    assert not any(palette.TRAIL in line for line in lines if '-> "to:parcels:SEARCHING"' in line)
+
+
+MAP = [orders, specialists, support]
+
+
+@needs_dot
+def test_a_map_names_each_graph_its_doors_and_the_states_that_hand_on():
+    words = words_of(svg_of(to_dot(MAP)))
+    for graph in MAP:
+        assert graph.name in words
+        assert all(name in words for name in graph.entry_points)
+    for word in ("onCHAT_OPENED", "takesCaseFile", "anystate", "TALKING", "TRACKING", "delegate", "elsetransfer"):
+        assert word in words
+    assert "parcels" in words
+    assert "SEARCHING" in words
+
+
+def test_a_map_leads_from_the_states_that_ask_to_the_doors():
+    text = to_dot(MAP)
+    label = '"hand:orders:TRACKING:parcels:SEARCHING"'
+    assert f'"orders":state2:e -> {label}:w' in text
+    assert f'{label}:e -> "parcels":door0:w' in text
+
+
+def test_what_leads_back_on_a_map_is_drawn_from_its_end():
+    text = to_dot(MAP)
+    label = '"hand:specialists:REVIEWING:orders:ANSWERING"'
+    assert f'"orders":door1:w -> {label}:w [dir="back"]' in text
+    assert f'{label}:e -> "specialists":state1:e [arrowhead="none"]' in text
+
+
+def test_graphs_and_doors_that_are_only_named_are_dashed_on_a_map():
+    text = to_dot(MAP)
+    assert 'style="rounded,filled,dashed"' in statement_of(text, '"parcels"')
+    assert 'style="rounded,filled"' in statement_of(text, '"support"')
+    assert 'PORT="door2" ALIGN="LEFT" BORDER="1" STYLE="DASHED"' in statement_of(text, '"support"')
+
+
+@needs_dot
+def test_hostile_names_are_drawn_on_a_map():
+    for name in HOSTILE:
+        assert svg_of(to_dot([strict(name), support])) is not None
 
 
 # Signs

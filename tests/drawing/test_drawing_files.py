@@ -10,7 +10,7 @@ import pytest
 
 from gatechart.drawing import draw, to_dot, to_mermaid
 from gatechart.errors import DrawingError, UnknownStateError
-from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, snapshot, support, words_of
+from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, snapshot, specialists, support, words_of
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -55,6 +55,32 @@ def test_missing_folders_are_made_and_an_older_drawing_is_replaced(tmp_path):
     path.write_text("old")
     draw(support, path)
     assert everything(tmp_path) == {"some/where/support.dot": to_dot(support).encode()}
+
+
+def test_several_graphs_are_drawn_as_their_map(tmp_path):
+    several = [orders, specialists, support]
+    assert draw(several, tmp_path / "map.dot").read_text(encoding="utf-8") == to_dot(several)
+    assert draw(several, tmp_path / "map.mmd").read_text(encoding="utf-8") == to_mermaid(several)
+
+
+@needs_dot
+def test_graphviz_draws_a_map(tmp_path):
+    assert "specialists" in words_of(ElementTree.parse(draw([orders, specialists], tmp_path / "map.svg")).getroot())
+    assert draw([orders, specialists], tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("graphs", "more", "told"),
+    [
+        ([], {}, "there is no graph to draw"),
+        ([support], {"highlight": SNAPSHOT}, "a map of graphs shows no agent"),
+        ([support], {"trail": HISTORY}, "a map of graphs shows no agent"),
+    ],
+)
+def test_a_map_is_of_graphs_alone(graphs, more, told, tmp_path):
+    with pytest.raises(DrawingError, match=told):
+        draw(graphs, tmp_path / "map.dot", **more)
+    assert everything(tmp_path) == {}
 
 
 # What cannot be drawn leaves everything as it was.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gatechart import State, StateTransitionGraph
 from gatechart.drawing import to_mermaid
-from tests.drawing.charts import HISTORY, SNAPSHOT, snapshot, support
+from tests.drawing.charts import HISTORY, SNAPSHOT, orders, snapshot, specialists, support
 from tests.drawing.test_dot import HOSTILE, strict
 
 ID = r"[a-z]+_\w+"
@@ -22,6 +22,7 @@ LINES = re.compile(
   | subgraph\ {ID}\ \[{TEXT}\] | end
   | style\ {ID}\ [\w:\#,-]+
   | {ID}\ ==>\ {ID} | {ID}\ -->\ {ID} | {ID}\ ---\ {ID}\ -->\ {ID} | {ID}\ ===\ {ID}\ ==>\ {ID}
+  | {ID}\ -\.-\ {ID}\ -\.->\ {ID} | {ID}\ -\.->\|{TEXT}\|\ {ID}
   | linkStyle\ [\d,]+\ [\w:\#,-]+
     """,
     re.VERBOSE,
@@ -29,7 +30,7 @@ LINES = re.compile(
 
 
 def body_of(text: str) -> list[str]:
-    head, _, body = text.partition("flowchart TB\n")
+    head, body = re.split("flowchart (?:TB|LR)\n", text)
     assert head.startswith('---\ntitle: "')
     return [line.strip() for line in body.splitlines()]
 
@@ -54,6 +55,40 @@ def test_the_parts_of_a_chart_are_all_there():
     assert "s_ANSWERING --- from_ANSWERING__to_READING --> s_READING" in lines
     assert "initial_WORKING --> s_READING" in lines
     assert_valid(to_mermaid(support))
+
+
+def test_what_is_handed_on_leads_to_the_doors_of_other_graphs():
+    lines = body_of(to_mermaid(orders))
+    assert 'to_specialists__at_REVIEWING>"specialists<br/>REVIEWING"]:::elsewhere' in lines
+    assert 'hand_TALKING__to_specialists__at_REVIEWING["transfer<br/>else transfer"]:::label' in lines
+    label = "hand_TALKING__to_specialists__at_REVIEWING"
+    assert f"s_TALKING -.- {label} -.-> to_specialists__at_REVIEWING" in lines
+    assert any(line.startswith("any_hand__2a__to_support__at_handover -.- ") for line in lines)
+    assert_valid(to_mermaid(orders))
+
+
+def test_a_map_has_each_graph_with_its_doors_and_the_handoffs_between_them():
+    text = to_mermaid([orders, specialists, support])
+    lines = body_of(text)
+    assert 'subgraph card_orders ["orders"]' in lines
+    assert 'of_orders__door_LISTENING>"LISTENING<br/>on CHAT_OPENED"]:::door' in lines
+    assert 'of_orders__s_TRACKING -.->|"delegate"| of_parcels__door_SEARCHING' in lines
+    assert 'of_support__door_nowhere>"nowhere"]:::elsewhere' in lines
+    assert any(line.startswith("style card_parcels ") and line.endswith("stroke-dasharray:4") for line in lines)
+    assert_valid(text)
+
+
+def test_a_map_of_hostile_names_is_sound():
+    for name in HOSTILE:
+        assert_valid(to_mermaid([strict(name), support]))
+
+
+def test_no_identifier_begins_with_a_word_of_mermaids_own():
+    own = ("graph", "flowchart", "end", "style", "class", "default", "click", "href", "call", "interpolate")
+    for text in (to_mermaid(orders), to_mermaid([orders, specialists, support])):
+        words = re.findall(r"^  +(\w+)", text.partition("flowchart")[2], re.MULTILINE)
+        names = [word for word in words if word not in ("classDef", "style", "end", "subgraph", "linkStyle")]
+        assert [name for name in names if name.startswith(own)] == []
 
 
 def test_the_way_taken_is_numbered_and_heavier():

@@ -62,9 +62,9 @@ hanging = StateTransitionGraph(
 # Residents
 
 
-def residents_in_memory() -> int:
+def residents_of(runtime: Runtime) -> int:
     gc.collect()
-    return sum(isinstance(each, Resident) for each in gc.get_objects())
+    return sum(isinstance(each, Resident) and each.core is runtime._core for each in gc.get_objects())
 
 
 async def test_idle_agents_are_not_loaded_when_a_runtime_opens(place):
@@ -79,7 +79,7 @@ async def test_idle_agents_are_not_loaded_when_a_runtime_opens(place):
             agent = await runtime.resume("l-3")
             await agent.send("NOTED")
             assert set(store.loaded) == {"l-3"}
-            assert residents_in_memory() == 1
+            assert residents_of(runtime) == 1
 
 
 async def test_only_agents_with_something_to_do_are_loaded_when_a_runtime_opens(place):
@@ -103,7 +103,7 @@ async def test_no_more_idle_agents_stay_in_memory_than_the_limits_allow_and_hand
             agent = await runtime.start("ledger", at="OPEN", id=f"l-{n}")
             await agent.send("NOTED", {"n": str(n)})
         del agent
-        assert residents_in_memory() <= 4
+        assert residents_of(runtime) <= 4
         for n in range(20):
             await runtime.post(f"l-{n}", "NOTED", {"n": "posted"})
             await runtime.post("kept", "NOTED", {"n": str(n)})
@@ -116,7 +116,7 @@ async def test_no_more_idle_agents_stay_in_memory_than_the_limits_allow_and_hand
         assert (await runtime.resume("kept")).snapshot == kept.snapshot
         del agent
         await asyncio.sleep(0)
-        assert residents_in_memory() <= 4
+        assert residents_of(runtime) <= 4
 
 
 async def test_who_was_needed_last_stays_longest(place):

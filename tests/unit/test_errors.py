@@ -56,7 +56,7 @@ REMEDIES: dict[str, str] = {
     "HandoffStateError": "it can become 'one', 'two'",
     "HandoffNotAwaitedError": "lead to a state that waits for handoff.accepted",
     "OpenHandoffError": "cancel them, or wait for their end",
-    "NoHandoffError": "runtime.handoffs() lists those that there are",
+    "NoHandoffError": "look it up with handoffs() or `gatechart handoffs`",
     "UnknownHandoffError": "it has 'one', 'two'",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",

@@ -15,7 +15,7 @@ from gatechart.charts.forms import Exceptions, Expression, Question, Reference
 from gatechart.charts.parts import Except
 from gatechart.charts.places import Faults
 from gatechart.charts.remedies import suggest
-from gatechart.graph import callable_name
+from gatechart.graph import Handoff, callable_name
 from gatechart.graph.callables import is_async
 
 Bind: TypeAlias = "Mapping[str, Any] | Sequence[Any] | object | None"
@@ -40,6 +40,8 @@ class Bindings:
         if found is _MISSING or not callable(found) or isinstance(found, type):
             self._note(reference, what, found, (name for name, each in self._all() if _is_function(each)))
             return nothing
+        if isinstance(found, Handoff):  # it is known as what it is
+            return self._alone(found, reference)
         named = found
         if callable_name(found) != reference.name:
             named = self.renamed.setdefault(reference.name, renamed(found, reference.name))
@@ -102,6 +104,11 @@ class Bindings:
         else:
             problem = f"{reference.name!r} is bound to {type(found).__name__} {found!r:.60}, which is no {what}"
             self.faults.add(reference.spot, problem, suggest(reference.name, names))
+
+    def _alone(self, found: Handoff, reference: Reference) -> Handoff:
+        if reference.params is not None:
+            self.faults.add(reference.spot, f"{reference.name} is a handoff, which takes no parameters", "drop them")
+        return found
 
     def _with_params(self, function: Callable[..., Any], reference: Reference) -> Callable[..., Any]:
         params = dict(reference.params or {})

@@ -12,10 +12,12 @@ from gatechart.charts import xstate
 from gatechart.charts.binding import Bindings
 from gatechart.charts.events import Events
 from gatechart.charts.forms import (
+    ActionForm,
     AfterForm,
     ChartForm,
     Dialect,
     EntryForm,
+    HandoffForm,
     InvokeForm,
     Reference,
     StateForm,
@@ -29,8 +31,10 @@ from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError
 from gatechart.graph import (
     ANY,
+    Accepts,
     Allow,
     EntryPoint,
+    Handoff,
     Initial,
     Invoke,
     Migration,
@@ -88,6 +92,7 @@ class _Building:
             "description": self.chart.description,
             "max_microsteps": self.chart.max_microsteps,
             "migrations": migrations,
+            "accepts": self.accepts(),
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:
@@ -137,8 +142,8 @@ class _Building:
         self.places.setdefault(f"state {name!r}", form.spot)
         return State(
             name,
-            on_entry=[self.bindings.function(each, "action") for each in form.entry],
-            on_exit=[self.bindings.function(each, "action") for each in form.exit],
+            on_entry=self.actions(form.entry),
+            on_exit=self.actions(form.exit),
             after=dict(self.after(each, form) for each in form.after),
             invoke=[self.invoke(each, id_) for each, id_ in zip(form.invoke, self.events.ids[form], strict=True)],
             states=[self.state(each) for each in form.states],
@@ -155,7 +160,7 @@ class _Building:
         if form.initial is None:
             return None
         targets = [self.names.inside(each, inside) for each in form.initial.targets]
-        return Initial(targets, actions=[self.bindings.function(each, "action") for each in form.initial.actions])
+        return Initial(targets, actions=self.actions(form.initial.actions))
 
     def history_default(self, form: StateForm) -> Initial | None:
         """Where a history state goes while it remembers nothing; in XState, where its parent begins."""
@@ -193,7 +198,7 @@ class _Building:
         label = Transition(self.names.names[form], event, targets).label
         self.places.setdefault(f"transition {label!r}", then.spot)
         guard = self.bindings.guard(then.guard)
-        return Then(targets, guard=guard, actions=self.actions(then), internal=internal)
+        return Then(targets, guard=guard, actions=self.actions(then.actions), internal=internal)
 
     def aim(self, then: ThenForm, form: StateForm) -> tuple[list[str] | None, bool]:
         """The targets, and whether the source stays: where it is said; in XState wherever it can, unless `reenter`."""
@@ -219,13 +224,51 @@ class _Building:
             remedy = f"put {name!r} into a compound state{f', and give that {told}' if things else ''}"
             self.faults.add(then.spot, problem, remedy)
 
-    def actions(self, then: ThenForm) -> list[Callable[..., Any]]:
+    def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
         """What is done on the way."""
-        return [self.bindings.function(each, "action") for each in then.actions]
+        return [
+            self.handoff(each) if isinstance(each, HandoffForm) else self.bindings.function(each, "action")
+            for each in actions
+        ]
+
+    def handoff(self, form: HandoffForm) -> Handoff:
+        """An action that hands on work."""
+        return Handoff(
+            form.to or "?",
+            at=form.at or "?",
+            mode=form.mode,
+            reason=form.reason,
+            deadline=form.deadline,
+            ladder=form.ladder,
+            packet=self.told(form.packet),
+            agent=self.told(form.agent),
+            achieved=self.told(form.achieved),
+        )
+
+    def told(self, reference: Reference | None) -> Callable[..., Any] | None:
+        """A function that tells something of a handoff."""
+        return None if reference is None else self.bindings.function(reference, "function")
 
     def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
-        """A function that runs meanwhile."""
-        return Invoke(self.bindings.function(invoke.function, "invoke"), id=id_, timeout_s=invoke.timeout_s)
+        """A function that runs meanwhile, or an agent that works."""
+        if invoke.function is not None:
+            return Invoke(self.bindings.function(invoke.function, "invoke"), id=id_, timeout_s=invoke.timeout_s)
+        return Invoke(
+            id=id_,
+            timeout_s=invoke.timeout_s,
+            agent=invoke.agent,
+            at=invoke.at or "?",
+            packet=self.told(invoke.packet),
+            ladder=invoke.ladder,
+        )
+
+    def accepts(self) -> Accepts:
+        """Which handoffs agents of the graph take."""
+        form = self.chart.accepts
+        if form is None:
+            return Accepts()
+        self.places["accepts"] = form.spot
+        return Accepts(form.capacity, self.told(form.policy))
 
     def transitions(self, form: StateForm) -> Iterator[Transition]:
         """The transitions of a state, in the order in which they are asked."""
@@ -239,7 +282,7 @@ class _Building:
                 event,
                 targets,
                 guard=Except(exceptions, guard) if exceptions else guard,
-                actions=self.actions(each.then),
+                actions=self.actions(each.then.actions),
                 internal=internal,
                 description=each.then.description,
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import timedelta
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
@@ -16,16 +18,24 @@ from gatechart.errors import FileFault, InvalidChartError
 from gatechart.graph import (
     ANY,
     ROOT,
+    Accepts,
+    Again,
+    Delay,
     EntryPoint,
+    Handoff,
     Initial,
     Invoke,
+    Ladder,
     OnRefusal,
+    Other,
+    Person,
     State,
     StateTransitionGraph,
     Then,
     Transition,
     callable_name,
 )
+from gatechart.values import Mode, Reason
 
 
 def dump(graph: StateTransitionGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
@@ -68,6 +78,7 @@ class _Dumping:
             context=self.context(graph.context),
             on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
             max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
+            accepts=self.accepts(graph.accepts),
             allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
             entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
             initial=self.begins(),
@@ -151,11 +162,50 @@ class _Dumping:
         return found
 
     def invoke(self, invoke: Invoke) -> Any:
-        """A function that runs meanwhile."""
+        """A function that runs meanwhile, or an agent that works."""
+        if invoke.function is None:
+            return self.agent(invoke)
         function = self.function(invoke.function)
         name, params = (function["type"], function["params"]) if isinstance(function, dict) else (function, None)
         own_id = "" if invoke.id == name else invoke.id
         return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s)}
+
+    def agent(self, invoke: Invoke) -> dict[str, Any]:
+        """An agent that works meanwhile."""
+        return {
+            "agent": invoke.agent,
+            "at": invoke.at,
+            **_without_blanks(
+                id="" if invoke.id == invoke.agent else invoke.id,
+                timeout_s=invoke.timeout_s,
+                packet=self.told(invoke.packet),
+            ),
+            **_ladder(invoke.ladder),
+        }
+
+    def handoff(self, handoff: Handoff) -> dict[str, Any]:
+        """An action that hands on work."""
+        return {
+            "to": handoff.to,
+            "at": handoff.at,
+            **_without_blanks(
+                mode="" if handoff.mode is Mode.TRANSFER else handoff.mode.value,
+                reason="" if handoff.reason is Reason.OTHER else handoff.reason.value,
+                deadline=_delay(handoff.deadline),
+                packet=self.told(handoff.packet),
+                agent=self.told(handoff.agent),
+                achieved=self.told(handoff.achieved),
+            ),
+            **_ladder(handoff.ladder),
+        }
+
+    def told(self, function: Callable[..., Any] | None) -> Any:
+        """A function that tells something of a handoff."""
+        return None if function is None else self.function(function)
+
+    def accepts(self, accepts: Accepts) -> dict[str, Any]:
+        """Which handoffs agents of the graph take, unless it is all."""
+        return _without_blanks(capacity=accepts.capacity, policy=self.told(accepts.policy))
 
     def data(self, state: State) -> Any:
         """What a final state hands on."""
@@ -188,8 +238,10 @@ class _Dumping:
         return self.function(guard)
 
     def functions(self, functions: Iterable[Callable[..., Any]]) -> list[Any]:
-        """Several of them."""
-        return [self.function(each) for each in functions]
+        """Several of them, and handoffs."""
+        return [
+            {"handoff": self.handoff(each)} if isinstance(each, Handoff) else self.function(each) for each in functions
+        ]
 
     def function(self, function: Callable[..., Any]) -> Any:
         """The name of a function, with the parameters that it is given already."""
@@ -230,6 +282,24 @@ def _reference(state: str) -> str:
     ('IDLE', '#a.b')
     """
     return f"#{state}" if "." in state or state.startswith("#") else state
+
+
+def _delay(delay: Delay | None) -> Any:
+    return delay.total_seconds() if isinstance(delay, timedelta) else delay
+
+
+def _ladder(ladder: Ladder | None) -> dict[str, Any]:
+    return {} if ladder is None else {"ladder": [_rung(step) for step in ladder.steps]}
+
+
+def _rung(step: Again | Other | Person) -> dict[str, Any]:
+    """A step as a chart has it, without what goes without saying."""
+    if isinstance(step, Again):
+        usual = Again()
+        given = {each.name: getattr(step, each.name) for each in fields(step)}
+        return {"again": {name: value for name, value in given.items() if value != getattr(usual, name)}}
+    kind = "person" if isinstance(step, Person) else "other"
+    return {kind: step.graph, "at": step.at, **_without_blanks(agent=step.agent)}
 
 
 def _one_or_many(values: Iterable[Any]) -> Any:

@@ -7,8 +7,8 @@ from typing import Final
 
 from gatechart.charts.fields import Fields, kind_of, text_of
 from gatechart.charts.forms import AllowForm, EntryForm, Reference
+from gatechart.charts.handoffs import Handoffs
 from gatechart.charts.places import Spot
-from gatechart.charts.references import References
 
 _NEEDED_TO_ALLOW: Final = {
     "code": "name the finding's code, such as GC102",
@@ -17,7 +17,7 @@ _NEEDED_TO_ALLOW: Final = {
 }
 
 
-class Entries(References):
+class Entries(Handoffs):
     """The reading of entry points and allowances."""
 
     def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:

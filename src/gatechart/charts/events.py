@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gatechart.charts import xstate
-from gatechart.charts.forms import ChartForm, Dialect, EventForm, InvokeForm, StateForm, TransitionForm
+from gatechart.charts.forms import ChartForm, Dialect, EventForm, StateForm, TransitionForm
 from gatechart.charts.places import Faults
 from gatechart.charts.remedies import suggest
 from gatechart.charts.targets import Names
@@ -66,12 +66,12 @@ class Events:
 
     def _invoke_ids(self) -> Mapping[StateForm, tuple[str, ...]]:
         """What each invoke goes by: its id, or the function's name; in XState not by a name that others go by, too."""
-        often = Counter(_own_id(invoke) for state in self.states for invoke in state.invoke)
+        often = Counter(invoke.own_id for state in self.states for invoke in state.invoke)
         return {
             state: tuple(
                 f"{index}.{self.names.id_of(state)}"
-                if self.is_xstate and not invoke.id and often[_own_id(invoke)] > 1
-                else _own_id(invoke)
+                if self.is_xstate and not invoke.id and often[invoke.own_id] > 1
+                else invoke.own_id
                 for index, invoke in enumerate(state.invoke)
             )
             for state in self.states
@@ -109,7 +109,3 @@ class Events:
         elif state is self.states[0]:
             self.faults.add(event.spot, *xstate.NOTHING_AFTER_THE_END)
         return f"done.state.{id_ if state is None else self.names.names[state]}"
-
-
-def _own_id(invoke: InvokeForm) -> str:
-    return invoke.id or invoke.function.name or "?"

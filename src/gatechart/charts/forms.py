@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from gatechart.charts.places import Spot
+from gatechart.graph import Delay, Ladder
 
 
 class Dialect(StrEnum):
@@ -55,13 +56,32 @@ Question: TypeAlias = "Reference | Expression | Exceptions"
 
 
 @dataclass(frozen=True, slots=True)
+class HandoffForm:
+    """An action that offers the work to another agent."""
+
+    spot: Spot
+    to: str  # empty where there is none, noted, as is `at`
+    at: str
+    mode: str
+    reason: str
+    deadline: Delay | None
+    ladder: Ladder | None
+    packet: Reference | None
+    agent: Reference | None
+    achieved: Reference | None
+
+
+ActionForm: TypeAlias = Reference | HandoffForm
+
+
+@dataclass(frozen=True, slots=True)
 class ThenForm:
     """A transition, its event aside."""
 
     spot: Spot
     targets: tuple[Spot, ...] = ()
     guard: Question | None = None
-    actions: tuple[Reference, ...] = ()
+    actions: tuple[ActionForm, ...] = ()
     internal: bool = False
     reenter: bool = False
     description: str = ""
@@ -96,12 +116,21 @@ class AfterForm:
 
 @dataclass(frozen=True, slots=True)
 class InvokeForm:
-    """A function that runs while a state is active."""
+    """A function that runs while a state is active, or an agent that works meanwhile."""
 
     spot: Spot
-    function: Reference
+    function: Reference | None
     id: str  # empty where it has none of its own
     timeout_s: float | None
+    agent: str = ""  # the name of a graph, in place of a function
+    at: str = ""
+    packet: Reference | None = None
+    ladder: Ladder | None = None
+
+    @property
+    def own_id(self) -> str:
+        """What it goes by."""
+        return self.id or self.agent or (self.function.name if self.function else "") or "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +139,7 @@ class InitialForm:
 
     spot: Spot
     targets: tuple[Spot, ...]
-    actions: tuple[Reference, ...] = ()
+    actions: tuple[ActionForm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,8 +153,8 @@ class StateForm:
     final: bool = False
     history: str | None = None
     initial: InitialForm | None = None
-    entry: tuple[Reference, ...] = ()
-    exit: tuple[Reference, ...] = ()
+    entry: tuple[ActionForm, ...] = ()
+    exit: tuple[ActionForm, ...] = ()
     transitions: tuple[TransitionForm, ...] = ()  # in the order of the file
     after: tuple[AfterForm, ...] = ()
     invoke: tuple[InvokeForm, ...] = ()
@@ -165,6 +194,15 @@ class AllowForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptsForm:
+    """Which handoffs agents take."""
+
+    spot: Spot
+    capacity: int | None
+    policy: Reference | None
+
+
+@dataclass(frozen=True, slots=True)
 class ChartForm:
     """The whole of a chart."""
 
@@ -177,4 +215,5 @@ class ChartForm:
     on_refusal: str
     max_microsteps: int
     allow: tuple[AllowForm, ...]
+    accepts: AcceptsForm | None
     description: str

@@ -42,10 +42,6 @@ class References:
             self.faults.add(spot, f"there are more than {_MOST_TARGETS} targets", "target a state around them")
         return tuple(each for each in several[:_MOST_TARGETS] if text_of(each, self.faults))
 
-    def actions(self, fields: Fields, key: str) -> tuple[Reference, ...]:
-        """One action or a list of them."""
-        return tuple(self.reference(each) for each in fields.values(key))
-
     def reference(self, spot: Spot) -> Reference:
         """The name of a function, or its name under `type` with `params`."""
         if not spot.is_mapping:

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from gatechart.charts.keys import KEYS, MEANINGS
 from gatechart.graph import CODES, OnRefusal
+from gatechart.values import Mode, Reason
 
+_KINDS: Final = ("other", "person")
 _ID: Final = "urn:gatechart:chart:1"
 _NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke")  # parts of an exported machine
 
@@ -34,13 +36,33 @@ def _definitions(dialect: str) -> dict[str, Any]:
     nullable = _NULLABLE if dialect == "xstate" else ()
     parts = {part: _object(dialect, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
     parts["chart"]["required"] = ["states"] if dialect == "xstate" else ["id", "entry_points", "states"]
-    for part, needed in (("listed", "event"), ("invoke", "src"), ("initial", "target"), ("reference", "type")):
+    for part, needed in (("listed", "event"), ("initial", "target"), ("reference", "type")):
         parts[part]["required"] = [needed]
+    if dialect == "xstate":
+        parts["invoke"]["required"] = ["src"]
+    else:
+        _require_in_handoffs(parts)
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
     parts["allowance"]["required"] = ["code", "place", "reason"]
     parts["listed_entry_point"] = parts["entry_point"] | {"required": ["state"]}
     parts |= _kinds(dialect)
     return {f"{dialect}.{part}": each for part, each in parts.items()}
+
+
+def _require_in_handoffs(parts: dict[str, Any]) -> None:
+    """A function or an agent is invoked, and a rung of a ladder is of one kind."""
+    function = {"required": ["src"], **_without("agent", "at", "packet", "ladder")}
+    agent = {"required": ["agent", "at"], **_without("src", "params")}
+    parts["invoke"]["oneOf"] = [function, agent]
+    parts["handoff"]["required"] = ["to", "at"]
+    parts["handing_on"]["required"] = ["handoff"]
+    again = {"required": ["again"], **_without("other", "person", "at", "agent")}
+    other, person = ({"required": [one, "at"], **_without("again", two)} for one, two in (_KINDS, _KINDS[::-1]))
+    parts["rung"]["oneOf"] = [again, other, person]
+
+
+def _without(*keys: str) -> dict[str, Any]:
+    return {"not": {"anyOf": [{"required": [key]} for key in keys]}}
 
 
 def _object(dialect: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
@@ -62,6 +84,7 @@ def _kinds(dialect: str) -> dict[str, Any]:
     text: dict[str, Any] = {"type": ["string", "number"]}
     values = {"type": "object"}
     reference = {"anyOf": [text, _part(dialect, "reference")]}
+    action = reference if xstate else {"anyOf": [*reference["anyOf"], _part(dialect, "handing_on")]}
     guard = {"anyOf": [text, _part(dialect, "cel"), _part(dialect, "except"), _part(dialect, "reference")]}
     transition = {"anyOf": [text, _part(dialect, "transition"), *([{"type": "null"}] if xstate else [])]}
     listed = {"type": "array", "items": _part(dialect, "listed")}
@@ -77,7 +100,8 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "allowances": {"type": "array", "items": _part(dialect, "allowance")},
         "targets": _one_or_many(text),
         "function": reference,
-        "actions": _one_or_many(reference),
+        "actions": _one_or_many(action),
+        "accepts": _part(dialect, "accepts"),
         "guard": guard,
         "data": {"anyOf": [text, _part(dialect, "reference"), _fixed(values)]},
         "output": {"anyOf": [text, values]},
@@ -91,7 +115,21 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "states": {"type": "object", "additionalProperties": state},
         "entry_points": _entry_points(dialect, text),
     }
+    kinds |= {} if xstate else _handoff_kinds(dialect)
     return {f"kind.{kind}": each for kind, each in kinds.items()}
+
+
+def _handoff_kinds(dialect: str) -> dict[str, Any]:
+    """What XState has nothing like."""
+    return {
+        "handoff": _part(dialect, "handoff"),
+        "mode": {"enum": [mode.value for mode in Mode]},
+        "handoff_reason": {"enum": [reason.value for reason in Reason]},
+        "delay": {"type": ["string", "number"]},
+        "ladder": _one_or_many(_part(dialect, "rung")),
+        "again": {"anyOf": [_part(dialect, "again"), {"type": "null"}]},
+        "factor": {"type": "number", "minimum": 1},
+    }
 
 
 def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
@@ -101,6 +139,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
         "flag": {"type": "boolean"},
         "number": {"type": "number", "minimum": 0},
         "count": {"type": "integer", "minimum": 1},
+        "whole": {"type": "integer", "minimum": 0},
         "dialect": {"enum": list(KEYS)},
         "code": {"enum": list(CODES)},
         "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},

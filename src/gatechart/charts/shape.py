@@ -21,6 +21,7 @@ from gatechart.charts.forms import (
     ThenForm,
     TransitionForm,
 )
+from gatechart.charts.handoffs import OF_AN_AGENT
 from gatechart.charts.places import Faults, Node, Spot
 from gatechart.charts.references import without
 from gatechart.graph import OnRefusal
@@ -68,6 +69,7 @@ class _Shape(Entries):
             on_refusal=fields.choice("on_refusal", choices, OnRefusal.RETURN.value),
             max_microsteps=100 if limit is None else int(limit),
             allow=tuple(self.allowances(spot.get("allow"))),
+            accepts=self.accepts(spot.get("accepts")),
             description=fields.text("description"),
         )
 
@@ -218,13 +220,19 @@ class _Shape(Entries):
             yield AfterForm(spot.key(delay), delay + unit, then)
 
     def invoke(self, spot: Spot) -> InvokeForm:
-        """The name of a function, or a mapping with more about it."""
+        """The name of a function, or a mapping with more about it, or about an agent."""
         if not spot.is_mapping:
             function = self.reference(spot)
             return InvokeForm(spot, function, "", None)
         fields = Fields(spot, self.faults, self.known["invoke"])
         spot = fields.spot = self.filled(spot)
-        source = fields.needs("src", "name the function to run")
+        if spot.get("agent") is not None and not self.is_xstate:
+            return self.agent(fields)
+        for key in OF_AN_AGENT:
+            if spot.get(key) is not None and not self.is_xstate:
+                self.faults.add(spot.key(key), f"{key!r} belongs to an agent", "name its graph with `agent:`")
+        needed = "name the function to run" if self.is_xstate else "name the function to run, or a graph with `agent:`"
+        source = fields.needs("src", needed)
         function = Reference(spot, "") if source is None else self.reference(source)
         given = spot.get("params") or spot.get("input")
         if given is not None:

@@ -1,6 +1,6 @@
 """What can be said of a graph without running it: findings, what entry points reach, paths to test."""
 
-from gatechart.checks.check import check, report
+from gatechart.checks.check import check, check_all, report
 from gatechart.checks.events import RaisesEvents
 from gatechart.checks.fields import NamesFields
 from gatechart.checks.finding import RULES, Allowed, Finding, Report, Rule, Severity
@@ -22,6 +22,7 @@ __all__ = [
     "Severity",
     "TooManyConfigurationsError",
     "check",
+    "check_all",
     "paths",
     "reach",
     "report",

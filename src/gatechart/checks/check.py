@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gatechart.checks.allow import parted
 from gatechart.checks.cycles import cycle_findings
 from gatechart.checks.ends import endless_findings, stuck_findings
 from gatechart.checks.events import event_findings
 from gatechart.checks.fields import entry_findings, field_findings
-from gatechart.checks.finding import Finding, Report
+from gatechart.checks.finding import NO_SUCH_DOOR, Finding, Report
+from gatechart.checks.handoffs import door_findings, handoff_findings
 from gatechart.checks.reach import reached, unreachable_findings
 from gatechart.checks.shadows import shadow_findings
 from gatechart.checks.spelling import spelling_findings
@@ -26,8 +27,22 @@ def check(graph: StateTransitionGraph, *, allow: Sequence[Allow] = ()) -> tuple[
     return report(graph, allow=allow).findings
 
 
-def report(graph: StateTransitionGraph, *, allow: Sequence[Allow] = ()) -> Report:
-    """The same together with the findings that are allowed, each with the reason that is given for it."""
+def check_all(graphs: Iterable[StateTransitionGraph]) -> Mapping[str, tuple[Finding, ...]]:
+    """What is found in each of the graphs of an application, by name; each handoff must lead to one of them."""
+    among = tuple(graphs)
+    return {graph.name: report(graph, among=among).findings for graph in among}
+
+
+def report(
+    graph: StateTransitionGraph,
+    *,
+    allow: Sequence[Allow] = (),
+    among: Sequence[StateTransitionGraph] | None = None,
+) -> Report:
+    """The same together with the findings that are allowed, each with the reason that is given for it.
+
+    among: the graphs to which work may be handed on; where left out, that is not asked, nor allowed in vain.
+    """
     ways = find_ways(graph)
     found = reached(graph, ways)
     findings = (
@@ -40,5 +55,8 @@ def report(graph: StateTransitionGraph, *, allow: Sequence[Allow] = ()) -> Repor
         *field_findings(graph),
         *entry_findings(graph),
         *spelling_findings(graph),
+        *handoff_findings(graph),
+        *(() if among is None else door_findings(graph, among)),
     )
-    return parted(sorted(findings, key=lambda finding: finding.code), (*graph.allow, *allow))
+    allowances = (each for each in (*graph.allow, *allow) if among is not None or each.code != NO_SUCH_DOOR.code)
+    return parted(sorted(findings, key=lambda finding: finding.code), tuple(allowances))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gatechart.checks.finding import NO_END, NO_WAY_OUT, Finding
+from gatechart.checks.handoffs import handed_over
 from gatechart.checks.ways import Way, Ways
 from gatechart.graph import ROOT, Kind, StateTransitionGraph
 from gatechart.values import StateName
@@ -56,10 +57,13 @@ def _has_way_out(graph: StateTransitionGraph, leaving: Mapping[StateName, list[W
 
 
 def endless_findings(graph: StateTransitionGraph, found: Mapping[str, frozenset[StateName]]) -> Iterator[Finding]:
-    """GC103, where the graph has final states at all. found: what each entry point leads to."""
+    """GC103, where the graph has final states at all. found: what each entry point leads to.
+
+    A state from which the work is given away is an end, too.
+    """
     finals = {name for name in graph.nodes[ROOT].children if graph.nodes[name].kind is Kind.FINAL}
     for door, states in found.items():
-        if finals and finals.isdisjoint(states):
+        if finals and finals.isdisjoint(states) and handed_over(graph).isdisjoint(states):
             ends = ", ".join(name for name in graph.nodes if name in finals)
             problem = f"no way leads from here to a final state ({ends})"
             yield NO_END.at(f"entry point {door!r}", problem, "let a transition lead there, or allow it")

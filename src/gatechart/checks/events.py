@@ -50,7 +50,7 @@ def _never_raised(graph: StateTransitionGraph) -> Iterator[Finding]:
             names = (event,) if event in raisers else words_of(event)
             for name in names:
                 if _OWN.fullmatch(name) and not any(
-                    _together(graph, node.name, owner) for owner in raisers.get(name, ())
+                    is_together(graph, node.name, owner) for owner in raisers.get(name, ())
                 ):
                     yield _told(node, event, name, tuple(raisers.get(name, ())), known)
 
@@ -89,7 +89,7 @@ def _can_be_done(graph: StateTransitionGraph, name: StateName) -> bool:
     return any(graph.nodes[child].kind is Kind.FINAL for child in node.children)
 
 
-def _together(graph: StateTransitionGraph, state: StateName, other: StateName) -> bool:
+def is_together(graph: StateTransitionGraph, state: StateName, other: StateName) -> bool:
     """Whether the two can be active at once: one lies in the other, or they lie in two regions."""
     line, other_line = ((name, *graph.nodes[name].ancestors) for name in (state, other))
     common = next(name for name in line if name in other_line)

@@ -73,6 +73,11 @@ CANNOT_START: Final = Rule("GC303", Severity.ERROR, "an entry point that leaves 
 MISSPELT: Final = Rule("GC304", Severity.WARNING, "a state whose name looks like a misspelling of another")
 ALLOWANCE_UNUSED: Final = Rule("GC401", Severity.WARNING, "an allowance for something that is not there")
 ALLOWANCE_UNREASONED: Final = Rule("GC402", Severity.WARNING, "an allowance without a reason, which allows nothing")
+HANDOFF_AT_THE_END: Final = Rule(
+    "GC501", Severity.ERROR, "a handoff on the way to a final state, where nothing can wait"
+)
+HANDOFF_UNANSWERED: Final = Rule("GC502", Severity.WARNING, "a state that waits for a handoff, but not for each answer")
+NO_SUCH_DOOR: Final = Rule("GC503", Severity.ERROR, "a handoff to a graph or an entry point that is not there")
 
 RULES: Final = (
     UNREACHABLE,
@@ -90,4 +95,7 @@ RULES: Final = (
     MISSPELT,
     ALLOWANCE_UNUSED,
     ALLOWANCE_UNREASONED,
+    HANDOFF_AT_THE_END,
+    HANDOFF_UNANSWERED,
+    NO_SUCH_DOOR,
 )

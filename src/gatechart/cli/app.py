@@ -10,8 +10,18 @@ import typer
 from typer.main import get_command
 
 from gatechart.cli.agent_commands import roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.desk_commands import (
+    answer_case,
+    list_cases,
+    release_case,
+    resolve_case,
+    return_case,
+    show_case,
+    take_case,
+)
 from gatechart.cli.fleet_commands import migrate_agents, prune_store
 from gatechart.cli.graph_commands import check_graphs, draw_graph, print_schema
+from gatechart.cli.handoff_commands import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.options import Job, Work, common_options, with_settings
 from gatechart.cli.reading_commands import list_agents, show_agent, show_history
@@ -35,7 +45,8 @@ EPILOG: Final = """[bold]Examples[/]
 [bold]Exit codes[/]
 
     0  done
-    1  the event was refused, and nothing was changed; or `migrate` found agents that fit nowhere
+    1  the event was refused, and nothing was changed; or `migrate` found agents that fit nowhere, or nobody
+       took what `handoff --wait` offered
     2  the command line is wrong
     3  the definition is wrong: a graph, where the graphs are, or what `check` found
     4  this call is wrong now: an unknown agent, a failing action, and so on
@@ -63,6 +74,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "rollback": roll_back_agent,
     "run": run_agents,
     "post": post_event,
+    "handoff": hand_on,
     "migrate": migrate_agents,
     "prune": prune_store,
     "upgrade": upgrade_database,
@@ -72,6 +84,23 @@ MAIL_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "show": show_mail,
     "retry": retry_mail,
     "discard": discard_mail,
+}
+
+
+HANDOFF_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "list": list_handoffs,
+    "show": show_handoff,
+    "cancel": cancel_handoff,
+}
+
+DESK_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "list": list_cases,
+    "show": show_case,
+    "take": take_case,
+    "release": release_case,
+    "answer": answer_case,
+    "return": return_case,
+    "resolve": resolve_case,
 }
 
 
@@ -87,11 +116,16 @@ app.callback()(common_options)
 for _name, _command in COMMANDS.items():
     app.command(_name, **_help_of(_command))(with_settings(_command))
 
-mail = typer.Typer(invoke_without_command=True, rich_markup_mode="rich", **_help_of(list_mail))
-mail.callback()(with_settings(list_mail))
-for _name, _command in MAIL_COMMANDS.items():
-    mail.command(_name, **_help_of(_command))(with_settings(_command))
-app.add_typer(mail, name="mail")
+for _group, _first, _commands in (
+    ("mail", list_mail, MAIL_COMMANDS),
+    ("handoffs", list_handoffs, HANDOFF_COMMANDS),
+    ("desk", list_cases, DESK_COMMANDS),
+):
+    _typer = typer.Typer(invoke_without_command=True, rich_markup_mode="rich", **_help_of(_first))
+    _typer.callback()(with_settings(_first))
+    for _name, _command in _commands.items():
+        _typer.command(_name, **_help_of(_command))(with_settings(_command))
+    app.add_typer(_typer, name=_group)
 
 
 def parse(arguments: Sequence[str]) -> Job | int:

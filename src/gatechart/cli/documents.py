@@ -13,7 +13,17 @@ from gatechart.checks import Allowed, Finding, Report, reach
 from gatechart.cli.codes import ExitCode
 from gatechart.errors import GatechartError
 from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
-from gatechart.values import GuardError, HistoryEntry, Mail, Migrated, Outcome, Refusal, Running, Snapshot
+from gatechart.values import (
+    GuardError,
+    HandoffRecord,
+    HistoryEntry,
+    Mail,
+    Migrated,
+    Outcome,
+    Refusal,
+    Running,
+    Snapshot,
+)
 
 Document: TypeAlias = dict[str, Any]
 
@@ -99,6 +109,27 @@ def running_document(running: Running) -> Document:
     """What a state of an agent invokes, as long as it has not ended."""
     call = running.invocation
     return {"invoke": call.invoke, "state": call.state, "since_version": call.epoch}
+
+
+def handoff_document(handoff: HandoffRecord) -> Document:
+    """A handoff as it stands, without what it hands on."""
+    return {
+        "handoff": handoff.id,
+        "request": handoff.request,
+        "number": handoff.number,
+        "status": handoff.status,
+        "mode": handoff.mode,
+        "reason": handoff.reason,
+        "source": handoff.source,
+        "source_graph": handoff.source_graph,
+        "target": handoff.target,
+        "target_graph": handoff.target_graph,
+        "entry_point": handoff.entry_point,
+        "is_new": handoff.is_new,
+        "deadline": handoff.deadline,
+        "changes": [{"status": each.status, "time": each.time, "details": each.details} for each in handoff.changes],
+        "result": handoff.result,
+    }
 
 
 def migrated_document(migrated: Migrated) -> Document:

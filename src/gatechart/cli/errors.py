@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import typer
 
-from gatechart.errors import DefinitionError, suggestion
+from gatechart.errors import DefinitionError, EventError, suggestion
 
 
 class UsageError(typer.TyperException):
@@ -134,3 +134,75 @@ class AppGraphsError(DefinitionError):
 
     def __str__(self) -> str:
         return f"the app {self.app!r} {self.found}; let it be a graph, a sequence of graphs or a mapping to graphs"
+
+
+@dataclass(eq=False)
+class NoDeskError(DefinitionError):
+    """None of the application's graphs is a desk."""
+
+    graphs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"no graph is a desk: there are {', '.join(self.graphs)}; add one to the app, "
+            "`from gatechart.desk import human_desk`"
+        )
+
+
+@dataclass(eq=False)
+class NoCaseError(EventError):
+    """There is no such case at the desk. Nothing was changed."""
+
+    case: str
+    graph: str | None  # of the agent that has the id, if any has
+    cases: tuple[str, ...]  # that are open
+
+    def __str__(self) -> str:
+        is_agent = f": that is an agent of {self.graph!r}" if self.graph else ""
+        offer = f"of open cases, {suggestion(self.case, self.cases)}" if self.cases else "no case is open"
+        return f"there is no case {self.case!r} at the desk{is_agent}; {offer}"
+
+
+@dataclass(eq=False)
+class HandoffStandsError(EventError):
+    """A transfer that was accepted cannot be withdrawn. Nothing was changed."""
+
+    handoff: str
+    owner: str
+
+    def __str__(self) -> str:
+        return (
+            f"handoff {self.handoff!r} stands: it is a transfer that was accepted. The work is with {self.owner!r} "
+            f"now: hand it on with `gatechart handoff {self.owner} --to GRAPH --at ENTRY_POINT`, or end it with "
+            f"`gatechart stop {self.owner}`"
+        )
+
+
+@dataclass(eq=False)
+class OtherGraphError(EventError):
+    """The agent that is to take the work is of another graph. Nothing was changed."""
+
+    agent_id: str
+    graph: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} is of {self.graph!r}, not of {self.wanted!r}; name an agent of that, as "
+            f"`gatechart list --graph {self.wanted}` has them, or leave out --agent for a new one"
+        )
+
+
+@dataclass(eq=False)
+class NoWayBackError(EventError):
+    """The agent that gave a case away has ended, and cannot take it back. Nothing was changed."""
+
+    case: str
+    agent_id: str
+    status: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r}, which gave case {self.case!r} away, is {self.status} and cannot take it back; "
+            f"resolve it, or hand it on with `gatechart handoff {self.case} --to GRAPH --at ENTRY_POINT`"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,6 +20,7 @@ from gatechart.cli.printing import print_document, print_line
 from gatechart.cli.views import print_graphs, print_reports
 from gatechart.drawing import draw, to_dot, to_mermaid
 from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import packet_schema
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.values import HistoryEntry, Snapshot
@@ -42,15 +43,20 @@ StrictOption = Annotated[bool, typer.Option("--strict", metavar="", help="Fail o
 AllowedOption = Annotated[
     bool, typer.Option("--allowed", metavar="", help="Tell what the graphs allow, too, and the reasons they give.")
 ]
-DrawnGraphArgument = Annotated[
-    str | None,
+DrawnArgument = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="GRAPH",
-        help="The graph's name; may be left out with --agent, or if there is but one.",
+        metavar="[GRAPH]... [PATH]",
+        help="The graphs' names; may be left out with --agent, with --map, or if there is but one. The file to write.",
         show_default=False,
     ),
 ]
-PathArgument = Annotated[Path | None, typer.Argument(metavar="PATH", help="The file to write.", show_default=False)]
+PacketOption = Annotated[
+    bool, typer.Option("--packet", metavar="", help="The schema of packets, which handoffs carry.")
+]
+MapOption = Annotated[
+    bool, typer.Option("--map", metavar="", help="Draw the map of the graphs, all if none is named, and their doors.")
+]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="The file to write, too.", show_default=False)
 ]
@@ -74,7 +80,7 @@ async def check_graphs(
 
     A graph with faults is told with all of them at once. In a sound one there may be findings: an error will fail when
     it is reached, a warning is most likely not what was meant, a note could be better. The exit code is 3 for faults
-    and errors, with --strict for warnings, too, and never for notes.
+    and errors, with --strict for warnings, too, and never for notes. Handoffs must lead to graphs of the app.
 
     What is meant to be so a graph allows, with a reason: under `allow` in a chart file, with allow= in code. That is
     only counted; --allowed tells it, and --json always does.
@@ -90,7 +96,7 @@ async def check_graphs(
         raise UsageError(f"{name!r} is a chart file, not the name of a graph; write --app {name}")
     found = newest(load_graphs(settings.app))
     chosen = tuple(map(Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
-    reports = {graph.name: report(graph) for graph in chosen}
+    reports = {graph.name: report(graph, among=found) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
     has_failed = not severities.isdisjoint(failing)
@@ -102,14 +108,19 @@ async def check_graphs(
     return ExitCode.DEFINITION if has_failed else None
 
 
-async def print_schema(_settings: Settings) -> None:
+async def print_schema(_settings: Settings, packet: PacketOption = False) -> None:
     """Print the JSON Schema of chart files, with which editors complete and check them.
 
     The YAML language server uses it where a chart begins with `# yaml-language-server: $schema=chart.schema.json`.
+    With --packet, print the schema of what a handoff carries instead.
 
     Examples:
       gatechart schema > chart.schema.json
+      gatechart schema --packet > packet.schema.json
     """
+    if packet:
+        print_document(packet_schema())
+        return
     from gatechart.charts import schema  # noqa: PLC0415  only this needs it, and it is slow to import
 
     print_document(schema())
@@ -117,13 +128,13 @@ async def print_schema(_settings: Settings) -> None:
 
 async def draw_graph(
     settings: Settings,
-    graph: DrawnGraphArgument = None,
-    path: PathArgument = None,
+    drawn: DrawnArgument = None,
     output: OutputOption = None,
     format: FormatOption = None,  # noqa: A002
     agent: DrawnAgentOption = None,
+    is_map: MapOption = False,
 ) -> None:
-    """Draw a graph, with its entry points as doors.
+    """Draw a graph, with its entry points as doors; or several as a map: their doors, and the handoffs between them.
 
     The file's ending says how: Graphviz draws .svg, .png and .pdf; .dot is its language, .mmd Mermaid's. Without a file
     the text is printed. With --agent, the states it is in and the way it took stand out.
@@ -132,17 +143,44 @@ async def draw_graph(
       gatechart draw customer_service support.svg
       gatechart draw --agent case-1 --output case-1.svg
       gatechart draw customer_service --format mermaid
+      gatechart draw orders refunds human_desk map.svg
+      gatechart draw --map --output map.svg
     """
-    file = _only_file(path, output, format)
     graphs = load_graphs(settings.app)
+    names, path = _parted(graphs, drawn or ())
+    file = _only_file(path, output, format)
+    if is_map or len(names) > 1:
+        if agent is not None:
+            raise UsageError("a map shows no agent; draw the agent's graph alone, or leave out --agent")
+        several = tuple(map(Registry(graphs).graph, dict.fromkeys(names))) or newest(graphs)
+        _draw(settings, several, file, format)
+        return
     snapshot, trail = await _life_of(settings, agent)
-    chosen = _chosen(graphs, graph, snapshot)
+    chosen = _chosen(graphs, names[0] if names else None, snapshot)
+    _draw(settings, chosen, file, format, highlight=snapshot, trail=trail)
+
+
+def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
+    """The names of graphs, and the file: what comes last, has an ending, and is the name of no graph."""
+    known = {graph.name for graph in graphs}
+    if drawn and drawn[-1] not in known and Path(drawn[-1]).suffix:
+        return drawn[:-1], Path(drawn[-1])
+    return drawn, None
+
+
+def _draw(
+    settings: Settings,
+    drawn: StateTransitionGraph | Graphs,
+    file: Path | None,
+    language: Language | None,
+    **stands_out: Any,
+) -> None:
+    """Writes the file, or prints the text where there is none."""
     if file is None:
-        language = format or Language.DOT
-        _print_text(settings, chosen, language, _WRITERS[language](chosen, highlight=snapshot, trail=trail))
+        written = language or Language.DOT
+        _print_text(settings, drawn, written, _WRITERS[written](drawn, **stands_out))
     else:
-        written = draw(chosen, file, highlight=snapshot, trail=trail)
-        _print_file(settings, chosen, written)
+        _print_file(settings, drawn, draw(drawn, file, **stands_out))
 
 
 def _only_file(path: Path | None, output: Path | None, language: Language | None) -> Path | None:
@@ -174,15 +212,24 @@ def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> Stat
     return graph
 
 
-def _print_text(settings: Settings, graph: StateTransitionGraph, language: Language, text: str) -> None:
+def _print_text(settings: Settings, drawn: StateTransitionGraph | Graphs, language: Language, text: str) -> None:
     if settings.json:
-        print_document({"graph": graph.name, "format": language, "text": text})
+        print_document({**_names(drawn), "format": language, "text": text})
     else:
         typer.echo(text.rstrip("\n"))
 
 
-def _print_file(settings: Settings, graph: StateTransitionGraph, file: Path) -> None:
+def _print_file(settings: Settings, drawn: StateTransitionGraph | Graphs, file: Path) -> None:
     if settings.json:
-        print_document({"graph": graph.name, "path": str(file)})
+        print_document({**_names(drawn), "path": str(file)})
+    elif isinstance(drawn, StateTransitionGraph):
+        print_line(f"{drawn.name} was drawn to {file}")
     else:
-        print_line(f"{graph.name} was drawn to {file}")
+        print_line(f"the map of {', '.join(graph.name for graph in drawn)} was drawn to {file}")
+
+
+def _names(drawn: StateTransitionGraph | Graphs) -> dict[str, Any]:
+    """What was drawn, for machines."""
+    if isinstance(drawn, StateTransitionGraph):
+        return {"graph": drawn.name}
+    return {"graphs": [graph.name for graph in drawn]}

@@ -14,7 +14,7 @@ from gatechart.runtime.core import SystemClock
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
-from gatechart.values import MailStatus, Snapshot
+from gatechart.values import MailStatus, Side, Snapshot
 
 
 @asynccontextmanager
@@ -51,6 +51,13 @@ async def hint_at_waiting(
 ) -> None:
     """Says that something waits for a host, where it does."""
     if settings.store == MEMORY_URL:
+        return
+    if any(each.side is Side.ASKED and not each.is_accepted for each in snapshot.handoffs):
+        agent = snapshot.agent_id
+        print_hint(
+            f"what {agent!r} hands on waits for a host: `gatechart handoffs --source {agent}` lists it, `gatechart run` "
+            "takes it there"
+        )
         return
     invokes = any(graph.nodes[state].invokes for state, _ in snapshot.entered)
     if invokes or await runtime.mail(snapshot.agent_id, status=MailStatus.WAITING, limit=1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -59,6 +60,7 @@ async def run_agents(
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
     """
+    _spare_the_collector()
     graphs = load_graphs(settings.app)
     clock = _CountingClock()
     with _told_to_go(grace) as gone:
@@ -82,6 +84,15 @@ async def run_agents(
             finally:
                 for task in tasks:
                     task.cancel()
+
+
+def _spare_the_collector() -> None:
+    """Lets the garbage collector look less often, and not at the libraries.
+
+    A crowd of turns under way is no garbage, and looking through it every 700 objects is a fifth of all work.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 class _CountingClock(SystemClock):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gatechart.drawing import labels
-from gatechart.drawing.layout import Line, lines_of
-from gatechart.drawing.outline import outline
+from gatechart.drawing.layout import Line, leaves_of, lines_of
+from gatechart.drawing.map_dot import write_map_dot
+from gatechart.drawing.outline import sketch
 from gatechart.drawing.palette import (
     ACTIVE,
     ACTIVE_CLUSTER,
@@ -24,7 +25,7 @@ from gatechart.drawing.palette import (
     Tone,
     tone_of,
 )
-from gatechart.drawing.shapes import Arrow, Box, Door, Outline, Part
+from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
 from gatechart.drawing.syntax import Value, edge, identity, node, statement, tooltip
 from gatechart.graph import ROOT, Kind, Recall, StateTransitionGraph
 from gatechart.values import HistoryEntry, Snapshot, StateName
@@ -37,18 +38,25 @@ _INITIAL = 20
 
 
 def to_dot(
-    graph: StateTransitionGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()
+    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
 ) -> str:
-    """The drawing of a graph as DOT text, for Graphviz's `dot`.
+    """The drawing of a graph as DOT text, for Graphviz's `dot`; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return write_dot(outline(graph, highlight=highlight, trail=trail))
+    return write_dot(sketch(graph, highlight=highlight, trail=trail))
 
 
-def write_dot(drawing: Outline, **attributes: Value) -> str:
-    """An outline as DOT text. attributes: of the graph, besides the usual ones."""
+def write_dot(drawing: Outline | Map, **attributes: Value) -> str:
+    """An outline, or a map, as DOT text. attributes: of the graph, besides the usual ones."""
+    return _outline(drawing, attributes) if isinstance(drawing, Outline) else write_map_dot(drawing, **attributes)
+
+
+def _outline(drawing: Outline, attributes: Mapping[str, Value]) -> str:
     sheet = _Sheet(drawing, {box.name: box for box in drawing.every_box()}, lines_of(drawing))
     body = [
         *_defaults(drawing, attributes),
@@ -56,7 +64,9 @@ def write_dot(drawing: Outline, **attributes: Value) -> str:
         *(text for box in drawing.boxes for text in _box(sheet, box, depth=0)),
         *_anywhere(sheet),
         *_labels(sheet, ROOT),
+        *(_elsewhere(sheet, *target) for target in drawing.targets),
         *(text for line in sheet.lines for text in _line(sheet, line)),
+        *(text for each in drawing.handings for text in _handing(sheet, each)),
     ]
     return "\n".join([f"digraph {node(identity(drawing.name))} {{", *_indented(body), "}", ""])
 
@@ -234,6 +244,34 @@ def _entry(sheet: _Sheet, box: Box) -> _End:
     if box.initial:
         return _End(f"initial:{name}", f"cluster:{name}")
     return _End(_entry(sheet, box.boxes[0]).node, f"cluster:{name}") if box.boxes else _End(name)
+
+
+def _elsewhere(sheet: _Sheet, graph: str, entry_point: str) -> str:
+    """A door of another graph, dashed as what lies outside."""
+    leading = (each for each in sheet.drawing.handings if (each.graph, each.entry_point) == (graph, entry_point))
+    width = sheet.tone(marked=any(each.places for each in leading)).width
+    look: dict[str, Value] = {"style": "filled,dashed", "color": DOOR, "penwidth": width}
+    return statement(node(_target(graph, entry_point)), label=labels.elsewhere(graph, entry_point, DOOR), **look)
+
+
+def _handing(sheet: _Sheet, each: Handing) -> Iterator[str]:
+    """Both halves of the way to another graph's door, through its label; it always runs down."""
+    tone, target = sheet.tone(marked=bool(each.places)), _target(each.graph, each.entry_point)
+    label = f"hand:{identity(each.source)}:{target}"
+    yield statement(node(label), label=labels.handing(each.words, each.places, tone), shape="plain", style="solid")
+    if each.is_roaming:
+        yield _roaming(f"any:{label}", "any state", (), tone)
+        tail = _End(f"any:{label}")
+    else:
+        box = sheet.boxes[each.source]
+        tail = _End(identity(leaves_of(box)[-1]), _entry(sheet, box).cluster)
+    look: dict[str, Value] = {"style": "dashed", "color": tone.line, "penwidth": tone.width}
+    yield statement(edge(tail.node, label), headport="n", arrowhead="none", weight=_NEAR_HALF, **look, **tail.left())
+    yield statement(edge(label, target), tailport="s", weight=_FAR_HALF, **look)
+
+
+def _target(graph: str, entry_point: str) -> str:
+    return f"to:{identity(graph)}:{identity(entry_point)}"
 
 
 def _label(arrow: Arrow) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-from gatechart.drawing.palette import LARGE, MEDIUM, PLAIN, SMALL, TRAIL, TRAIL_INK, Tone
-from gatechart.drawing.shapes import Box, Door, Outline, Part
+from gatechart.drawing.palette import DOOR, DOOR_INK, LARGE, MEDIUM, PLAIN, SMALL, TRAIL, TRAIL_INK, Tone
+from gatechart.drawing.shapes import Box, Card, Door, Outline, Part
 from gatechart.drawing.syntax import Markup
 from gatechart.drawing.text import one_line, places_text, visible
+from gatechart.graph import ROOT
+from gatechart.values import StateName
 
 _LONGEST_LINE = 36  # characters; a longer transition is broken before its guard or its actions
 _LONGEST_PROSE = 90
@@ -78,6 +80,46 @@ def door(entry: Door, ink: str) -> Markup:
         *([_cell(_lines(lines))] if lines else []),
     ]
     return _bare_table(_row("".join(cells)), padding=4)
+
+
+def elsewhere(graph: str, entry_point: str, ink: str) -> Markup:
+    """The door of another graph, with its name."""
+    lines = [f"<B>{_font(graph, MEDIUM, ink)}</B>", _font(entry_point, SMALL, ink)]
+    return _bare_table(_row(f'<TD VALIGN="MIDDLE">{_doorway(ink)}</TD>{_cell(_lines(lines))}'), padding=4)
+
+
+def handing(words: Sequence[str], places: Sequence[int], tone: Tone) -> Markup:
+    """What is written on the way of work that is handed on."""
+    cells = [_cell(f"<I>{_font(each, SMALL, tone.soft_ink)}</I>") for each in words]
+    return _table([*([_badge(places)] if places else []), *cells], padding=1)
+
+
+def card(drawn: Card) -> Markup:
+    """A graph on a map: name and purpose, below on the left its doors, on the right the states that hand on work."""
+    version = f"  {_font(f'version {drawn.version}', SMALL, PLAIN.soft_ink)}" if drawn.version else ""
+    head = [f"<B>{_font(drawn.name, LARGE, PLAIN.ink)}</B>{version}"]
+    head += (_font(line, SMALL, PLAIN.soft_ink) for line in wrap(one_line(drawn.description), _LONGEST_LINE))
+    doors = "".join(_row(_card_door(number, door)) for number, door in enumerate(drawn.doors))
+    sources = "".join(_row(_card_source(number, name)) for number, name in enumerate(drawn.sources))
+    frame = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="4" CELLPADDING="4">'
+    columns = "".join(f'<TD VALIGN="TOP">{frame}{rows}</TABLE></TD>' for rows in (doors, sources) if rows)
+    span = f' COLSPAN="{bool(doors) + bool(sources)}"' if doors and sources else ""
+    return _bare_table(_row(f'<TD ALIGN="LEFT"{span} CELLPADDING="6">{_lines(head)}</TD>') + _row(columns), padding=0)
+
+
+def _card_door(number: int, entry: Door) -> str:
+    """A doorway with its name and terms, to which lines lead; only outlined where the graph does not have it."""
+    ink = DOOR_INK if entry.is_known else DOOR
+    lines = [f"<B>{_font(entry.name, MEDIUM, ink)}</B>", *(_font(term, SMALL, ink) for term in entry.terms)]
+    inside = _row(f'<TD VALIGN="MIDDLE">{_doorway(ink)}</TD>{_cell(_lines(lines))}')
+    ground = f'BGCOLOR="{DOOR}"' if entry.is_known else f'BORDER="1" STYLE="DASHED" COLOR="{DOOR}"'
+    return f'<TD PORT="door{number}" ALIGN="LEFT" {ground}>{_bare_table(inside, padding=2)}</TD>'
+
+
+def _card_source(number: int, name: StateName) -> str:
+    """A state from which lines lead."""
+    text = f"<I>{_font('any state', SMALL, PLAIN.soft_ink)}</I>" if name == ROOT else _font(name, MEDIUM, PLAIN.ink)
+    return f'<TD PORT="state{number}" BORDER="1" STYLE="ROUNDED" COLOR="{PLAIN.line}">{text}</TD>'
 
 
 def _inside(box: Box, tone: Tone) -> list[str]:

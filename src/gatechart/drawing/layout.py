@@ -53,7 +53,7 @@ def _line(boxes: Mapping[StateName, Box], order: _Order, arrow: Arrow, way: _Way
     start, end = way
     if way in order.upward:
         return Line(arrow, start, runs_up=True, is_direct=False)
-    above = (leaf for leaf in _leaves(boxes[arrow.source]) if order.depths.get(leaf, 0) < order.depths[end])
+    above = (leaf for leaf in leaves_of(boxes[arrow.source]) if order.depths.get(leaf, 0) < order.depths[end])
     source = max(above, key=lambda leaf: order.depths.get(leaf, 0))
     return Line(arrow, source, runs_up=False, is_direct=order.depths[end] == order.depths.get(source, 0) + 1)
 
@@ -65,8 +65,9 @@ def _entered(boxes: Mapping[StateName, Box], state: StateName) -> StateName:
     return _entered(boxes, first[0]) if first else state
 
 
-def _leaves(box: Box) -> tuple[StateName, ...]:
-    return tuple(leaf for child in box.boxes for leaf in _leaves(child)) or (box.name,)
+def leaves_of(box: Box) -> tuple[StateName, ...]:
+    """The states without children inside it; itself where it has none."""
+    return tuple(leaf for child in box.boxes for leaf in leaves_of(child)) or (box.name,)
 
 
 def _order(ways: Iterable[_Way], begins: Sequence[StateName]) -> _Order:

@@ -7,89 +7,58 @@ Source: https://mermaid.js.org/syntax/flowchart.html
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gatechart.drawing.outline import outline
-from gatechart.drawing.palette import (
-    ACTIVE,
-    ACTIVE_CLUSTER,
-    ALIVE,
-    BETWEEN,
-    CARD,
-    CLUSTERS,
-    DOOR,
-    DOOR_INK,
-    LOUD,
-    PLAIN,
-    STATE,
-    TRAIL,
-)
-from gatechart.drawing.shapes import Arrow, Box, Door, Outline, Part
-from gatechart.drawing.text import places_text, visible
+from gatechart.drawing.map_mermaid import write_map_mermaid
+from gatechart.drawing.mermaid_text import CLASSES, escape, id_of, indented, lines_of, whole
+from gatechart.drawing.outline import sketch
+from gatechart.drawing.palette import ACTIVE_CLUSTER, ALIVE, CLUSTERS, LOUD, PLAIN, TRAIL
+from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
+from gatechart.drawing.text import places_text
 from gatechart.graph import ROOT, Kind, Recall, StateTransitionGraph
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
-_SPECIAL = re.compile(r"""["#$%&'*;<=>?@\\^`{|}~!]""")
-_IN_TITLES = str.maketrans("<>", "‹›")  # there Mermaid takes markup for its own, and entities for text
-_HEAD = """\
----
-title: {title}
-config:
-  theme: base
-  themeVariables:
-    lineColor: "{line}"
-    textColor: "{line}"
-  flowchart:
-    wrappingWidth: 500
-    nodeSpacing: 25
-    rankSpacing: 35
-    padding: 8
----
-flowchart TB"""
-_CLASSES = (  # each sets its own colours of text and ground, so that both a light and a dark page can be read
-    f"classDef state fill:{STATE},stroke:{PLAIN.line},color:{PLAIN.ink}",
-    f"classDef visited fill:{STATE},stroke:{LOUD.line},color:{LOUD.ink},stroke-width:3px",
-    f"classDef active fill:{ACTIVE},stroke:{ALIVE.line},color:{ALIVE.ink},stroke-width:4px,font-weight:bold",
-    f"classDef initial fill:{PLAIN.ink},stroke:{PLAIN.ink}",
-    f"classDef anywhere fill:{CARD},stroke:{PLAIN.line},color:{PLAIN.ink},stroke-dasharray:4",
-    f"classDef label fill:{CARD},stroke:none,color:{PLAIN.ink}",
-    f"classDef door fill:{DOOR},stroke:{DOOR},color:{DOOR_INK}",
-)
 _COMPOUND = f"fill:{{fill}},stroke:{PLAIN.line},color:{PLAIN.ink}"
 _COMPOUND_VISITED = f"fill:{{fill}},stroke:{LOUD.line},color:{LOUD.ink},stroke-width:3px"
 _COMPOUND_ALIVE = f"fill:{ACTIVE_CLUSTER},stroke:{ALIVE.line},color:{ALIVE.ink},stroke-width:3px"
 
 
 def to_mermaid(
-    graph: StateTransitionGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()
+    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
 ) -> str:
-    """The drawing of a graph as Mermaid text.
+    """The drawing of a graph as Mermaid text; of several, the map of their doors and of the handoffs between them.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return write_mermaid(outline(graph, highlight=highlight, trail=trail))
+    return write_mermaid(sketch(graph, highlight=highlight, trail=trail))
 
 
-def write_mermaid(drawing: Outline) -> str:
-    """An outline as Mermaid text."""
+def write_mermaid(drawing: Outline | Map) -> str:
+    """An outline, or a map, as Mermaid text."""
+    return _outline(drawing) if isinstance(drawing, Outline) else write_map_mermaid(drawing)
+
+
+def _outline(drawing: Outline) -> str:
     boxes = {box.name: box for box in drawing.every_box()}
-    links = (*_initial_links(boxes), *_door_links(drawing), *_arrow_links(drawing, boxes))
+    links = (*_initial_links(boxes), *_door_links(drawing), *_arrow_links(drawing, boxes), *_handing_links(drawing))
     halves = [link.is_loud for link in links for _ in range(link.halves)]  # Mermaid counts each half as a link
     loud = ",".join(str(number) for number, is_loud in enumerate(halves) if is_loud)
     body = [
-        *_CLASSES,
+        *CLASSES,
         *(text for box in drawing.boxes for text in _box(drawing, box, depth=0)),
         *(f'{_door_id(door)}>"{_door_text(door)}"]:::door' for door in drawing.doors),
         *_at_home(drawing, ROOT, drawing.parts),
+        *(f'{_target_id(*target)}>"{lines_of(target)}"]:::elsewhere' for target in drawing.targets),
+        *(text for each in drawing.handings for text in _handing(each)),
         *(link.text for link in links),
         *([f"linkStyle {loud} stroke:{TRAIL},stroke-width:3px"] if loud else []),
     ]
-    title = visible(f"{drawing.name}, version {drawing.version}").translate(_IN_TITLES)
-    return "\n".join([_HEAD.format(title=json.dumps(title, ensure_ascii=False), line=BETWEEN), *_indented(body), ""])
+    return whole(f"{drawing.name}, version {drawing.version}", body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +69,23 @@ class _Link:
 
 
 def _box(drawing: Outline, box: Box, *, depth: int) -> Iterator[str]:
-    name = _id("s", box.name)
+    name = id_of("s", box.name)
     if box.recall is not None:
         yield f'{name}(("{"H*" if box.recall is Recall.DEEP else "H"}")):::state'
         return
     if not box.boxes:
         opening, closing = ("[[", "]]") if box.kind is Kind.FINAL else ("(", ")")
         look = "active" if box.is_active else "visited" if box.is_visited else "state"
-        yield f'{name}{opening}"{_lines([box.name, *_inside(box)])}"{closing}:::{look}'
+        yield f'{name}{opening}"{lines_of([box.name, *_inside(box)])}"{closing}:::{look}'
         return
-    yield f'subgraph {name} ["{_escape(box.name)}"]'
+    yield f'subgraph {name} ["{escape(box.name)}"]'
     inside = [
-        *([f'{_id("initial", box.name)}((" ")):::initial'] if box.initial else []),
+        *([f'{id_of("initial", box.name)}((" ")):::initial'] if box.initial else []),
         *(text for child in box.boxes for text in _box(drawing, child, depth=depth + 1)),
         *_note(box),
         *_at_home(drawing, box.name, ()),
     ]
-    yield from _indented(inside)
+    yield from indented(inside)
     yield "end"
     look = _COMPOUND_ALIVE if box.is_active else _COMPOUND_VISITED if box.is_visited else _COMPOUND
     yield f"style {name} {look.format(fill=CLUSTERS[depth % len(CLUSTERS)])}"
@@ -126,40 +95,55 @@ def _note(box: Box) -> Iterator[str]:
     """What happens inside a compound state stands in a node of its own: its title has room for one line."""
     inside = _inside(box)
     if inside:
-        yield f'{_id("inside", box.name)}["{_lines(inside)}"]:::state'
+        yield f'{id_of("inside", box.name)}["{lines_of(inside)}"]:::state'
 
 
 def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterator[str]:
     """The labels that lie directly in a state, each a node on the way of its line, and where roaming arrows begin."""
     words = "any state" if home == ROOT else f"any in {home}"
     if parts:
-        yield f'{_id("inside", home)}(["{_lines([words, *map(_part_text, parts)])}"]):::anywhere'
+        yield f'{id_of("inside", home)}(["{lines_of([words, *map(_part_text, parts)])}"]):::anywhere'
     for arrow in drawing.arrows:
         if arrow.home == home:
-            yield f'{_label_id(arrow)}["{_lines(map(_part_text, arrow.parts))}"]:::label'
+            yield f'{_label_id(arrow)}["{lines_of(map(_part_text, arrow.parts))}"]:::label'
             if arrow.is_roaming:
-                yield f'any_{_label_id(arrow)}(["{_escape(words)}"]):::anywhere'
+                yield f'any_{_label_id(arrow)}(["{escape(words)}"]):::anywhere'
 
 
 def _initial_links(boxes: Mapping[StateName, Box]) -> Iterator[_Link]:
     for box in boxes.values():
         for target in box.initial:
-            yield _Link(f"{_id('initial', box.name)} --> {_id('s', target)}", halves=1, is_loud=False)
+            yield _Link(f"{id_of('initial', box.name)} --> {id_of('s', target)}", halves=1, is_loud=False)
 
 
 def _door_links(drawing: Outline) -> Iterator[_Link]:
     for door in drawing.doors:
-        yield _Link(f"{_door_id(door)} ==> {_id('s', door.state)}", halves=1, is_loud=bool(door.places))
+        yield _Link(f"{_door_id(door)} ==> {id_of('s', door.state)}", halves=1, is_loud=bool(door.places))
 
 
 def _arrow_links(drawing: Outline, boxes: Mapping[StateName, Box]) -> Iterator[_Link]:
     for arrow in drawing.arrows:
-        tail = f"any_{_label_id(arrow)}" if arrow.is_roaming else _id("s", arrow.source)
+        tail = f"any_{_label_id(arrow)}" if arrow.is_roaming else id_of("s", arrow.source)
         is_within = arrow.home == arrow.target and boxes[arrow.target].initial
-        head = _id("initial" if is_within else "s", arrow.target)
+        head = id_of("initial" if is_within else "s", arrow.target)
         near, far = ("===", "==>") if arrow.places else ("---", "-->")
         text = f"{tail} {near} {_label_id(arrow)} {far} {head}"
         yield _Link(text, halves=2, is_loud=bool(arrow.places))
+
+
+def _handing(each: Handing) -> Iterator[str]:
+    """The label on the way of what is handed on, and where that begins if it is in any state."""
+    words = [" ".join([*_place(each.places), first]) for first in each.words[:1]]
+    yield f'{_handing_id(each)}["{lines_of([*words, *each.words[1:]])}"]:::label'
+    if each.is_roaming:
+        yield f'any_{_handing_id(each)}(["any state"]):::anywhere'
+
+
+def _handing_links(drawing: Outline) -> Iterator[_Link]:
+    for each in drawing.handings:
+        tail = f"any_{_handing_id(each)}" if each.is_roaming else id_of("s", each.source)
+        text = f"{tail} -.- {_handing_id(each)} -.-> {_target_id(each.graph, each.entry_point)}"
+        yield _Link(text, halves=2, is_loud=bool(each.places))
 
 
 def _inside(box: Box) -> list[str]:
@@ -171,7 +155,7 @@ def _part_text(part: Part) -> str:
 
 
 def _door_text(door: Door) -> str:
-    return _lines([" ".join([*_place(door.places), door.name]), *door.terms])
+    return lines_of([" ".join([*_place(door.places), door.name]), *door.terms])
 
 
 def _place(places: Sequence[int]) -> tuple[str, ...]:
@@ -179,28 +163,16 @@ def _place(places: Sequence[int]) -> tuple[str, ...]:
 
 
 def _door_id(door: Door) -> str:
-    return _id("door", door.name)
+    return id_of("door", door.name)
+
+
+def _target_id(graph: str, entry_point: str) -> str:
+    return f"{id_of('to', graph)}__{id_of('at', entry_point)}"
+
+
+def _handing_id(each: Handing) -> str:
+    return f"{id_of('hand', each.source)}__{_target_id(each.graph, each.entry_point)}"
 
 
 def _label_id(arrow: Arrow) -> str:
-    return f"{_id('from', arrow.source)}__{_id('to', arrow.target)}"
-
-
-def _id(prefix: str, name: str) -> str:
-    """An identifier that no other name has: the name itself where it is plain, else its bytes."""
-    if re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", name):
-        return f"{prefix}_{name}"
-    return f"{prefix}__{name.encode(errors='surrogatepass').hex()}"
-
-
-def _lines(lines: Iterable[str]) -> str:
-    return "<br/>".join(map(_escape, lines))
-
-
-def _escape(text: str) -> str:
-    """The text with all that Mermaid or Markdown could take for its own written as an entity."""
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", visible(text))
-
-
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    return (f"  {line}" for line in lines)
+    return f"{id_of('from', arrow.source)}__{id_of('to', arrow.target)}"

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gatechart.drawing.shapes import Arrow, Box, Door, Outline, Part
+from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part
 from gatechart.drawing.text import function_text
 from gatechart.drawing.trail import Trail, active_states, read_trail
-from gatechart.graph import ROOT, Edge, EntryPoint, Kind, Node, State, StateTransitionGraph, Step, callable_name
+from gatechart.errors import DrawingError
+from gatechart.graph import (
+    ROOT,
+    Edge,
+    EntryPoint,
+    Handoff,
+    Kind,
+    Node,
+    State,
+    StateTransitionGraph,
+    Step,
+    askings,
+    callable_name,
+)
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
 ELSE: Final = "else"
@@ -31,8 +44,75 @@ def outline(
         parts=_parts_inside(graph.nodes[ROOT], taken),
         arrows=_arrows(graph, taken),
         doors=tuple(_door(graph, entry, taken) for entry in graph.entry_points.values()),
+        handings=_handings(graph, taken),
         has_trail=bool(trail),
     )
+
+
+def sketch(
+    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
+) -> Outline | Map:
+    """The drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
+    if isinstance(graph, StateTransitionGraph):
+        return outline(graph, highlight=highlight, trail=trail)
+    if highlight is not None or trail:
+        raise DrawingError("a map of graphs shows no agent; draw the agent's graph alone")
+    if not graph:
+        raise DrawingError("there is no graph to draw; give one, or several for their map")
+    return chart_map(graph)
+
+
+def chart_map(graphs: Sequence[StateTransitionGraph]) -> Map:
+    """The map of several graphs; what is handed on to others leads to cards on which only the door stands."""
+    known = {graph.name: graph for graph in graphs}
+    handings = tuple(each for graph in known.values() for each in _handings(graph, read_trail(graph, ())))
+    others = dict.fromkeys(each.graph for each in handings if each.graph not in known)
+    cards = (_card(graph, handings) for graph in known.values())
+    return Map((*cards, *(_strange_card(name, handings) for name in others)), handings)
+
+
+def _card(graph: StateTransitionGraph, handings: Sequence[Handing]) -> Card:
+    nothing = read_trail(graph, ())
+    doors = tuple(_door(graph, entry, nothing) for entry in graph.entry_points.values())
+    missing = (each for each in _aimed_at(graph.name, handings) if each not in graph.entry_points)
+    sources = dict.fromkeys(each.source for each in handings if each.origin == graph.name)
+    strange = tuple(map(_strange_door, missing))
+    return Card(graph.name, graph.version, graph.description, (*doors, *strange), tuple(sources))
+
+
+def _strange_card(name: str, handings: Sequence[Handing]) -> Card:
+    doors = tuple(map(_strange_door, _aimed_at(name, handings)))
+    return Card(name, "", "", doors, (), is_known=False)
+
+
+def _strange_door(name: str) -> Door:
+    return Door(name, name, (), "", "", (), is_known=False)
+
+
+def _aimed_at(graph: str, handings: Sequence[Handing]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.entry_point for each in handings if each.graph == graph))
+
+
+def _handings(graph: StateTransitionGraph, taken: Trail) -> tuple[Handing, ...]:
+    """One for each state and each entry point to which it hands on, in document order."""
+    words: dict[tuple[StateName, str, str], dict[str, None]] = {}
+    places: dict[tuple[StateName, str, str], set[int]] = {}
+    for asking in askings(graph.nodes):
+        for name, at, way in _ways(asking.handoff):
+            key = (asking.state, name, at)
+            words.setdefault(key, {})[way] = None
+            places.setdefault(key, set()).update(taken.along(asking.edge.label) if asking.edge else ())
+    return tuple(Handing(graph.name, *key, tuple(ways), tuple(sorted(places[key]))) for key, ways in words.items())
+
+
+def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
+    """Graph, entry point and words of the target, then of what is tried else."""
+    yield handoff.to, handoff.at, handoff.mode.value
+    for step in handoff.ladder.targets if handoff.ladder else ():
+        yield step.graph, step.at, f"else {handoff.mode.value}"
 
 
 def _box(graph: StateTransitionGraph, state: State, active: frozenset[StateName], taken: Trail) -> Box:

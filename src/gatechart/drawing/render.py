@@ -14,8 +14,8 @@ import graphviz
 
 from gatechart.drawing.dot import write_dot
 from gatechart.drawing.mermaid import write_mermaid
-from gatechart.drawing.outline import outline
-from gatechart.drawing.shapes import Outline
+from gatechart.drawing.outline import sketch
+from gatechart.drawing.shapes import Map, Outline
 from gatechart.drawing.syntax import Value
 from gatechart.errors import DrawingError, listing
 from gatechart.graph import StateTransitionGraph
@@ -29,7 +29,7 @@ _INSTALL = (
 
 
 def draw(
-    graph: StateTransitionGraph,
+    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
     path: str | PathLike[str],
     *,
     highlight: Snapshot | None = None,
@@ -37,6 +37,7 @@ def draw(
 ) -> Path:
     """Writes the drawing of a graph to a file, whole or not at all, and returns where.
 
+    graph: one, with what happens in it; or several, for their map: the doors of each and the handoffs between them.
     path: .svg, .png or .pdf, drawn by Graphviz; .dot or .mmd (Mermaid), as text. Missing folders are made.
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     Raises DrawingError; UnknownGraphError and UnknownStateError where `highlight` or `trail` do not fit the graph.
@@ -45,11 +46,11 @@ def draw(
     content_of = _FORMATS.get(file.suffix.lower())
     if content_of is None:
         raise DrawingError(f"{str(file)!r} ends in none of {listing(tuple(_FORMATS))}; name a file that does")
-    _write(file, content_of(outline(graph, highlight=highlight, trail=trail)))
+    _write(file, content_of(sketch(graph, highlight=highlight, trail=trail)))
     return file
 
 
-def _render(drawing: Outline, kind: str, **attributes: Value) -> bytes:
+def _render(drawing: Outline | Map, kind: str, **attributes: Value) -> bytes:
     try:
         content: bytes = graphviz.pipe("dot", kind, write_dot(drawing, **attributes).encode(), quiet=True)
     except graphviz.ExecutableNotFound as error:
@@ -74,7 +75,7 @@ def _write(file: Path, content: bytes) -> None:
         raise DrawingError(f"{file} cannot be written ({error.strerror}); name a file that you may write") from error
 
 
-_FORMATS: Final[Mapping[str, Callable[[Outline], bytes]]] = MappingProxyType(
+_FORMATS: Final[Mapping[str, Callable[[Outline | Map], bytes]]] = MappingProxyType(
     {
         ".svg": partial(_render, kind="svg"),
         ".png": partial(_render, kind="png", dpi=_DOTS_PER_INCH),

@@ -89,6 +89,7 @@ class Door:
     takes: str  # the payload's type; empty where it takes none
     guard: str
     places: tuple[int, ...]  # in the trail, at which the agent came in here
+    is_known: bool = True  # whether the graph has it, rather than others only name it
 
     @property
     def title(self) -> str:
@@ -106,6 +107,43 @@ class Door:
 
 
 @dataclass(frozen=True, slots=True)
+class Handing:
+    """Work that is handed on from a state to an entry point of a graph; `source` is the root for any state."""
+
+    origin: str  # the graph of the state
+    source: StateName
+    graph: str
+    entry_point: str
+    words: tuple[str, ...]  # the ways in which it is handed on: `delegate`, or `else delegate` where it was rejected
+    places: tuple[int, ...] = ()  # in the trail, at which it was asked for
+
+    @property
+    def is_roaming(self) -> bool:
+        """Whether it comes from wherever the agent is."""
+        return self.source == ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A graph on a map: its doors, and its states that hand on work."""
+
+    name: str
+    version: str
+    description: str
+    doors: tuple[Door, ...]
+    sources: tuple[StateName, ...]
+    is_known: bool = True  # whether it is there, rather than only named
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Several graphs, and what is handed on between them."""
+
+    cards: tuple[Card, ...]
+    handings: tuple[Handing, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """A whole drawing."""
 
@@ -116,7 +154,13 @@ class Outline:
     parts: tuple[Part, ...]  # transitions that are taken anywhere and lead nowhere
     arrows: tuple[Arrow, ...]
     doors: tuple[Door, ...]
+    handings: tuple[Handing, ...]
     has_trail: bool
+
+    @property
+    def targets(self) -> tuple[tuple[str, str], ...]:
+        """The entry points to which work is handed on, each with its graph before it."""
+        return tuple(dict.fromkeys((each.graph, each.entry_point) for each in self.handings))
 
     def every_box(self) -> Iterator[Box]:
         """All states, a parent before its children, in document order."""

@@ -89,4 +89,4 @@ class NoHandoffError(EventError):
 
     def __str__(self) -> str:
         known = "there is none" if self.status is None else f"it is {self.status!r}"
-        return f"handoff {self.handoff!r}: {known}; runtime.handoffs() lists those that there are"
+        return f"handoff {self.handoff!r}: {known}; look it up with handoffs() or `gatechart handoffs`"

@@ -21,7 +21,8 @@ from gatechart.graph.definition import (
 )
 from gatechart.graph.delays import Delay, seconds_of
 from gatechart.graph.graph import StateTransitionGraph
-from gatechart.graph.handoff import Handoff
+from gatechart.graph.handoff import Asking, Handoff, askings
+from gatechart.graph.ladder import Again, Ladder, Other, Person
 from gatechart.graph.migration import Migration, way
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "ROOT",
     "Accepts",
     "Action",
+    "Again",
     "Allow",
     "Ask",
+    "Asking",
     "Data",
     "Default",
     "Delay",
@@ -42,15 +45,19 @@ __all__ = [
     "Initial",
     "Invoke",
     "Kind",
+    "Ladder",
     "Migration",
     "Node",
     "OnRefusal",
+    "Other",
+    "Person",
     "Recall",
     "State",
     "StateTransitionGraph",
     "Step",
     "Then",
     "Transition",
+    "askings",
     "callable_name",
     "seconds_of",
     "way",

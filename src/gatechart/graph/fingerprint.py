@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from gatechart.graph.callables import Step
 from gatechart.graph.compile import Edge, Node
 from gatechart.graph.definition import EntryPoint, Invoke, callable_name
+from gatechart.graph.handoff import Handoff
 from gatechart.values import StateName
 
 
@@ -53,7 +54,8 @@ def _node(node: Node) -> list[object]:
 
 def _invoke(invoke: Invoke) -> list[object]:
     if invoke.agent:
-        return [invoke.id, invoke.agent, invoke.at, invoke.timeout_s]
+        packet = None if invoke.packet is None else callable_name(invoke.packet)
+        return [invoke.id, invoke.agent, invoke.at, invoke.timeout_s, packet]
     return [invoke.id, callable_name(invoke.function), invoke.timeout_s]
 
 
@@ -66,5 +68,5 @@ def _entry(entry: EntryPoint) -> list[object]:
     return [entry.state, entry.name, entry.opens_on, takes, callable_name(entry.guard) if entry.guard else None]
 
 
-def _names(steps: Sequence[Step]) -> list[str]:
-    return [step.name for step in steps]
+def _names(steps: Sequence[Step]) -> list[object]:
+    return [step.function.names if isinstance(step.function, Handoff) else step.name for step in steps]

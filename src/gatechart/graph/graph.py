@@ -90,9 +90,10 @@ class StateTransitionGraph:
             on_refusal=on_refusal,
             description=description,
             max_microsteps=max_microsteps,
+            accepts=accepts,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
-        for attribute, value in (compiled | {"accepts": accepts}).items():
+        for attribute, value in compiled.items():
             object.__setattr__(self, attribute, value)
 
     def __repr__(self) -> str:
@@ -146,6 +147,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "max_microsteps": draft.max_microsteps,
         "migrations": migrations,
         "allow": allow,
+        "accepts": draft.accepts,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(draft.name, draft.version, nodes, draft.entry_points, draft.context),

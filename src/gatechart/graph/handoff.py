@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from gatechart.graph.callables import Step
+from gatechart.graph.compile import Edge, Node
+from gatechart.graph.definition import Invoke, callable_name
 from gatechart.graph.delays import Delay
+from gatechart.graph.ladder import Ladder
 from gatechart.values import Mode, Name, Reason, name_of
 
 Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
@@ -16,7 +20,8 @@ Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
 class Handoff:
     """An action that offers the work to another agent: `actions=[Handoff("refunds", at="REVIEWING")]`.
 
-    As it is declared, drawings show where it leads, and checks know it. What it means is told at `Turn.handoff`.
+    As it is declared, drawings show where it leads, and checks know it. What it means is told at `Turn.handoff`. The
+    graph's fingerprint covers `to`, `at`, `mode` and the functions' names.
     """
 
     to: str  # the name of the graph
@@ -24,7 +29,7 @@ class Handoff:
     mode: Mode
     reason: Reason
     deadline: Delay | None
-    ladder: Any  # a gatechart.handoff.Ladder
+    ladder: Ladder | None
     packet: Told | None  # makes the packet; what the context has of it where left out
     agent: Told | None  # gives the id of a living agent; a new one where left out, and for None
     achieved: Told | None  # says what this agent has done
@@ -37,7 +42,7 @@ class Handoff:
         mode: Mode | str = Mode.TRANSFER,
         reason: Reason | str = Reason.OTHER,
         deadline: Delay | None = None,
-        ladder: Any = None,
+        ladder: Ladder | None = None,
         packet: Told | None = None,
         agent: Told | None = None,
         achieved: Told | None = None,
@@ -60,7 +65,14 @@ class Handoff:
     def __name__(self) -> str:
         return f"{self.mode.value} to {self.to} at {self.at}"
 
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Its own name and those of its functions."""
+        functions = (self.packet, self.agent, self.achieved)
+        return self.__name__, *(None if each is None else callable_name(each) for each in functions)
+
     def __call__(self, context: Any, event: Any, turn: Any) -> None:
+        """Offers the work as the turn does it."""
         turn.handoff(
             self.to,
             at=self.at,
@@ -72,3 +84,40 @@ class Handoff:
             ladder=self.ladder,
             achieved="" if self.achieved is None else self.achieved(context, event),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A place in a graph where work is handed on."""
+
+    state: str  # that the agent is in, comes into or leaves, or that invokes
+    handoff: Handoff
+    edge: Edge | None = None  # on which it stands
+    is_left: bool = False  # whether it is done as the state is left
+    invoke: str = ""  # the id of the invoke that it is
+
+
+def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
+    """The places where a graph hands on work, as far as it declares that, in document order."""
+    for node in nodes.values():
+        default = node.default.steps if node.default else ()
+        yield from (Asking(node.name, each) for each in _declared((*node.on_entry, *default)))
+        yield from (Asking(node.name, _of_invoke(each), invoke=each.id) for each in node.invokes if each.agent)
+        yield from (Asking(node.name, each, is_left=True) for each in _declared(node.on_exit))
+        for edge in node.edges:
+            yield from (Asking(node.name, each, edge) for each in _declared(edge.steps))
+
+
+def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:
+    return (step.function for step in steps if isinstance(step.function, Handoff))
+
+
+def _of_invoke(invoke: Invoke) -> Handoff:
+    return Handoff(
+        invoke.agent,
+        at=invoke.at,
+        mode=Mode.DELEGATE,
+        deadline=invoke.timeout_s,
+        ladder=invoke.ladder,
+        packet=invoke.packet,
+    )

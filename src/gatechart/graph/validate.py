@@ -15,6 +15,8 @@ from gatechart.errors import Fault, suggestion
 from gatechart.graph.callables import fits, is_async, yields
 from gatechart.graph.compile import delayed_transitions, walk
 from gatechart.graph.definition import ANY, EntryPoint, OnRefusal, State, Transition, callable_name
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.handoff_faults import acceptance_faults, agent_faults, function_faults, handoff_faults
 from gatechart.graph.misfits import entry_misfits, no_state_name, texts, transition_misfits
 
 
@@ -31,6 +33,7 @@ class Draft:
     on_refusal: Any
     description: str
     max_microsteps: Any
+    accepts: Any
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -60,6 +63,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for entry in doors if not misfits for fault in _door_faults(entry, states)),
         *(fault for entry in doors for fault in _entry_faults(entry, draft.context)),
         *_trigger_faults(doors),
+        *acceptance_faults(draft.accepts),
     )
 
 
@@ -110,12 +114,7 @@ def _waiting_faults(state: State) -> Iterator[Fault]:
     for double in _doubles(invoke.id for invoke in state.invoke):
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:
-        if invoke.agent:
-            if invoke.function is not None or not invoke.at:
-                problem = f"invoke {invoke.id} of an agent needs an entry point, and no function"
-                yield Fault(place, problem, "give agent= and at= alone")
-        elif not callable(invoke.function) or not fits(invoke.function, 2):
-            yield Fault(place, f"invoke {invoke.id} does not take (context, work)", "give it two parameters")
+        yield from (agent_faults if invoke.agent else function_faults)(place, invoke)
     if (state.after or state.invoke) and (state.final or state.history):
         yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")
 
@@ -261,6 +260,8 @@ def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
             yield Fault(place, "it maps a payload but takes none", "declare takes=, or drop maps=")
     elif not (isinstance(entry.takes, type) and issubclass(entry.takes, BaseModel)):
         yield Fault(place, f"takes={entry.takes!r} is no schema", "pass a pydantic model")
+    elif entry.maps is None and getattr(entry.takes, "fits_every_context", False):
+        return
     elif isinstance(context, type) and issubclass(context, BaseModel):
         yield from _mapping_faults(place, entry, entry.takes, context)
 
@@ -308,7 +309,9 @@ def _guard_faults(place: str, guard: Callable[..., Any]) -> Iterator[Fault]:
 
 def _action_faults(place: str, actions: Sequence[Callable[..., Any]]) -> Iterator[Fault]:
     for action in actions:
-        if not callable(action):
+        if isinstance(action, Handoff):
+            yield from handoff_faults(place, action)
+        elif not callable(action):
             yield Fault(place, f"action {action!r} cannot be called", "pass a function of (context, event)")
         elif not fits(action, 2, 3):
             problem = f"action {callable_name(action)} takes neither (context, event) nor (context, event, turn)"

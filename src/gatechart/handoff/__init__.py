@@ -1,7 +1,8 @@
 """Handing work to another agent: the packet, its life, what to try when it is rejected. Values and pure functions."""
 
+from gatechart.graph import Again, Ladder, Other, Person
 from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of
-from gatechart.handoff.ladder import Again, Ladder, Other, Person, next_offer, rungs, with_attempt
+from gatechart.handoff.ladder import next_offer, rungs, with_attempt
 from gatechart.handoff.life import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, packet_schema

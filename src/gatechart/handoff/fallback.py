@@ -5,24 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from gatechart.handoff.packet import HandoffPacket
-from gatechart.handoff.parts import Rung
 from gatechart.handoff.texts import readable
 
 RAW: Final = "raw"
 """The unknown field that keeps the packet as it came."""
 
-_RUNGS: Final = TypeAdapter(tuple[Rung, ...])
-_WAY: Final = ("handoff_id", "request", "session_id", "source_agent", "target_agent", "target_graph", "entry_point")
+_WAY: Final = (
+    "handoff_id",
+    "request",
+    "session_id",
+    "user_id",
+    "source_agent",
+    "source_graph",
+    "source_state",
+    "target_agent",
+    "target_graph",
+    "entry_point",
+    "is_new",
+    "mode",
+    "reason",
+    "deadline",
+    "path",
+    "ladder",
+    "attempts",
+)
 
 
 def unreadable(payload: Mapping[str, Any], error: str) -> HandoffPacket:
     """A packet that keeps the raw one and says why it cannot be read, with what shows the way to somebody who can."""
-    way = {name: payload[name] for name in _WAY if isinstance(payload.get(name), str)}
+    way = {name: payload[name] for name in _WAY if name in payload and _is_readable(name, payload[name])}
+    return HandoffPacket.model_validate({**way, "evidence": readable(error), RAW: dict(payload)})
+
+
+def _is_readable(name: str, value: object) -> bool:
     try:
-        ladder = _RUNGS.validate_python(payload.get("ladder", ()))
+        HandoffPacket.model_validate({name: value})
     except ValidationError:
-        ladder = ()
-    return HandoffPacket.model_validate({**way, "ladder": ladder, "evidence": readable(error), RAW: dict(payload)})
+        return False
+    return True

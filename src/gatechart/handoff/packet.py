@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
@@ -26,6 +26,8 @@ class HandoffPacket(Part):
     >>> HandoffPacket.model_validate(packet.model_dump(mode="json")) == packet
     True
     """
+
+    fits_every_context: ClassVar[bool] = True  # for the validation of graphs: see `fields_for`
 
     schema_version: int = SCHEMA_VERSION
     handoff_id: str = ""
@@ -56,6 +58,7 @@ class HandoffPacket(Part):
     ladder: tuple[Rung, ...] = ()  # still to be tried
     attempts: tuple[Attempt, ...] = ()  # made in vain, oldest first
     evidence: str = ""  # of the loop that brings it to a person
+    traceparent: str = ""  # of the offer, as W3C Trace Context writes it; empty where nothing is traced
 
 
 def packet_schema() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from gatechart.errors import (
@@ -55,21 +55,24 @@ class Committer:
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
-    async def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict:
+    def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Awaitable[Verdict]:
         """The store's verdict of the unit. Raises what the store raises, and then nothing of the unit is written.
 
         then: called as soon as the unit is committed, even if the caller was cancelled meanwhile.
         """
         if self._store.is_instant:
-            verdict = (await self._store.commit((unit,)))[0]
-            if verdict is Verdict.COMMITTED:
-                then()
-            return verdict
+            return self._commit_now(unit, then)
         waiting = _Waiting(unit, then, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
-        return await waiting.verdict
+        return waiting.verdict
+
+    async def _commit_now(self, unit: Unit, then: Callable[[], None]) -> Verdict:
+        verdict = (await self._store.commit((unit,)))[0]
+        if verdict is Verdict.COMMITTED:
+            then()
+        return verdict
 
     async def end(self) -> None:
         """Returns when nothing is being written."""

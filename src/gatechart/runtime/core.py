@@ -20,6 +20,7 @@ from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.commits import Committer, nothing
 from gatechart.runtime.feeds import Feeds
 from gatechart.runtime.limits import Limits
+from gatechart.runtime.telemetry import Telemetry
 from gatechart.values import AgentId, HistoryEntry, Retry, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ class Core:
     changes: Feeds[None, HistoryEntry]
     attends: bool = True  # whether it looks after timers, invokes and mail for agents that nobody called
     packet_migrations: Sequence[PacketMigration] = ()
+    telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
     erasures: int = 0  # so far; what was read before one may be gone, or another agent by now
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # that are let end when the runtime closes
@@ -228,10 +230,13 @@ def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]], purpose: st
     """A task for the work, held in the set until it ends: the event loop itself holds tasks only weakly."""
     task = asyncio.create_task(work)
     tasks.add(task)
-    task.add_done_callback(tasks.discard)
-    if purpose:
-        task.add_done_callback(partial(log_failure, purpose))
+    task.add_done_callback(partial(_ended, tasks, purpose) if purpose else tasks.discard)
     return task
+
+
+def _ended(tasks: set[asyncio.Task[Any]], purpose: str, task: asyncio.Task[Any]) -> None:
+    tasks.discard(task)
+    log_failure(purpose, task)
 
 
 def log_failure(purpose: str, task: asyncio.Task[Any]) -> None:

@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from gatechart.errors import OpenHandoffError
 from gatechart.graph import StateTransitionGraph
-from gatechart.turn import beginnings, failures
-from gatechart.values import CancelAll, Effect, Event, Snapshot, StateName, Status, TurnRecord
+from gatechart.ports import Store
+from gatechart.runtime.arguments import MOST
+from gatechart.turn import ACCEPTED, beginnings, delegated, failures
+from gatechart.values import (
+    AgentId,
+    CancelAll,
+    Effect,
+    Event,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
+    Mode,
+    Snapshot,
+    StateName,
+    Status,
+    TurnRecord,
+)
 
 STOPPED: Final = "agent.stopped"
 ROLLED_BACK: Final = "agent.rolled_back"
@@ -24,12 +39,13 @@ def stopped(before: Snapshot, now: datetime) -> TurnRecord:
 
 
 def rolled_back(
-    graph: StateTransitionGraph, before: Snapshot, target: Snapshot, reason: str, now: datetime
+    graph: StateTransitionGraph, before: Snapshot, target: Snapshot, reason: str, now: datetime, services: Any = None
 ) -> TurnRecord:
     """The turn that restores what the agent was at an earlier version. No action runs.
 
-    Timers and invokes of the states restored begin anew; keyed timers are cancelled. Handoffs stay as they are: raises
-    OpenHandoffError where one that is open began later.
+    Timers and invokes of the states restored begin anew; keyed timers are cancelled. Handoffs stay as they are, and an
+    agent is invoked again only where it is not at work: raises OpenHandoffError where a handoff that is open began
+    later.
     """
     passed = tuple(each.id for each in before.handoffs if each.since > target.version)
     if passed:
@@ -37,10 +53,36 @@ def rolled_back(
     version = before.version + 1
     states = attended(graph, target.configuration) if target.status is Status.ACTIVE else ()
     entered = tuple((state, version) for state in states)
-    after = replace(target, version=version, entered=entered, handoffs=before.handoffs)
-    begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, now)]
+    restored = replace(target, version=version, entered=entered, handoffs=before.handoffs)
     event = Event(ROLLED_BACK, {"version": target.version, "reason": reason}, now)
-    return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
+    standing = delegated(graph, restored, states, event, services)
+    after = replace(restored, handoffs=standing.handoffs)
+    begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, now)]
+    return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun, *standing.effects))
+
+
+async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:
+    """Raises OpenHandoffError where the agent would have again what another has taken over from it and works on."""
+    found = [row for row in await _transfers(store, before.agent_id) if await _is_at_work(store, row)]
+    if not found:
+        return
+    later = await store.history(before.agent_id, after=target.version)
+    taken = {entry.event.payload.get("handoff") for entry in later if entry.event.name == ACCEPTED}
+    passed = tuple(row.id for row in found if row.id in taken)
+    if passed:
+        raise OpenHandoffError(before.agent_id, target.version, passed)
+
+
+async def _transfers(store: Store, source: AgentId, after: int = 0) -> Sequence[HandoffRecord]:
+    rows = await store.handoffs(HandoffQuery(source=source, after=after, limit=MOST))
+    return [row for row in rows if row.mode is Mode.TRANSFER]
+
+
+async def _is_at_work(store: Store, row: HandoffRecord) -> bool:
+    """Whether the agent that took it has it still, or one to which it was handed on."""
+    if row.status is not HandoffStatus.COMPLETED:
+        return row.status is HandoffStatus.ACCEPTED
+    return any([await _is_at_work(store, each) for each in await _transfers(store, row.target, row.number)])
 
 
 def attended(graph: StateTransitionGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:

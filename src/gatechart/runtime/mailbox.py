@@ -34,11 +34,11 @@ class Mailbox:
         """Whether no job is under way or waiting."""
         return self._jobs is None
 
-    async def run(self, job: Job[T]) -> T:
+    def run(self, job: Job[T]) -> asyncio.Future[T]:
         """The job's result, or what it raised, after all jobs that were asked for before it."""
         waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._add(job, waiting)
-        return await waiting
+        return waiting
 
     def put(self, job: Job[None]) -> None:
         """Queues a job that nobody waits for."""
@@ -53,31 +53,20 @@ class Mailbox:
     async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
         try:
             while jobs:
-                job, waiting = jobs.popleft()
+                job, waiting = jobs[0]
                 if waiting is None:
                     await _do(job)
                 elif not waiting.cancelled():
-                    await self._finish(job, waiting)
+                    try:
+                        _succeed(waiting, await job())
+                    except Exception as error:
+                        _fail(waiting, error)
+                jobs.popleft()
         finally:
             self._jobs = None
-            for _, waiting in jobs:  # none, unless the task is being ended
+            for _, waiting in jobs:  # none, unless the task is being ended; then the first was under way
                 if waiting is not None:
                     self._give_up(waiting)
-
-    async def _finish(self, job: Job[Any], waiting: asyncio.Future[Any]) -> None:
-        try:
-            result = await job()
-        except Exception as error:
-            if waiting.cancelled():
-                logger.exception("a turn failed after its sender had stopped waiting")
-            else:
-                waiting.set_exception(error)
-        except BaseException:
-            self._give_up(waiting)
-            raise
-        else:
-            if not waiting.cancelled():
-                waiting.set_result(result)
 
     def _give_up(self, waiting: asyncio.Future[Any]) -> None:
         """Tells a caller that nothing comes: what was under way did not end in time, or the event loop is torn down."""
@@ -85,6 +74,18 @@ class Mailbox:
             waiting.cancel()
         else:
             waiting.set_exception(RuntimeClosedError("send"))
+
+
+def _succeed(waiting: asyncio.Future[T], result: T) -> None:
+    if not waiting.cancelled():
+        waiting.set_result(result)
+
+
+def _fail(waiting: asyncio.Future[Any], error: Exception) -> None:
+    if waiting.cancelled():
+        logger.error("a turn failed after its sender had stopped waiting", exc_info=error)
+    else:
+        waiting.set_exception(error)
 
 
 async def _do(job: Job[None]) -> None:

@@ -17,7 +17,16 @@ from gatechart.kernel import misfit
 from gatechart.ports import Store
 from gatechart.runtime.arguments import MOST
 from gatechart.runtime.going_back import attended
-from gatechart.turn import beginnings, check_due, checked_name, plain_payload, told
+from gatechart.turn import (
+    Standing,
+    beginnings,
+    check_due,
+    checked_name,
+    delegated,
+    plain_payload,
+    still_awaited,
+    told,
+)
 from gatechart.values import (
     Adopt,
     AgentId,
@@ -28,8 +37,10 @@ from gatechart.values import (
     Mail,
     MailQuery,
     MailStatus,
+    OpenHandoff,
     Running,
     Snapshot,
+    StateName,
     Status,
     Stored,
     TurnRecord,
@@ -61,7 +72,9 @@ def migrated(
 ) -> TurnRecord:
     """The turn that brings the agent to the graph's version. Raises IncompatibleGraphError."""
     context = json.loads(before.context)
-    stored = Stored(before.configuration, context, before.memory, before.entered, pending.mail, pending.running)
+    stored = Stored(
+        before.configuration, context, before.memory, before.entered, pending.mail, pending.running, before.handoffs
+    )
     for step in steps:
         stored = _taken(step, graph, before, stored)
     try:
@@ -79,7 +92,8 @@ def _record(
     version = before.version + 1
     epochs = dict(stored.entered)
     states = attended(graph, stored.configuration) if before.status is Status.ACTIVE else ()
-    after = replace(
+    event = Event(MIGRATED, {"before": before.graph_version, "after": graph.version}, now)
+    moved = replace(
         before,
         graph_version=graph.version,
         fingerprint=graph.fingerprint,
@@ -89,13 +103,36 @@ def _record(
         memory=stored.memory,
         entered=tuple((state, epochs.get(state, version)) for state in states),
     )
+    begun = [state for state in states if state not in epochs]
+    kept = still_awaited(before.handoffs, lambda each: _waits(graph, stored, each))
+    standing = _delegated(graph, replace(moved, handoffs=kept.handoffs), begun, event)
+    after = replace(moved, handoffs=standing.handoffs)
     effects = (
         *_mail_effects(pending.mail, stored, after),
         *_call_effects(pending.running, stored, after, graph),
-        *(effect for state in states if state not in epochs for effect in beginnings(graph, state, now)),
+        *(effect for state in begun for effect in beginnings(graph, state, now)),
+        *kept.effects,
+        *standing.effects,
     )
-    event = Event(MIGRATED, {"before": before.graph_version, "after": graph.version}, now)
     return TurnRecord(before, after, event, (), 0, effects=effects)
+
+
+def _waits(graph: StateTransitionGraph, stored: Stored, each: OpenHandoff) -> tuple[StateName, ...]:
+    """The active states in which the agent goes on waiting for a handoff; that of an invoke declares it still."""
+    active = {state for leaf in stored.configuration for state in (leaf, *graph.nodes[leaf].ancestors)}
+    found = next((other.states for other in stored.handoffs if other.id == each.id), ())
+    return tuple(
+        state
+        for state in found
+        if state in active and (not each.invoke or each.invoke in [invoke.id for invoke in graph.nodes[state].invokes])
+    )
+
+
+def _delegated(graph: StateTransitionGraph, after: Snapshot, states: Sequence[StateName], event: Event) -> Standing:
+    try:
+        return delegated(graph, after, states, event)
+    except Exception as error:
+        raise _unfit(graph, after, f"an agent that it invokes there cannot be asked: {told(error)}") from error
 
 
 def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> Stored:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from time import time_ns
 from typing import Any, TypeVar
 
-from gatechart.errors import TurnTimeoutError
+from gatechart.errors import OutsideError, TurnTimeoutError
 from gatechart.graph import StateTransitionGraph
+from gatechart.runtime.arguments import MOST
 from gatechart.runtime.core import Core, OpenTurn
-from gatechart.turn import Rejection, Void, readable, rejection
+from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
+from gatechart.turn import Rejection, Void, is_about_handoff, readable, rejection
 from gatechart.values import (
-    OFFERED,
+    WITHDRAWN,
     AgentId,
     Answer,
     Event,
@@ -20,6 +23,8 @@ from gatechart.values import (
     HandoffStatus,
     Mail,
     MailEnd,
+    MailQuery,
+    MailStatus,
     Obstacle,
     Outcome,
     Reserve,
@@ -52,7 +57,7 @@ async def in_turn(
 async def no_place(core: Core, graph: StateTransitionGraph, event: Event) -> Rejection | None:
     """The rejection where all places with the graph are held; else None, and the handoff holds one."""
     most = graph.accepts.capacity
-    if most is None or not event.name.startswith(OFFERED):
+    if most is None or not is_about_handoff(event) or event.name == WITHDRAWN:
         return None
     verdict = await core.persist(Reserve(event.id or "", graph.name, most))
     if verdict is not Verdict.STALE:
@@ -66,11 +71,12 @@ async def answer(
 ) -> None:
     """Ends mail about a handoff that makes no turn, and tells the agent that asked. accept: takes the reply."""
     if isinstance(given, Rejection):
-        now = core.clock.now()
+        now, start_ns = core.clock.now(), time_ns()
         reply = Mail(core.store.numbers(1), given.asked_by, given.event, given.told, now, sender=agent_id)
         verdict = await core.persist(Answer(given.settle, now, consumes, reply), lambda: accept(reply))
+        if verdict is Verdict.COMMITTED:
+            await _tell(core, given, start_ns)
         if verdict is not Verdict.STALE:
-            logger.info("a handoff was %s", given.settle.after.value, extra=_known(agent_id, given))
             return
     await core.persist(MailEnd(consumes))
 
@@ -80,6 +86,17 @@ async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> Non
     packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
     given = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.FAILURE, mail.reason)
     await answer(core, mail.recipient, given, mail.number, accept)
+
+
+async def refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:
+    """Rejects the offers that wait for an agent that is about to be erased."""
+    for row in await core.store.handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=MOST)):
+        for mail in await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=MOST)):
+            if mail.id == row.id:
+                packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
+                why = "the agent was erased"
+                given = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.ENDED, why)
+                await answer(core, agent_id, given, mail.number, accept)
 
 
 async def is_pending(core: Core, mail: Mail) -> bool:
@@ -93,5 +110,16 @@ def unchanged(event: Event) -> Outcome:
     return Outcome(event.name, (), 0, Status.ACTIVE)
 
 
-def _known(agent_id: AgentId, given: Rejection) -> dict[str, object]:
-    return {"agent_id": agent_id, "handoff": given.settle.handoff, "details": given.settle.details}
+async def _tell(core: Core, given: Rejection, start_ns: int) -> None:
+    """Tells those who observe the runtime; where the answer knows no packet that was read, as the store has it."""
+    obstacle, packet = given.told.get("obstacle", ""), given.told.get("packet", {"handoff_id": given.settle.handoff})
+    facts = facts_of_packet(packet)
+    if obstacle in ("", Obstacle.UNREADABLE):
+        try:
+            found = await core.store.handoffs(HandoffQuery(id=given.settle.handoff))
+        except OutsideError:  # it is told with what is known
+            logger.debug("a handoff could not be read", extra={"handoff": given.settle.handoff}, exc_info=True)
+            found = ()
+        if found:
+            facts, packet = facts_of_record(found[0]), found[0].packet
+    core.telemetry.answered(facts, given.settle, obstacle, packet, start_ns)

@@ -25,8 +25,9 @@ from gatechart.values import (
     Invocation,
     KnownGraph,
     Mail,
+    Offer,
     Running,
-    Snapshot,
+    Settle,
     TurnRecord,
 )
 
@@ -88,11 +89,12 @@ class Outside:
     def carry_out(self, turn: TurnRecord) -> None:
         """Begins and ends what the committed turn asks for."""
         for effect in turn.effects:
-            self._carry_out(turn.snapshot, effect)
+            self._carry_out(turn, effect)
         for mail in turn.mail:
             self.accept(mail)
 
-    def _carry_out(self, after: Snapshot, effect: Effect) -> None:
+    def _carry_out(self, turn: TurnRecord, effect: Effect) -> None:
+        after = turn.snapshot
         agent_id = after.agent_id
         match effect:
             case Cancel(state):
@@ -110,6 +112,8 @@ class Outside:
                 self._amend(agent_id, number, mail)
             case Adopt(invocation, running):
                 self.calls.adopt(invocation, running)
+            case Offer() | Settle():
+                self._core.telemetry.committed(turn, effect)
 
     def finished(self, mail: Mail) -> None:
         """Takes note that an agent is done with mail."""

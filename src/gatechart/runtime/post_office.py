@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -87,7 +87,7 @@ class PostOffice:
         self._inboxes.accepted(agent_id)
         if agent_id in self._uncollected:  # and so is this, then, from the store
             self._late.get(agent_id, []).append(mail)
-            if is_about_handoff(mail.event) and agent_id not in self._late:
+            if is_about_handoff(mail) and agent_id not in self._late:
                 self._core.spawn(self.collect(agent_id), "collect mail")
             return
         if agent_id in self._unborn:
@@ -249,12 +249,15 @@ class PostOffice:
             resident = self._residents.known(agent_id)
             if resident is not None:
                 self.hand_over(resident)
-            left = self._held.pop(agent_id, None)
-            if left and any(is_about_handoff(mail.event) for mail in left):
-                self._unborn[agent_id] = deque(left)
-                self._core.spawn(self._bring_up(agent_id), "offer a handoff to a new agent")
-            elif left is not None:
-                self._uncollected.add(agent_id)
+            self._leave(agent_id, self._held.pop(agent_id, ()))
+
+    def _leave(self, agent_id: AgentId, mails: Sequence[Mail]) -> None:
+        """Leaves mail to the store until there is somebody to take it; offers may bring about that there is."""
+        if any(map(is_about_handoff, mails)):
+            self._unborn[agent_id] = deque(mails)
+            self._core.spawn(self._bring_up(agent_id), "offer a handoff to a new agent")
+        elif mails:
+            self._uncollected.add(agent_id)
 
     async def _bring_up(self, agent_id: AgentId) -> None:
         """Takes offers to an agent that does not exist yet, and the rest of its mail when it does."""
@@ -264,7 +267,7 @@ class PostOffice:
         try:
             while mails and self._residents.known(agent_id) is None:
                 mail = mails.popleft()
-                if not is_about_handoff(mail.event):
+                if not is_about_handoff(mail) or await unborn.leaves(mail):
                     rest.append(mail)
                 elif await take(unborn, mail):
                     self._inboxes.finished(agent_id)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from gatechart.context import canonical_json
@@ -23,9 +24,10 @@ from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.runtime.arguments import check_part, check_version
 from gatechart.runtime.commits import NOBODY_CAN_WRITE
 from gatechart.runtime.core import Core, run_at_once
-from gatechart.runtime.going_back import rolled_back, stopped
+from gatechart.runtime.going_back import check_given_away, rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
-from gatechart.runtime.offers import answer, in_turn, no_place, unchanged
+from gatechart.runtime.offers import answer, in_turn, no_place, refuse_pending, unchanged
+from gatechart.runtime.telemetry import as_the_caller
 from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
 from gatechart.turn import (
@@ -119,7 +121,7 @@ class Resident:
         happened = Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(id))
         if self._is_at_once:
             return self._told(run_at_once(self.process(happened)))
-        return self._told(await self._in_turn(lambda: self.process(happened)))
+        return self._told(await self._in_turn(partial(self.process, happened)))
 
     def put(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         """Queues mail, unless it is there already; `take` comes after all that was queued before.
@@ -258,8 +260,8 @@ class Resident:
         idle = self._mailbox is None or self._mailbox.is_idle
         return idle and self.graph.runs_at_once and self.core.store.is_instant
 
-    async def _in_turn(self, job: Job[T]) -> T:
-        return await self._box.run(job)
+    def _in_turn(self, job: Job[T]) -> asyncio.Future[T]:
+        return self._box.run(job if self._box.is_idle else as_the_caller(job))
 
     async def _take(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         try:
@@ -332,7 +334,9 @@ class Resident:
         target = await self.core.store.snapshot_at(now.agent_id, version)
         if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
             raise RollbackError(now.agent_id, version, target.graph_version, now.graph_version)
-        await self._commit(rolled_back(self.graph, now, target, reason, self.core.clock.now()))
+        core = self.core
+        await check_given_away(core.store, now, target)
+        await self._commit(rolled_back(self.graph, now, target, reason, core.clock.now(), core.services))
         return self.snapshot
 
     async def _hand_on(self, ask: Callable[[Turn], str]) -> str:
@@ -348,12 +352,20 @@ class Resident:
         self._check_stored()
         if self.snapshot.handoffs:
             await self._stop()  # the others are told
+        await refuse_pending(self.core, self.snapshot.agent_id, self.accept)
         await self.core.store.erase(self.snapshot.agent_id)
         self.core.erasures += 1
         self.forget()
 
-    async def _commit(self, turn: TurnRecord) -> None:
-        self._in_doubt = turn = self.core.numbered(turn)
+    def _commit(self, turn: TurnRecord) -> Coroutine[Any, Any, None]:
+        return self._commit_traced(turn) if turn.effects else self._write(turn)
+
+    async def _commit_traced(self, turn: TurnRecord) -> None:
+        with self.core.telemetry.begin(self.core.numbered(turn)) as traced:
+            await self._write(traced)
+
+    async def _write(self, turn: TurnRecord) -> None:
+        self._in_doubt = turn
         seen = self.snapshot.version
         try:
             verdict = await self.core.committer.commit(turn)

@@ -22,6 +22,7 @@ from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
+from gatechart.runtime.offers import refuse_pending
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
@@ -418,7 +419,7 @@ class Runtime:
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
         turn = self._core.numbered(turn)
         residents = self._outside.residents
-        with residents.holding((agent_id,)):
+        with residents.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
             if await self._core.committer.commit(turn) is Verdict.STALE:
                 raise AgentExistsError(agent_id)
             resident = residents.settle(graph, turn.snapshot)
@@ -431,6 +432,7 @@ class Runtime:
         if snapshot.handoffs and snapshot.status is Status.ACTIVE:  # the others are told
             turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
             await self._core.committer.commit(turn, lambda: self._outside.carry_out(turn))
+        await refuse_pending(self._core, agent_id, self._outside.accept)
         await self._core.store.erase(agent_id)
         self._core.erasures += 1
         self._outside.forget(agent_id)

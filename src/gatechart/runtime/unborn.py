@@ -14,7 +14,18 @@ from gatechart.runtime.offers import answer, in_turn, no_place, unchanged
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import Residents
 from gatechart.turn import Rejection, begin_with_offer, readable, rejection, withdrawn
-from gatechart.values import WITHDRAWN, AgentId, Event, Mail, Obstacle, Outcome, TurnRecord, Verdict
+from gatechart.values import (
+    WITHDRAWN,
+    AgentId,
+    Event,
+    HandoffQuery,
+    HandoffStatus,
+    Mail,
+    Obstacle,
+    Outcome,
+    TurnRecord,
+    Verdict,
+)
 
 
 class Unborn:
@@ -51,6 +62,13 @@ class Unborn:
                 self._settle(graph, turn)
             self._in_doubt = None
 
+    async def leaves(self, mail: Mail) -> bool:
+        """Whether the mail is left to the agent itself, which has taken over, though it cannot be hosted now."""
+        if mail.event != WITHDRAWN:
+            return False
+        query = HandoffQuery(id=mail.payload.get("handoff", ""), status=HandoffStatus.ACCEPTED)
+        return bool(await self.core.ask(lambda: self.core.store.handoffs(query)))
+
     async def process(self, event: Event, consumes: int) -> Outcome:
         """What becomes of an offer, or of its withdrawal."""
         decided = await self._decide(event)
@@ -64,6 +82,10 @@ class Unborn:
         return turn.outcome
 
     async def _commit(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
+        with self.core.telemetry.begin(turn) as traced:
+            await self._write(graph, traced)
+
+    async def _write(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
         try:
             verdict = await self.core.committer.commit(turn)
         except NOBODY_CAN_WRITE:

@@ -43,6 +43,7 @@ class Book:
         self.offered: list[HandoffRecord] = []
         self.touched: dict[str, None] = {}
         self.reserved: dict[str, str] = {}  # the graphs of places that are taken now
+        self.erased: dict[str, None] = {}  # handoffs that came to their end after they were erased with the other agent
         self._places = places
         self._held = held
 
@@ -55,24 +56,34 @@ class Book:
         return True
 
     def settle(self, settles: Iterable[Settle], time: datetime) -> bool:
-        """Whether all can be settled, one after the other; then they are, and what is over gives its place back."""
+        """Whether all can be settled, one after the other; then they are, and what is over gives its place back.
+
+        An accepted handoff that was erased with the agent that asked for it may end: nobody is told.
+        """
         after: dict[str, Entry] = {}
+        erased: list[str] = []
         for each in settles:
             entry = after.get(each.handoff) or self.entries.get(each.handoff)
-            if entry is None or entry.status is not each.before:
+            if entry is None and each.before is HandoffStatus.ACCEPTED:
+                erased.append(each.handoff)
+            elif entry is None or entry.status is not each.before:
                 return False
-            after[each.handoff] = entry.settled(each, time)
+            else:
+                after[each.handoff] = entry.settled(each, time)
         self.entries.update(after)
         self.touched.update(dict.fromkeys(after))
-        for handoff, entry in after.items():
-            if not is_open(entry.status):
-                self._release(handoff)
+        self.erased.update(dict.fromkeys(erased))
+        for handoff in (*erased, *(each for each, entry in after.items() if not is_open(entry.status))):
+            self.release(handoff)
         return True
 
     def reserve(self, unit: Reserve) -> Verdict:
-        """Takes a place for a handoff, unless it has one."""
+        """Takes a place for a handoff that is not over, unless it has one."""
         if unit.handoff in self._places:
             return Verdict.COMMITTED
+        entry = self.entries.get(unit.handoff)
+        if entry is None or not is_open(entry.status):
+            return Verdict.STALE
         held = self._held.get(unit.graph, 0)
         if held >= unit.most:
             return Verdict.STALE
@@ -80,15 +91,17 @@ class Book:
         self._places[unit.handoff] = self.reserved[unit.handoff] = unit.graph
         return Verdict.COMMITTED
 
-    def _release(self, handoff: str) -> None:
+    def release(self, handoff: str) -> None:
+        """Gives the place back that a handoff holds, if it holds one."""
         graph = self._places.pop(handoff, None)
         if graph is not None:
-            self._held[graph] -= 1
+            self._held[graph] = self._held.get(graph, 0) - 1
 
     @property
     def over(self) -> list[str]:
         """The ids of handoffs that have come to their end, and so hold no place."""
-        return [handoff for handoff in self.touched if not is_open(self.entries[handoff].status)]
+        ended = [handoff for handoff in self.touched if not is_open(self.entries[handoff].status)]
+        return [*ended, *self.erased]
 
 
 def settles_of(turn: TurnRecord) -> list[Settle]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from gatechart.stores.book import Book, entry_of_record, with_entry
-from gatechart.values import AgentId, HandoffQuery, HandoffRecord, Reserve, Settle, TurnRecord, Verdict
+from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Reserve, Settle, TurnRecord, Verdict
 
 
 class Handoffs:
@@ -50,9 +50,11 @@ class Handoffs:
         return list(islice(found, query.limit))
 
     def forget(self, agent_id: AgentId) -> None:
-        """Forgets those in which the agent has a part."""
+        """Forgets those in which the agent has a part. One that another agent has taken keeps its place."""
         for record in [each for each in self._records.values() if agent_id in (each.source, each.target)]:
             del self._records[record.id], self._book.entries[record.id]
+            if record.target == agent_id or record.status is not HandoffStatus.ACCEPTED:
+                self._book.release(record.id)
 
     def _note(self) -> None:
         book = self._book
@@ -64,3 +66,4 @@ class Handoffs:
             self._records[handoff] = with_entry(self._records[handoff], book.entries[handoff])
         book.offered.clear()
         book.touched.clear()
+        book.erased.clear()

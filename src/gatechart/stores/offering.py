@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, Connection, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from gatechart.stores.book import Book, settles_of
 from gatechart.stores.dialects import listed
@@ -13,7 +26,7 @@ from gatechart.stores.handoff_rows import entry_row, handoff_row, to_entry
 from gatechart.stores.rows import to_json
 from gatechart.stores.statements import Ask, Many
 from gatechart.stores.tables import handoffs, places
-from gatechart.values import Answer, HandoffQuery, Offer, Reserve, TurnRecord, Unit
+from gatechart.values import Answer, HandoffQuery, HandoffStatus, Offer, Reserve, TurnRecord, Unit
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
 
@@ -29,17 +42,26 @@ CHANGE: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "c
 TAKE_PLACE: Final = Many(insert(places))
 GIVE_PLACES: Final = Many(delete(places).where(places.c.handoff.in_(listed())))
 
+_IS_TARGET: Final = handoffs.c.target.in_(listed())
+_IS_SOURCE: Final = handoffs.c.source.in_(listed())
+_IS_TAKEN: Final = handoffs.c.status == HandoffStatus.ACCEPTED.value
+FREE: Final = delete(places).where(
+    places.c.handoff.in_(select(handoffs.c.id).where(or_(_IS_TARGET, and_(_IS_SOURCE, not_(_IS_TAKEN)))))
+)
+FORGET: Final = delete(handoffs).where(or_(_IS_TARGET, _IS_SOURCE))
+
 
 def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
     """What stands of the handoffs and places that the units are about."""
     ids = {each.handoff for unit in units if isinstance(unit, TurnRecord) and unit.effects for each in settles_of(unit)}
     ids |= {unit.settle.handoff for unit in units if isinstance(unit, Answer)}
     asked = [unit for unit in units if isinstance(unit, Reserve)]
+    ids |= {unit.handoff for unit in asked}
     found = STANDING.all(connection, to_json(sorted(ids))) if ids else ()
     entries = {handoff: to_entry(*columns) for handoff, *columns in found}
     if not asked:
         return Book(entries, {}, {})
-    holding = HOLDING.all(connection, to_json(sorted({unit.handoff for unit in asked})))
+    holding = HOLDING.all(connection, to_json(sorted(ids)))
     held = HELD.all(connection, to_json(sorted({unit.graph for unit in asked})))
     return Book(entries, dict(holding), dict(held))
 
@@ -52,6 +74,13 @@ def write_book(connection: Connection, book: Book) -> None:
     if book.over:
         GIVE_PLACES.run(connection, [{"values": to_json(book.over)}])
     TAKE_PLACE.run(connection, ({"handoff": handoff, "graph": graph} for handoff, graph in book.reserved.items()))
+
+
+def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
+    """Forgets those in which the agents have a part. One that another agent has taken keeps its place."""
+    wanted = {"values": to_json(list(agent_ids))}
+    connection.execute(FREE, wanted)
+    connection.execute(FORGET, wanted)
 
 
 def touches_handoffs(units: Sequence[Unit]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from gatechart.values import Mode, OpenHandoff, Side
+from gatechart.values import Mode, OpenHandoff, Reason, Side
 
 _DEFAULTS: Final = {each.name: each.default for each in fields(OpenHandoff)}
 
@@ -33,4 +33,5 @@ def _from_open(each: OpenHandoff) -> dict[str, Any]:
 
 def _to_open(kept: dict[str, Any]) -> OpenHandoff:
     tuples: dict[str, Sequence[Any]] = {name: tuple(kept[name]) for name in ("states", "path") if name in kept}
-    return OpenHandoff(**kept | tuples | {"side": Side(kept["side"]), "mode": Mode(kept["mode"])})
+    side, mode, reason = Side(kept["side"]), Mode(kept["mode"]), Reason(kept.get("reason", Reason.OTHER))
+    return OpenHandoff(**kept | tuples | {"side": side, "mode": mode, "reason": reason})

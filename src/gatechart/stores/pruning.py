@@ -28,6 +28,7 @@ from sqlalchemy import (
 )
 
 from gatechart.stores.dialects import listed, unpacked
+from gatechart.stores.offering import forget_handoffs
 from gatechart.stores.past import snapshot_at
 from gatechart.stores.rows import to_json, to_us, whole_copy
 from gatechart.stores.statements import Many
@@ -50,7 +51,7 @@ MAKE_WHOLE: Final = Many(
         .where(_before.c.agent == history.c.agent, _before.c.version == history.c.version - literal_column("1"))
         .scalar_subquery()
     ),
-    ["memory", "entered", "context", "graph_version", "fingerprint"],
+    ["memory", "entered", "handoffs", "context", "graph_version", "fingerprint"],
 )
 
 
@@ -181,6 +182,7 @@ def _erase(connection: Connection, erased: Sequence[Row[Any]]) -> None:
     if erased:
         keys, ids = to_json([agent.key for agent in erased]), to_json([agent.id for agent in erased])
         connection.execute(delete(mail).where(mail.c.recipient.in_(listed())), {"values": ids})
+        forget_handoffs(connection, [agent.id for agent in erased])
         connection.execute(
             delete(agents).where(agents.c.key.in_(listed())), {"values": keys}
         )  # the rest goes with them

@@ -28,13 +28,13 @@ from gatechart.stores.dialects import listed, read_errors, write_errors
 from gatechart.stores.handoff_rows import to_record
 from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
 from gatechart.stores.mail_rows import to_mail, to_running
-from gatechart.stores.offering import found_handoffs
+from gatechart.stores.offering import forget_handoffs, found_handoffs
 from gatechart.stores.ownership import check_epoch, current_epoch
 from gatechart.stores.past import entries_of, snapshot_at
 from gatechart.stores.pruning import prune_part, tell_part
 from gatechart.stores.reader import Reader
 from gatechart.stores.rows import to_entry, to_json, to_snapshot
-from gatechart.stores.tables import agents, graphs, handoffs, history, mail
+from gatechart.stores.tables import agents, graphs, history, mail
 from gatechart.stores.writer import Writer
 from gatechart.values import (
     ActiveIn,
@@ -187,9 +187,7 @@ class SqlStore:
             key = _agent(connection, agent_id).key
             connection.execute(delete(agents).where(agents.c.key == key))  # history and invocations go with it
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
-            connection.execute(
-                delete(handoffs).where(or_(handoffs.c.source == agent_id, handoffs.c.target == agent_id))
-            )
+            forget_handoffs(connection, [agent_id])
 
         await self._write(write)
 

@@ -12,6 +12,7 @@ import pytest
 
 from gatechart.errors import UnknownAgentError
 from gatechart.ports import Store
+from gatechart.testing.handoff_contract import HandoffContract
 from gatechart.testing.history_contract import HistoryContract
 from gatechart.testing.invocation_contract import InvocationContract
 from gatechart.testing.mail_contract import MailContract
@@ -36,7 +37,7 @@ NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]
 LARGE = "x" * 1_000_000
 
 
-class StoreContract(MailContract, InvocationContract, HistoryContract):
+class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryContract):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 
     The fixture gives each test an empty store, open. The tests run under pytest-asyncio, in either of its modes:

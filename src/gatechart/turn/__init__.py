@@ -2,10 +2,12 @@
 
 from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id
 from gatechart.turn.handing import (
+    ACCEPTED,
     REQUESTED,
     Rejection,
     Void,
     begin_with_offer,
+    delegated,
     is_about_handoff,
     readable,
     rejection,
@@ -16,15 +18,17 @@ from gatechart.turn.handing import (
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import fit_payload, own_copy, plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
-from gatechart.turn.standing import failures
+from gatechart.turn.standing import Standing, failures, still_awaited
 from gatechart.turn.take import begin, beginnings, committed_context, take_turn
 from gatechart.turn.tools import Turn
 
 __all__ = [
+    "ACCEPTED",
     "ERROR_EXECUTION",
     "REQUESTED",
     "Macrostep",
     "Rejection",
+    "Standing",
     "Turn",
     "Void",
     "begin",
@@ -34,6 +38,7 @@ __all__ = [
     "checked_id",
     "checked_name",
     "committed_context",
+    "delegated",
     "failures",
     "fit_payload",
     "is_about_handoff",
@@ -44,6 +49,7 @@ __all__ = [
     "readable",
     "rejection",
     "requested",
+    "still_awaited",
     "take_mail",
     "take_turn",
     "told",

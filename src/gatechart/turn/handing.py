@@ -5,7 +5,7 @@ Only mail makes them: an event of such a name that a person sends is an event as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from time import perf_counter_ns
@@ -16,6 +16,7 @@ from gatechart.errors import EntryGuardError, EventRefusedError, PacketError, Pa
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.handoff import (
     MOST_HOPS,
+    ConversationContext,
     HandoffPacket,
     PacketMigration,
     fields_for,
@@ -28,12 +29,15 @@ from gatechart.handoff.texts import readable as text
 from gatechart.kernel import plan_entry
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import answer_payload, conclusion, next_attempt
+from gatechart.turn.offering import asked as asked_for
 from gatechart.turn.payload import fit_payload, own_copy
-from gatechart.turn.standing import failures, taken_transfers
+from gatechart.turn.standing import Standing, failures, taken_transfers
 from gatechart.turn.take import (
     ask_entry_guard,
     beginning_context,
     committed_context,
+    delegate,
+    entry_fields,
     recorded,
     take_turn,
 )
@@ -46,9 +50,11 @@ from gatechart.values import (
     Effect,
     Event,
     HandoffStatus,
+    Mail,
     Memory,
     Mode,
     Obstacle,
+    Offer,
     OpenHandoff,
     Outcome,
     Payload,
@@ -82,9 +88,10 @@ class Void:
     """Mail about a handoff that changes nothing any more."""
 
 
-def is_about_handoff(event: str) -> bool:
-    """Whether mail of this name is an offer or its withdrawal, which agents take that do not exist yet, too."""
-    return event.startswith(OFFERED) or event == WITHDRAWN
+def is_about_handoff(mail: Mail | Event) -> bool:
+    """Whether it is an offer or its withdrawal, by an agent: those are taken in the place of new agents, too."""
+    name = mail.event if isinstance(mail, Mail) else mail.name
+    return mail.sender is not None and (name.startswith(OFFERED) or name == WITHDRAWN)
 
 
 async def take_mail(
@@ -110,7 +117,7 @@ async def begin_with_offer(
 ) -> TurnRecord | Rejection:
     """The first turn of an agent that begins by taking a handoff. Raises what `take_turn` raises."""
     started = perf_counter_ns()
-    objection = _objection(graph, packet)
+    objection = _objection(graph, packet, event)
     if objection is not None:
         return objection
     entry = graph.entry_points[packet.entry_point]
@@ -144,6 +151,23 @@ def requested(
     return recorded(macrostep, previous, event, perf_counter_ns())
 
 
+def delegated(
+    graph: StateTransitionGraph, after: Snapshot, states: Sequence[StateName], event: Event, services: Any = None
+) -> Standing:
+    """The offers to the agents that states invoke which become active with no turn of the agent's own.
+
+    What an invoke has offered already stands. Raises what the functions raise that make packets.
+    """
+    context, leaves = committed_context(graph, after), after.configuration
+    turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, leaves)
+    under_way = frozenset(each.invoke for each in after.handoffs)
+    for state in states:
+        delegate(graph, state, turn, under_way)
+    offers = [each for each in turn.asked if isinstance(each, Offer)]
+    new = [asked_for(offer, after.version, *turn.awaits[offer.handoff.id]) for offer in offers]
+    return Standing((*after.handoffs, *new), tuple(turn.asked))
+
+
 def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
     """An offer that cannot be taken."""
     why = text(details)
@@ -152,12 +176,13 @@ def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Reject
     return Rejection(settle, REJECTED, told, packet.source_agent)
 
 
-def withdrawn(event: Event) -> Rejection:
-    """An offer that was withdrawn before it was taken."""
-    is_late = event.payload.get("expired", False)
+def withdrawn(event: Event, late: str = "") -> Rejection:
+    """An offer that was withdrawn before it was taken. late: the id of one that came after its deadline."""
+    is_late = bool(late) or event.payload.get("expired", False)
     after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
-    details = event.payload.get("reason") or ("not accepted before its deadline" if is_late else "withdrawn")
-    handoff = event.payload["handoff"]
+    told_why = "" if late else event.payload.get("reason")
+    details = told_why or ("not accepted before its deadline" if is_late else "withdrawn")
+    handoff = late or event.payload["handoff"]
     told = {"handoff": handoff, "status": after.value, "details": details}
     settle = Settle(handoff, HandoffStatus.PENDING, after, details)
     return Rejection(settle, EXPIRED if is_late else FAILED, told, event.sender or "")
@@ -184,7 +209,7 @@ async def _take_offer(
         return packet
     if previous.status is not Status.ACTIVE:
         return rejection(packet, Obstacle.ENDED, f"it is {previous.status.value}")
-    objection = _objection(graph, packet)
+    objection = _objection(graph, packet, event)
     if objection is not None:
         return objection
     entry = graph.entry_points[packet.entry_point]
@@ -233,6 +258,8 @@ async def _take_answer(
     if asked is None:
         return Void()
     others = tuple(each for each in previous.handoffs if each is not asked)
+    if not asked.states and event.name != ACCEPTED:  # it was withdrawn, and is not taken
+        return _unmoved(previous, event, others)
     if event.name == ACCEPTED and asked.mode is Mode.DELEGATE:
         standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
         if asked.invoke:
@@ -252,14 +279,24 @@ async def _handed_over(
     graph: StateTransitionGraph, previous: Snapshot, event: Event, others: tuple[OpenHandoff, ...], services: Any
 ) -> TurnRecord:
     """The turn after which another agent has the work. One whose chart says nothing of that ends."""
-    passed = taken_transfers(others)
-    done = tuple(conclusion(each, HandoffStatus.COMPLETED, "handed on", None)[0] for each in passed)
-    left = tuple(each for each in others if each not in passed)
-    turn = await _reacted(graph, previous, event, left, done, services)
+    turn = await _reacted(graph, previous, event, others, (), services)
     if turn.taken:
-        return turn
-    ended = (*done, CancelAll(), *failures(left, "the agent handed over what it did"))
+        return _let_go(turn)
+    passed = taken_transfers(others)
+    left = tuple(each for each in others if each not in passed)
+    ended = (*_handed_on(passed), CancelAll(), *failures(left, "the agent handed over what it did"))
     return _unmoved(previous, event, (), ended, Status.DONE)
+
+
+def _let_go(turn: TurnRecord) -> TurnRecord:
+    """The turn, with an end to the transfers that it has not ended with a result: another agent has that work now."""
+    passed = taken_transfers(turn.snapshot.handoffs)
+    left = tuple(each for each in turn.snapshot.handoffs if each not in passed)
+    return replace(turn, snapshot=replace(turn.snapshot, handoffs=left), effects=(*_handed_on(passed), *turn.effects))
+
+
+def _handed_on(passed: Sequence[OpenHandoff]) -> tuple[Effect, ...]:
+    return tuple(conclusion(each, HandoffStatus.COMPLETED, "handed on", None)[0] for each in passed)
 
 
 def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | None:
@@ -354,8 +391,10 @@ def _where(previous: Snapshot) -> tuple[int, tuple[StateName, ...], Memory]:
     return previous.version + 1, previous.configuration, previous.memory
 
 
-def _objection(graph: StateTransitionGraph, packet: HandoffPacket) -> Rejection | None:
+def _objection(graph: StateTransitionGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
     """Why the graph does not take the packet at all."""
+    if packet.deadline is not None and packet.deadline <= event.time:
+        return withdrawn(event, packet.handoff_id)
     if packet.target_graph != graph.name:
         return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent is of {graph.name!r}")
     if packet.entry_point not in graph.entry_points:
@@ -367,16 +406,19 @@ def _objection(graph: StateTransitionGraph, packet: HandoffPacket) -> Rejection 
     return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None
 
 
-def _fields(graph: StateTransitionGraph, entry: EntryPoint, packet: HandoffPacket) -> dict[str, Any]:
-    """The context's fields that the packet fills. Raises PayloadError where it does not fit the entry point."""
-    if entry.takes is None or (issubclass(entry.takes, HandoffPacket) and entry.maps is None):
-        return dict(fields_for(graph.context, packet))
+def _fields(graph: StateTransitionGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
+    """The context's fields that the packet fills; those that the entry point takes go before those of a conversation.
+
+    Raises PayloadError where the packet does not fit the entry point.
+    """
+    if entry.takes is None:
+        return fields_for(graph.context, packet)
     if issubclass(entry.takes, HandoffPacket):
-        return entry.context_fields(packet)
+        return entry_fields(graph, entry, packet)
     content = {**packet.internal_state, **packet.entities}
     known = {name: content[name] for name in entry.takes.model_fields if name in content}
-    fitted = fit_payload(graph.name, entry, known)
-    return {} if fitted is None else entry.context_fields(fitted)
+    told = graph.context.fields_from(packet) if issubclass(graph.context, ConversationContext) else {}
+    return {**told, **entry_fields(graph, entry, fit_payload(graph.name, entry, known))}
 
 
 def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:
@@ -404,6 +446,7 @@ def _taken(packet: HandoffPacket, version: int) -> OpenHandoff:
         is_new=packet.is_new,
         path=tuple(each.model_dump(mode="json") for each in packet.path),
         session=packet.session_id,
+        reason=packet.reason,
     )
 
 

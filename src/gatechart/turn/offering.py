@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
 from gatechart.errors import PayloadError
 from gatechart.graph import Delay, StateTransitionGraph, seconds_of
-from gatechart.handoff import HandoffPacket, Ladder, PathStep, loop_in, next_offer, rungs, with_attempt
+from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, loop_in, next_offer, rungs, with_attempt
 from gatechart.turn.payload import plain_payload
 from gatechart.values import (
     OFFERED,
@@ -22,6 +23,7 @@ from gatechart.values import (
     Offer,
     OpenHandoff,
     Payload,
+    Reason,
     Send,
     Settle,
     Side,
@@ -66,18 +68,22 @@ def stamped(
     )
 
 
-def offers_of(packet: HandoffPacket, now: datetime, ids: Random) -> tuple[Offer | Send, ...]:
+def offers_of(
+    packet: HandoffPacket, now: datetime, ids: Random, progressed: Callable[[Sequence[PathStep]], bool] = has_achieved
+) -> tuple[Offer | Send, ...]:
     """The offer of a stamped packet; where it would go round in a loop, what is done instead."""
-    evidence = loop_in(packet.path, packet.target_graph)
+    evidence = loop_in(packet.path, packet.target_graph, progressed=progressed)
     if not evidence:
         return (Offer(record_of(packet, now)),)
     following = next_offer(packet, Obstacle.LOOP, evidence, now)
     if following is not None:
-        return (next_attempt(following[0], following[1], now, ids, packet.handoff_id),)
+        to_a_person, wait_s = following
+        looped = to_a_person.model_copy(update={"reason": Reason.LOOP_DETECTED})
+        return (next_attempt(looped, wait_s, now, ids, packet.handoff_id),)
     lost = with_attempt(packet, Obstacle.LOOP, evidence, now)
-    rejected = (HandoffChange(HandoffStatus.REJECTED, now, evidence),)
+    rejected = (HandoffChange(HandoffStatus.REJECTED, now, f"{Obstacle.LOOP.value}: {evidence}"),)
     record = record_of(lost, now, HandoffStatus.REJECTED, rejected)
-    told = answer_payload(lost, HandoffStatus.REJECTED, evidence, Obstacle.LOOP)
+    told = answer_payload(packet, HandoffStatus.REJECTED, evidence, Obstacle.LOOP)
     return Offer(record), Send(packet.source_agent, REJECTED, told)
 
 

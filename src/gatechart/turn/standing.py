@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gatechart.errors import HandoffNotAwaitedError
@@ -47,26 +47,36 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
             raise HandoffNotAwaitedError(turn.agent_id, turn.event.name, offered.target_graph, macrostep.configuration)
         return Standing((), (*concluded, *endings(before, result or {})))
     waits = _waits(macrostep)
-    kept: list[OpenHandoff] = []
-    for each in before:
-        stays = _staying(each, macrostep)
-        if each.side is Side.TOOK or stays == each.states:
-            kept.append(each)
-        elif stays:
-            kept.append(replace(each, states=stays))
-        elif each.id == replied:
-            kept.append(replace(each, states=waits, since=turn.version))
-        else:
-            concluded.append(withdrawal(each))
+    still = still_awaited(before, lambda each: _staying(each, macrostep) or (waits if each.id == replied else ()))
+    kept = [
+        replace(each, since=turn.version) if each.id == replied and each not in before else each
+        for each in still.handoffs
+    ]
     new = [asked(offer, turn.version, *turn.awaits.get(offer.handoff.id, (waits, ""))) for offer in offers]
-    return Standing((*kept, *new), tuple(concluded))
+    return Standing((*kept, *new), (*concluded, *still.effects))
+
+
+def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandoff], tuple[StateName, ...]]) -> Standing:
+    """The handoffs that go on, and the withdrawal of those that nobody waits for. staying: the states where one does.
+
+    A transfer that is withdrawn is remembered up to its answer: only that tells who has the work.
+    """
+    kept: list[OpenHandoff] = []
+    withdrawn: list[Effect] = []
+    for each in handoffs:
+        stays = each.states if each.side is Side.TOOK else staying(each)
+        if each.states and not stays:
+            withdrawn.append(withdrawal(each))
+        if stays or each.side is Side.TOOK or each.mode is Mode.TRANSFER:
+            kept.append(each if stays == each.states else replace(each, states=stays))
+    return Standing(tuple(kept), tuple(withdrawn))
 
 
 def endings(handoffs: Iterable[OpenHandoff], result: Payload) -> Iterator[Effect]:
     """What an agent that comes to a final state does about its handoffs."""
     for each in handoffs:
         if each.side is Side.ASKED:
-            yield withdrawal(each)
+            yield from _withdrawals(each)
         elif each.is_new or each.mode is Mode.TRANSFER:
             yield from conclusion(each, HandoffStatus.COMPLETED, "", result)
         else:
@@ -77,9 +87,14 @@ def failures(handoffs: Iterable[OpenHandoff], details: str) -> Iterator[Effect]:
     """What is done about the handoffs of an agent that is ended from outside."""
     for each in handoffs:
         if each.side is Side.ASKED:
-            yield withdrawal(each)
+            yield from _withdrawals(each)
         else:
             yield from conclusion(each, HandoffStatus.FAILED, details, None)
+
+
+def _withdrawals(each: OpenHandoff) -> tuple[Send, ...]:
+    """The withdrawal, unless it is withdrawn already."""
+    return (withdrawal(each),) if each.states else ()
 
 
 def withdrawal(each: OpenHandoff) -> Send:

@@ -6,7 +6,7 @@ that is refused or fails has nothing to undo, and an agent that is restored goes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from time import perf_counter_ns
 from typing import Any, Final
@@ -25,6 +25,7 @@ from gatechart.context import (
 )
 from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleGraphError, PayloadError
 from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
+from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import plan_entry
 from gatechart.turn.macrostep import Macrostep, agrees
 from gatechart.turn.payload import own_copy
@@ -90,7 +91,7 @@ async def begin(
     payload: as `fit_payload` gave it. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
     """
     started = perf_counter_ns()
-    context = beginning_context(graph, entry, _fields(graph, entry, payload))
+    context = beginning_context(graph, entry, entry_fields(graph, entry, payload))
     ask_entry_guard(graph, entry, context, event)
     turn = Turn(agent_id, 1, own_copy(event), services, graph.name, (), context)
     macrostep = Macrostep(graph, (), (), context, turn)
@@ -107,7 +108,10 @@ def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentC
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
 
 
-def _fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
+def entry_fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
+    """The context's fields that a payload fills, which fits the entry point. Raises PayloadError."""
+    if isinstance(payload, HandoffPacket) and entry.maps is None:
+        return fields_for(graph.context, payload)
     try:
         return {} if payload is None else entry.context_fields(payload)
     except Exception as error:
@@ -215,10 +219,10 @@ def beginnings(graph: StateTransitionGraph, state: StateName, now: datetime) -> 
     return [*timers, *(Call(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
 
 
-def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn) -> None:
-    """Offers to the agents that the state invokes what they are to do."""
+def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
+    """Offers to the agents that the state invokes what they are to do. under_way: the ids of invokes that stand."""
     for invoke in graph.nodes[state].invokes:
-        if invoke.agent:
+        if invoke.agent and invoke.id not in under_way:
             packet = None if invoke.packet is None else invoke.packet(turn.context, turn.event)
             due, ladder = invoke.timeout_s, invoke.ladder
             made = turn.handoff(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
@@ -13,7 +14,7 @@ from typing_extensions import TypeVar
 from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
 from gatechart.graph import Delay, StateTransitionGraph, seconds_of
-from gatechart.handoff import HandoffPacket, Ladder, PathStep, packet_of
+from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import check_due, checked_id, checked_mode, checked_name, known_id
 from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, stamped
 from gatechart.turn.payload import plain_payload
@@ -136,6 +137,7 @@ class Turn(Generic[ServicesT]):
         deadline: Delay | datetime | None = None,
         ladder: Ladder | None = None,
         achieved: str = "",
+        progressed: Callable[[Sequence[PathStep]], bool] = has_achieved,
     ) -> str:
         """Offers the work to another agent, and returns the handoff's id. The offer leaves with the turn's commit.
 
@@ -146,8 +148,10 @@ class Turn(Generic[ServicesT]):
         to, at: the graph and one of its entry points. agent: a living agent of the graph; a new one where left out.
         packet: what is handed on; what the context has of it where left out, for this reason.
         mode: "transfer" gives the work away, "delegate" waits for its result. deadline: for the acceptance of a
-        transfer, for the result of a delegation; a delay, or an aware datetime. ladder: where to turn when the offer is
-        rejected. achieved: what this agent has done, which tells a way back from a loop.
+        transfer, for the result of a delegation; a delay, or an aware datetime.
+        ladder: where to turn when the offer is rejected, or would close a loop.
+        achieved: what this agent has done, which tells a way back from a loop. progressed: judges, where the graph has
+        had the work before, whether the agents since then got anywhere; by default, whether one of them says so.
         Raises PayloadError, and HandoffNotAwaitedError, later, where the turn ends in a final state.
         """
         wanted = checked_mode(mode)
@@ -165,7 +169,7 @@ class Turn(Generic[ServicesT]):
             taken=taken,
             ids=self.random,
         )
-        self.asked += offers_of(made, self.now, self.random)
+        self.asked += offers_of(made, self.now, self.random, progressed)
         return made.handoff_id
 
     def complete(self, handoff: str, result: Any = None) -> None:

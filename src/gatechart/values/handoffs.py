@@ -118,6 +118,7 @@ class OpenHandoff:
     invoke: str = ""  # the id of the invoke that it is
     path: tuple[Payload, ...] = ()  # the agents before, as in the packet that was taken
     session: str = ""  # as in that packet
+    reason: Reason = Reason.OTHER  # as in that packet
 
 
 @value

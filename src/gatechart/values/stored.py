@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.mail import Mail, Running
 from gatechart.values.names import Epochs, Memory, StateName
 
@@ -20,6 +21,7 @@ class Stored:
     entered: Epochs  # of the active states with timers or invokes; what belongs to others ends
     mail: tuple[Mail, ...]  # that waits, timers included; what is left out is forgotten
     running: tuple[Running, ...]  # invocations; what is left out ends, the others begin again with their steps
+    handoffs: tuple[OpenHandoff, ...] = ()  # in which it has a part; their states are where it waits for them
 
     def renamed(self, names: Mapping[StateName, StateName]) -> Stored:
         """The same with states renamed everywhere, in the events of their timers, too.
@@ -44,6 +46,7 @@ class Stored:
                 replace(each, invocation=replace(each.invocation, state=name(each.invocation.state)))
                 for each in self.running
             ),
+            handoffs=tuple(replace(each, states=tuple(map(name, each.states))) for each in self.handoffs),
         )
 
 

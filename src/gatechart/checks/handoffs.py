@@ -1,0 +1,116 @@
+"""Handoffs that nothing waits for, whose answers are not taken, or that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gatechart.checks.finding import HANDOFF_AT_THE_END, HANDOFF_UNANSWERED, NO_SUCH_DOOR, Finding
+from gatechart.checks.waits import Wait, handles, waits_of
+from gatechart.errors import suggestion
+from gatechart.graph import ROOT, Asking, Edge, Handoff, Kind, Person, StateTransitionGraph, askings
+from gatechart.values import EventName, Mode, StateName
+
+
+def handoff_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
+    """GC501 and GC502."""
+    waits = tuple(waits_of(graph))
+    yield from dict.fromkeys(_at_the_end(graph, wait) for wait in waits if _is_at_the_end(graph, wait))
+    missing: dict[StateName, dict[EventName, Handoff]] = {}
+    for wait in waits:
+        for place, event in _missing(graph, wait):
+            missing.setdefault(place, {}).setdefault(event, wait.asking.handoff)
+    for place, events in missing.items():
+        yield _unanswered(place, events)
+
+
+def door_findings(graph: StateTransitionGraph, among: Sequence[StateTransitionGraph]) -> Iterator[Finding]:
+    """GC503: handoffs to graphs or entry points that are not among these."""
+    doors = {each.name: tuple(each.entry_points) for each in among}
+    yield from dict.fromkeys(
+        NO_SUCH_DOOR.at(_place(asking.state, asking.edge), *told)
+        for asking in askings(graph.nodes)
+        for told in _nowhere(asking, doors)
+    )
+
+
+def handed_over(graph: StateTransitionGraph) -> frozenset[StateName]:
+    """The states in which an agent ends as its transfer is accepted."""
+    return frozenset(
+        leaf
+        for wait in waits_of(graph)
+        if wait.asking.handoff.mode is Mode.TRANSFER
+        for leaf in wait.leaves
+        if not handles(graph, leaf, "handoff.accepted")
+    )
+
+
+def _place(state: StateName, edge: Edge | None) -> str:
+    return f"state {state!r}" if edge is None else f"transition {edge.label!r}"
+
+
+def _is_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
+    return graph.nodes[leaf].kind is Kind.FINAL and graph.nodes[leaf].parent == ROOT
+
+
+def _is_at_the_end(graph: StateTransitionGraph, wait: Wait) -> bool:
+    return bool(wait.leaves) and all(_is_end(graph, leaf) for leaf in wait.leaves)
+
+
+def _at_the_end(graph: StateTransitionGraph, wait: Wait) -> Finding:
+    ends = ", ".join(leaf for leaf in wait.leaves if _is_end(graph, leaf))
+    problem = f"{wait.asking.handoff.__name__}: nothing can wait for the answer in the final state {ends}"
+    remedy = "let the transition lead to a state that waits; a transfer that is accepted ends the agent by itself"
+    return HANDOFF_AT_THE_END.at(_place(wait.asking.state, wait.edge), problem, remedy)
+
+
+def _missing(graph: StateTransitionGraph, wait: Wait) -> Iterator[tuple[StateName, EventName]]:
+    """The answers that are not taken, each with the state that waits for them."""
+    leaves = [leaf for leaf in wait.leaves if not _is_end(graph, leaf)]
+    for event in answers_of(wait.asking):
+        for leaf in leaves:
+            if not handles(graph, leaf, event):
+                yield wait.home or leaf, event
+
+
+def answers_of(asking: Asking) -> Iterator[EventName]:
+    """The events with which a handoff may be answered, and which nobody but the chart can do anything about.
+
+    A ladder with a person on it fails for good only there; any other may have nothing to offer at once.
+    """
+    handoff = asking.handoff
+    if asking.invoke:
+        yield f"error.invoke.{asking.invoke}"
+        return
+    if handoff.ladder is None or not any(isinstance(step, Person) for step in handoff.ladder.steps):
+        yield "handoff.rejected"
+    if handoff.ladder is not None or handoff.mode is Mode.DELEGATE:
+        yield "handoff.failed"
+    if handoff.mode is Mode.DELEGATE:
+        yield "handoff.completed"
+    if handoff.deadline is not None:
+        yield "handoff.expired"
+
+
+def _unanswered(state: StateName, events: Mapping[EventName, Handoff]) -> Finding:
+    asked = ", ".join(dict.fromkeys(each.__name__ for each in events.values()))
+    place = f"state {state!r}"
+    problem = f"{asked} is waited for here, and no transition takes {_listed(events)}"
+    is_invoke = all(event.startswith("error.invoke.") for event in events)
+    remedy = "add it" if is_invoke else "add what is missing, or one transition on 'handoff' for all of them"
+    return HANDOFF_UNANSWERED.at(place, problem, remedy)
+
+
+def _listed(events: Iterable[EventName]) -> str:
+    *others, last = map(repr, events)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """What is wrong with each target of a handoff, those of its ladder too, and what would have worked."""
+    handoff = asking.handoff
+    steps = handoff.ladder.targets if handoff.ladder else ()
+    for graph, at in ((handoff.to, handoff.at), *((step.graph, step.at) for step in steps)):
+        if graph not in doors:
+            yield f"there is no graph {graph!r} to hand on to", suggestion(graph, tuple(doors))
+        elif at not in doors[graph]:
+            yield f"{graph!r} has no entry point {at!r} to hand on to", suggestion(at, doors[graph])

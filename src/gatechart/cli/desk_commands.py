@@ -1,0 +1,344 @@
+"""Commands for people at a desk: cases are listed, taken, shown, answered, returned, resolved."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from gatechart.cli.codes import ExitCode
+from gatechart.cli.desk_views import Case, case_document, print_case, print_cases, whole_document
+from gatechart.cli.documents import outcome_document
+from gatechart.cli.errors import NoCaseError, NoDeskError, NoWayBackError, UsageError
+from gatechart.cli.hosting import visit
+from gatechart.cli.loading import Graphs, load_graphs, newest
+from gatechart.cli.options import Settings
+from gatechart.cli.printing import print_document, print_hint, print_warning
+from gatechart.cli.reading_commands import LimitOption
+from gatechart.cli.views import print_outcome
+from gatechart.desk import DeskContext
+from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
+from gatechart.graph import StateTransitionGraph
+from gatechart.ports import Store
+from gatechart.runtime import Runtime
+from gatechart.runtime.registry import Registry
+from gatechart.stores import open_store
+from gatechart.turn import committed_context
+from gatechart.values import (
+    OFFERED,
+    ActiveIn,
+    HandoffQuery,
+    MailStatus,
+    Mode,
+    Outcome,
+    Query,
+    Snapshot,
+    Status,
+)
+
+OPERATOR_VARIABLE = "GATECHART_OPERATOR"
+
+
+class DeskState(StrEnum):
+    """The states of a desk in which cases are open."""
+
+    WAITING = "WAITING"
+    TAKEN = "TAKEN"
+    ASSIGNED = "ASSIGNED"
+    WORKING = "WORKING"
+    SUBTASK = "SUBTASK"
+    RETURNING = "RETURNING"
+
+
+CaseArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CASE", help="The case, by its id or that of the handoff that brought it.", show_default=False
+    ),
+]
+DeskOption = Annotated[
+    str | None, typer.Option("--desk", metavar="GRAPH", help="Only cases at this desk.", show_default=False)
+]
+DeskStateOption = Annotated[
+    DeskState | None, typer.Option("--state", help="Only cases in this state.", show_default=False)
+]
+OfOption = Annotated[
+    str | None,
+    typer.Option("--operator", metavar="NAME", help="Only cases that this operator has.", show_default=False),
+]
+OperatorOption = Annotated[
+    str,
+    typer.Option("--operator", envvar=OPERATOR_VARIABLE, metavar="NAME", help="Who takes it.", show_default=False),
+]
+TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What the operator says.", show_default=False)]
+AnswerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--answer", metavar="TEXT", help="What the operator says; the last answer if left out.", show_default=False
+    ),
+]
+RatingOption = Annotated[
+    int | None,
+    typer.Option("--rating", min=1, max=5, help="How good the handoff was: 1, of no use, to 5.", show_default=False),
+]
+NoteOption = Annotated[
+    str, typer.Option("--note", metavar="TEXT", help="What the agent that asked should know.", show_default=False)
+]
+BackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="ENTRY_POINT",
+        help="Where the agent that gave the case away takes it back; only for a transfer.",
+        show_default=False,
+    ),
+]
+
+
+async def list_cases(
+    settings: Settings,
+    desk: DeskOption = None,
+    state: DeskStateOption = None,
+    operator: OfOption = None,
+    limit: LimitOption = 100,
+) -> None:
+    """List the open cases at the desk: the most urgent first, of these the oldest.
+
+    A case is an agent of a desk graph, such as gatechart.desk.human_desk. Take one, read it, answer, and resolve it or
+    return it to the agent that asked.
+
+    Examples:
+      gatechart desk list --state WAITING
+      gatechart desk take case-7 --operator ana
+      gatechart desk show case-7
+      gatechart desk answer case-7 "Your refund is on its way."
+      gatechart desk resolve case-7 --rating 5
+      gatechart desk return case-7 --note "ask for the order number first"
+    """
+    desks = _desks(load_graphs(settings.app), desk)
+    async with open_store(settings.store, read_only=True) as store:
+        found = [case async for case in _cases(store, desks, state)]
+    chosen = sorted((case for case in found if operator in (None, case.context.operator)), key=lambda case: case.rank)
+    cases, now = chosen[:limit], datetime.now(UTC)
+    if settings.json:
+        print_document({"cases": [case_document(case, now) for case in cases], "more": len(chosen) - len(cases)})
+        return
+    if cases:
+        print_cases(cases, now)
+    else:
+        print_hint("no open cases found")
+    if len(chosen) > len(cases):
+        print_hint(f"there are {len(chosen) - len(cases)} more: add --limit {len(chosen)}")
+
+
+async def show_case(settings: Settings, case: CaseArgument) -> None:
+    """Show a case: who asks and why, the problem, the conversation, what was tried, and what is suggested.
+
+    Examples:
+      gatechart desk show case-7
+      gatechart desk show case-7 --json | jq .context.messages
+    """
+    _, found = await _found(settings, case)
+    now = datetime.now(UTC)
+    if settings.json:
+        print_document(whole_document(found, now))
+    else:
+        print_case(found, now)
+
+
+async def take_case(settings: Settings, case: CaseArgument, operator: OperatorOption) -> ExitCode | None:
+    """Take a case that waits. One that another operator has is refused: let it be released first.
+
+    The operator may be named by GATECHART_OPERATOR.
+
+    Examples:
+      gatechart desk take case-7 --operator ana
+    """
+    if not operator.strip():
+        raise UsageError(f"--operator: {operator!r} is no name; write it like 'ana'")
+    graph, found = await _found(settings, case)
+    return await _send(settings, graph, found, "TAKE", {"operator": operator})
+
+
+async def release_case(settings: Settings, case: CaseArgument) -> ExitCode | None:
+    """Put a case back, so that another operator can take it.
+
+    Examples:
+      gatechart desk release case-7
+    """
+    graph, found = await _found(settings, case)
+    return await _send(settings, graph, found, "RELEASE", {})
+
+
+async def answer_case(settings: Settings, case: CaseArgument, text: TextArgument) -> ExitCode | None:
+    """Say something in the conversation of a case, which goes on.
+
+    Examples:
+      gatechart desk answer case-7 "Which order is it about?"
+    """
+    if not text.strip():
+        raise UsageError("TEXT: it says nothing; write what the operator says, in quotes")
+    graph, found = await _found(settings, case)
+    return await _send(settings, graph, found, "ANSWER", {"text": text})
+
+
+async def resolve_case(
+    settings: Settings,
+    case: CaseArgument,
+    answer: AnswerOption = None,
+    rating: RatingOption = None,
+    note: NoteOption = "",
+) -> ExitCode | None:
+    """Resolve a case: it is done, and an agent that waits for the result gets it.
+
+    The answer, the rating and the note are kept with the handoff that brought the case.
+
+    Examples:
+      gatechart desk resolve case-7 --answer "Your refund is on its way." --rating 5
+      gatechart desk resolve case-7 --rating 1 --note "the order number was missing"
+    """
+    graph, found = await _found(settings, case)
+    return await _send(settings, graph, found, "RESOLVE", {"answer": answer or "", "rating": rating, "note": note})
+
+
+async def return_case(
+    settings: Settings, case: CaseArgument, note: NoteOption = "", rating: RatingOption = None, at: BackOption = None
+) -> ExitCode | None:
+    """Return a case to the agent that asked, which goes on with it.
+
+    An agent that waits for the result gets one whose outcome is "returned". One that gave the case away is offered it
+    again, at one of its entry points; until it accepts, the case stays at the desk.
+
+    Examples:
+      gatechart desk return case-7 --note "ask for the order number first"
+      gatechart desk return case-7 --at TAKING_BACK --rating 2
+    """
+    graph, found = await _found(settings, case)
+    concluded = {"note": note, "rating": rating}
+    if found.context.mode is Mode.TRANSFER and found.snapshot.status is Status.ACTIVE:
+        door = await _way_back(settings, found, at)
+        return await _send(settings, graph, found, "RETURN_TO_AGENT", {**concluded, "at": door})
+    if at is not None:
+        asking = found.context.asked_by or "whoever started it"
+        raise UsageError(f"--at: {asking} still has the case, and goes on where it waits; leave --at out")
+    return await _send(settings, graph, found, "RETURN", concluded)
+
+
+def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
+    """The graphs that are desks, every version. Raises NoDeskError, and UnknownGraphError for the name of none."""
+    desks = tuple(graph for graph in graphs if issubclass(graph.context, DeskContext))
+    if not desks:
+        raise NoDeskError(tuple(graph.name for graph in newest(graphs)))
+    names = tuple(graph.name for graph in newest(desks))
+    if name is not None and name not in names:
+        raise UnknownGraphError(name, names)
+    return tuple(graph for graph in desks if name in (None, graph.name))
+
+
+async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) -> AsyncIterator[Case]:
+    """The open cases, of every desk."""
+    for desk in newest(desks):
+        leaves = None if state is None else (ActiveIn(desk.name, tuple(desk.leaves(state))),)
+        query = Query(desk.name, leaves, Status.ACTIVE)
+        while True:
+            page = await store.find(query)
+            for snapshot in page.agents:
+                try:
+                    yield _case(desks, snapshot)
+                except IncompatibleGraphError as error:
+                    print_warning(str(error))
+            if page.next is None:
+                break
+            query = replace(query, after=page.next)
+
+
+def _case(desks: Graphs, snapshot: Snapshot) -> Case:
+    context: Any = committed_context(Registry(desks).graph_for(snapshot), snapshot)
+    return Case(snapshot, context)
+
+
+async def _found(settings: Settings, name: str) -> tuple[StateTransitionGraph, Case]:
+    """The case with its graph. Raises NoCaseError."""
+    desks = _desks(load_graphs(settings.app))
+    async with open_store(settings.store, read_only=True) as store:
+        snapshot = await _stored(store, name)
+        if snapshot is None or not any(graph.name == snapshot.graph for graph in desks):
+            known = [case.snapshot.agent_id async for case in _cases(store, desks)]
+            raise NoCaseError(name, None if snapshot is None else snapshot.graph, tuple(known))
+    return Registry(desks).graph_for(snapshot), _case(desks, snapshot)
+
+
+async def _stored(store: Store, name: str) -> Snapshot | None:
+    """The agent of this id, or the one to which the handoff of this id brought the work."""
+    brought = [each.target for each in await store.handoffs(HandoffQuery(id=name))]
+    found = {snapshot.agent_id: snapshot for snapshot in await store.load_many([name, *brought])}
+    return next((found[each] for each in (name, *brought) if each in found), None)
+
+
+async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
+    """The entry point. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
+    context = found.context
+    asking = Registry(load_graphs(settings.app)).graph(context.asked_graph)
+    async with open_store(settings.store, read_only=True) as store:
+        try:
+            status = (await store.load(context.asked_by)).status
+        except UnknownAgentError:
+            raise NoWayBackError(found.snapshot.agent_id, context.asked_by, "gone") from None
+    if status is not Status.ACTIVE:
+        raise NoWayBackError(found.snapshot.agent_id, context.asked_by, status.value)
+    if at is None:
+        doors = ", ".join(_taking_back(asking)) or "none that it has a transition for"
+        raise UsageError(
+            f"{context.asked_by} gave the case away: say where it takes it back, with --at and one of {doors}"
+        )
+    return asking.entry_point(at).name
+
+
+def _taking_back(graph: StateTransitionGraph) -> Iterable[str]:
+    """The entry points at which a living agent of the graph takes offers somewhere."""
+    return (door for door in graph.entry_points if f"{OFFERED}{door}" in graph.events)
+
+
+async def _send(
+    settings: Settings, graph: StateTransitionGraph, case: Case, event: str, payload: dict[str, Any]
+) -> ExitCode | None:
+    """Sends the case's agent an event, and tells what became of it."""
+    agent_id = case.snapshot.agent_id
+    async with visit(settings, (graph,)) as runtime:
+        agent = await runtime.resume(agent_id)
+        outcome = await agent.send(event, payload)
+        if settings.json:
+            print_document(outcome_document(agent_id, outcome))
+        else:
+            print_outcome(graph, agent.snapshot, outcome)
+        if outcome.applied:
+            await _hint_at_news(runtime, case)
+        else:
+            _hint_at_what_would_do(case, outcome)
+    return None if outcome.applied else ExitCode.REFUSED
+
+
+def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
+    """Says what comes before what was refused."""
+    name, operator = case.snapshot.agent_id, case.context.operator
+    if outcome.configuration == ("WAITING",):
+        print_hint(f"nobody has it: `gatechart desk take {name} --operator NAME` takes it")
+    elif outcome.configuration == ("RETURNING",):
+        print_hint(f"it is offered to {case.context.asked_by}: `gatechart send {name} KEEP` takes that back")
+    elif outcome.event == "TAKE":
+        print_hint(f"{operator} has it: `gatechart desk release {name}` puts it back")
+
+
+async def _hint_at_news(runtime: Runtime, case: Case) -> None:
+    """Says what waits for a host: what the agent that asked is told, or offered."""
+    asking = case.context.asked_by
+    if asking and any(mail.sender == case.snapshot.agent_id for mail in await _waiting(runtime, asking)):
+        print_hint(f"what {asking!r} is told waits for a host: `gatechart run` delivers it")
+
+
+async def _waiting(runtime: Runtime, agent_id: str) -> Iterable[Any]:
+    return await runtime.mail(agent_id, status=MailStatus.WAITING)

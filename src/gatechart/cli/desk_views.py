@@ -1,0 +1,181 @@
+"""How people and machines see cases at a desk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from rich.text import Text
+
+from gatechart.cli.documents import Document, snapshot_document
+from gatechart.cli.handoff_views import (
+    moment_text,
+    print_conversation,
+    print_known,
+    print_way,
+    problem_facts,
+    prose,
+)
+from gatechart.cli.printing import Cell, print_facts, print_line, print_table, status_text
+from gatechart.desk import RANKS, DeskContext, Subtask, SubtaskStatus
+from gatechart.drawing.text import visible
+from gatechart.handoff import Priority
+from gatechart.values import Mode, Snapshot, Status
+
+_STYLES: Final = {Priority.URGENT: "bold red", Priority.HIGH: "yellow", Priority.NORMAL: "", Priority.LOW: "dim"}
+_STEPS: Final = {SubtaskStatus.ASKED: "yellow", SubtaskStatus.COMPLETED: "cyan", SubtaskStatus.FAILED: "bold red"}
+_UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+_LONGEST: Final = 120  # characters of a problem in a list
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case at a desk."""
+
+    snapshot: Snapshot
+    context: DeskContext
+
+    @property
+    def state(self) -> str:
+        """Where it is, in a word."""
+        return ", ".join(self.snapshot.configuration)
+
+    @property
+    def rank(self) -> tuple[bool, int, float, str]:
+        """The most urgent first, of these the oldest."""
+        arrived = self.context.arrived
+        since = 0.0 if arrived is None else arrived.timestamp()
+        return self.snapshot.status is not Status.ACTIVE, RANKS[self.context.priority], since, self.snapshot.agent_id
+
+    def age(self, now: datetime) -> timedelta:
+        """How long it has been at the desk."""
+        return now - (self.context.arrived or now)
+
+
+def case_document(case: Case, now: datetime) -> Document:
+    """A case in short."""
+    context = case.context
+    return {
+        "agent_id": case.snapshot.agent_id,
+        "desk": case.snapshot.graph,
+        "state": case.snapshot.configuration,
+        "status": case.snapshot.status,
+        "priority": context.priority,
+        "overdue": context.overdue,
+        "arrived": context.arrived,
+        "age_s": round(case.age(now).total_seconds()),
+        "operator": context.operator,
+        "reason": context.reason,
+        "mode": context.mode,
+        "asked_by": context.asked_by,
+        "asked_graph": context.asked_graph,
+        "handoff": context.handoff,
+        "problem": context.current_problem,
+    }
+
+
+def whole_document(case: Case, now: datetime) -> Document:
+    """All that is known of a case."""
+    return {**case_document(case, now), "context": snapshot_document(case.snapshot)["context"]}
+
+
+def print_cases(cases: Sequence[Case], now: datetime) -> None:
+    """Cases, a row each."""
+    columns = ("CASE", "STATE", "PRIORITY", "AGE", "OPERATOR", "FROM, REASON, PROBLEM")
+    print_table(columns, (_row(case, now) for case in cases), whole=columns[:5])
+
+
+def print_case(case: Case, now: datetime) -> None:
+    """All that an operator needs to know of a case, what there is besides the conversation last."""
+    print_facts(_facts(case, now))
+    problem = [*problem_facts(case.context), *_evidence(case.context)]
+    if problem:
+        print_line()
+        print_facts(problem)
+    print_conversation(case.context.messages)
+    print_known(case.context)
+    print_way(case.context.path, case.context.attempts)
+    if case.context.subtasks:
+        print_line()
+        print_table(("SUB-TASK", "", ""), map(_subtask_row, case.context.subtasks))
+
+
+def age_text(age: timedelta) -> str:
+    """A duration in its two largest units.
+
+    >>> age_text(timedelta(minutes=125)), age_text(timedelta(seconds=7)), age_text(timedelta(days=3, hours=2))
+    ('2h 5m', '7s', '3d 2h')
+    """
+    left, counts = max(0, int(age.total_seconds())), []
+    for unit, seconds in _UNITS:
+        count, left = divmod(left, seconds)
+        counts.append((count, unit))
+    largest = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
+    told = [f"{count}{unit}" for count, unit in counts[largest : largest + 2] if count]
+    return " ".join(told) or "0s"
+
+
+def _row(case: Case, now: datetime) -> Sequence[Cell]:
+    context = case.context
+    told = Text(visible(_asking(context)))
+    if context.current_problem:
+        told.append(f"\n{_short(context.current_problem)}", "dim")
+    agent, age = case.snapshot.agent_id, age_text(case.age(now))
+    return agent, case.state, _priority(context), age, context.operator or "–", told
+
+
+def _facts(case: Case, now: datetime) -> Iterator[tuple[str, Cell]]:
+    snapshot, context = case.snapshot, case.context
+    yield "case", snapshot.agent_id
+    yield "desk", snapshot.graph
+    yield "state", case.state
+    yield "status", status_text(snapshot.status)
+    yield "priority", _priority(context)
+    if context.arrived is not None:
+        yield "arrived", f"{moment_text(context.arrived)} UTC, {age_text(case.age(now))} ago"
+    yield "operator", context.operator or "–"
+    yield "asked by", _asking(context, whole=True)
+    if context.handoff:
+        yield "handoff", context.handoff
+    if snapshot.status is not Status.ACTIVE:
+        yield "answer", prose(context.answer or "–")
+        yield "rating", str(context.rating or "–")
+        yield "note", prose(context.remark or "–")
+
+
+def _asking(context: DeskContext, *, whole: bool = False) -> str:
+    """Who asks, and why."""
+    if not context.asked_by:
+        return "somebody who started it here"
+    reason = f": {context.reason.value}" if context.reason else ""
+    if not whole:
+        return f"{context.asked_by} ({context.asked_graph}){reason}"
+    state = f", in {context.asked_state}" if context.asked_state else ""
+    waits = "it waits for the result" if context.mode is Mode.DELEGATE else "it gave the case away"
+    return f"{context.asked_by}, of {context.asked_graph}{state}{reason}; {waits}"
+
+
+def _evidence(context: DeskContext) -> Iterator[tuple[str, Cell]]:
+    if context.evidence:
+        yield "evidence", prose(context.evidence)
+
+
+def _priority(context: DeskContext) -> Text:
+    told = Text(context.priority.value, _STYLES[context.priority])
+    return told.append(", overdue", "bold red") if context.overdue else told
+
+
+def _subtask_row(subtask: Subtask) -> Sequence[Cell]:
+    where = f"{subtask.graph} at {subtask.entry_point}"
+    told = Text(visible(subtask.task or where))
+    if subtask.task:
+        told.append(f"\n{visible(where)}", "dim")
+    came = subtask.details or ", ".join(f"{name}={value}" for name, value in subtask.result.items())
+    return told, Text(subtask.status.value, _STEPS.get(subtask.status, "dim")), prose(came)
+
+
+def _short(text: str) -> str:
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

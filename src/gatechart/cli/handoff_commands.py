@@ -1,0 +1,275 @@
+"""Commands for handoffs: one is asked for, they are listed, shown, cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Annotated
+
+import typer
+
+from gatechart.cli.codes import ExitCode
+from gatechart.cli.documents import handoff_document
+from gatechart.cli.errors import HandoffStandsError, OtherGraphError, UsageError
+from gatechart.cli.handoff_views import print_handoff, print_handoffs, print_whole_handoff
+from gatechart.cli.hosting import host, visit
+from gatechart.cli.loading import Graphs, load_graphs, newest
+from gatechart.cli.moments import read_age
+from gatechart.cli.options import AgentArgument, Settings
+from gatechart.cli.printing import print_document, print_hint, print_line
+from gatechart.cli.reading_commands import LimitOption
+from gatechart.errors import FeedLaggedError, NoHandoffError
+from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import HandoffPacket, is_open, packet_of
+from gatechart.ports import Store
+from gatechart.runtime import Runtime
+from gatechart.runtime.core import SystemClock
+from gatechart.runtime.registry import Registry
+from gatechart.stores import open_store
+from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Side, Snapshot
+
+HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The handoff's id.", show_default=False)]
+SourceOption = Annotated[
+    str | None, typer.Option("--source", metavar="AGENT", help="Only those that this agent asked for.")
+]
+TargetOption = Annotated[
+    str | None, typer.Option("--target", metavar="AGENT", help="Only those that are offered to this agent.")
+]
+StatusOption = Annotated[HandoffStatus | None, typer.Option("--status", help="Only handoffs of this status.")]
+RequestOption = Annotated[
+    str | None,
+    typer.Option("--request", metavar="HANDOFF", help="Only the attempts of one, by the id of the first."),
+]
+AfterOption = Annotated[
+    int,
+    typer.Option("--after", min=0, metavar="NUMBER", help="Only handoffs with a higher number.", show_default=False),
+]
+WhyOption = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why, for the agent that asked.", show_default=False)
+]
+ToOption = Annotated[str | None, typer.Option("--to", metavar="GRAPH", help="The graph of the agent that is to go on.")]
+AtOption = Annotated[
+    str | None, typer.Option("--at", metavar="ENTRY_POINT", help="Where it begins, or goes on, with the work.")
+]
+LivingOption = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="AGENT", help="A living agent of that graph; a new one if left out."),
+]
+ModeOption = Annotated[
+    Mode, typer.Option("--mode", help="transfer gives the work away, delegate keeps it and waits for the result.")
+]
+DeadlineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--deadline",
+        metavar="MOMENT|DELAY",
+        help="Until when a transfer is to be accepted or a delegation done, such as 10m or 2026-07-01T12:00+02:00.",
+    ),
+]
+ReasonOption = Annotated[Reason, typer.Option("--reason", help="Why the work is handed on.")]
+ProblemOption = Annotated[
+    str | None,
+    typer.Option(
+        "--problem", metavar="TEXT", help="What is to be done; if left out, the current problem of the agent's context."
+    ),
+]
+WaitOption = Annotated[
+    bool,
+    typer.Option(
+        "--wait", metavar="", help="Host all agents of the app until the offer is accepted or came to nothing."
+    ),
+]
+
+
+async def hand_on(
+    settings: Settings,
+    agent: AgentArgument,
+    to: ToOption = None,
+    at: AtOption = None,
+    living: LivingOption = None,
+    mode: ModeOption = Mode.TRANSFER,
+    deadline: DeadlineOption = None,
+    reason: ReasonOption = Reason.OTHER,
+    problem: ProblemOption = None,
+    wait: WaitOption = False,
+) -> ExitCode | None:
+    """Have an agent hand on its work to another one.
+
+    All that its context has of the conversation goes along. The agent waits where it is; as a transfer is accepted, one
+    whose graph says nothing of that has ended.
+
+    The offer is kept when the command returns. Whoever hosts the agents, such as `gatechart run`, takes it to the
+    other one, which accepts or rejects it; with --wait this command does, and the exit code is 1 where nobody took it.
+
+    Examples:
+      gatechart handoff case-1 --to refunds --at REVIEWING
+      gatechart handoff case-1 --to human_desk --at URGENT --reason "tool failure" --problem "Refund 4711 by hand"
+      gatechart handoff case-1 --to refunds --at REVIEWING --mode delegate --deadline 10m --wait
+    """
+    graphs = load_graphs(settings.app)
+    target = _target(graphs, to, at)
+    due = read_age("--deadline", deadline)
+    async with open_store(settings.store, read_only=True) as store:
+        Registry(graphs).graph_for(await store.load(agent))
+        if living is not None:
+            _check_graph(await store.load(living), target)
+    async with _opened(settings, graphs, wait=wait) as runtime:
+        source = await runtime.resume(agent)
+        packet = _packet(packet_of(source.context, reason), problem)
+
+        async def ask() -> str:
+            return await runtime.handoff(
+                agent, to=target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due
+            )
+
+        asked = await (_answered(runtime, agent, ask) if wait else ask())
+        made = (await runtime.handoffs(request=asked))[-1]
+    _print(settings, made)
+    if not wait:
+        print_hint(
+            f"it waits for a host: `gatechart run` takes it there, `gatechart handoffs show {made.id}` tells of it"
+        )
+    return ExitCode.REFUSED if wait and _came_to_nothing(made) else None
+
+
+async def list_handoffs(
+    settings: Settings,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    status: StatusOption = None,
+    request: RequestOption = None,
+    after: AfterOption = 0,
+    limit: LimitOption = 100,
+) -> None:
+    """List handoffs in the order offered: from whom to whom, why, and what became of them.
+
+    A handoff that is rejected may be offered to another target: each attempt is one of its own, and --request lists
+    them all. It needs no graphs.
+
+    Examples:
+      gatechart handoffs list --status pending
+      gatechart handoffs list --source case-1 --json
+      gatechart handoffs show 123bd244a86857cb055a8e247a766a13
+      gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
+    """
+    query = HandoffQuery(source, target, status, request, None, after, limit + 1)
+    async with open_store(settings.store, read_only=True) as store:
+        found = await store.handoffs(query)
+    handoffs = found[:limit]
+    next_after = handoffs[-1].number if len(found) > limit else None
+    if settings.json:
+        print_document({"handoffs": list(map(handoff_document, handoffs)), "next": next_after})
+        return
+    if handoffs:
+        print_handoffs(handoffs)
+    else:
+        print_hint("no handoffs found")
+    if next_after is not None:
+        print_hint(f"there are more: add --after {next_after}")
+
+
+async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
+    """Show a handoff with each change, its result, and the packet: all that the other agent is told.
+
+    It needs no graphs.
+
+    Examples:
+      gatechart handoffs show 123bd244a86857cb055a8e247a766a13
+      gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .packet
+    """
+    async with open_store(settings.store, read_only=True) as store:
+        found = await known_handoff(store, handoff)
+        attempts = await store.handoffs(HandoffQuery(request=found.request))
+    if settings.json:
+        print_document({**handoff_document(found), "packet": found.packet})
+        return
+    print_whole_handoff(found)
+    if len(attempts) > 1:
+        print_hint(f"one of {len(attempts)} attempts: `gatechart handoffs list --request {found.request}`")
+
+
+async def cancel_handoff(settings: Settings, handoff: HandoffArgument, reason: WhyOption) -> None:
+    """Withdraw a handoff: an offer, or a delegation that is under way. A transfer that was accepted stands.
+
+    Whoever hosts the agents, such as `gatechart run`, takes the withdrawal to the other agent, and the order of its
+    mail decides; the agent that asked is told why.
+
+    Examples:
+      gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
+    """
+    async with open_store(settings.store, read_only=True) as store:
+        found = await known_handoff(store, handoff)
+    _check_can_be_cancelled(found)
+    async with visit(settings) as runtime:
+        receipt = await runtime.cancel_handoff(handoff, reason=reason)
+    if settings.json:
+        print_document({**handoff_document(found), "mail": receipt.number})
+        return
+    print_line(f"the withdrawal of handoff {handoff} waits for {found.target}, as mail {receipt.number}")
+    print_hint("it waits for a host: `gatechart run` delivers it")
+
+
+async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
+    """The handoff of this id. Raises NoHandoffError."""
+    found = await store.handoffs(HandoffQuery(id=handoff))
+    if not found:
+        raise NoHandoffError(handoff, None)
+    return found[0]
+
+
+def _check_can_be_cancelled(found: HandoffRecord) -> None:
+    if not is_open(found.status):
+        raise NoHandoffError(found.id, found.status.value)
+    if found.status is HandoffStatus.ACCEPTED and found.mode is Mode.TRANSFER:
+        raise HandoffStandsError(found.id, found.target)
+
+
+def _target(graphs: Graphs, to: str | None, at: str | None) -> StateTransitionGraph:
+    """The graph, with the entry point. Raises UsageError, UnknownGraphError, EntryRefusedError."""
+    if to is None:
+        names = ", ".join(graph.name for graph in newest(graphs))
+        raise UsageError(f"say which graph is to go on, with --to and one of {names}")
+    graph = Registry(graphs).graph(to)
+    if at is None:
+        raise UsageError(f"say where {to!r} is entered, with --at and one of {', '.join(graph.entry_points)}")
+    graph.entry_point(at)
+    return graph
+
+
+def _check_graph(living: Snapshot, target: StateTransitionGraph) -> None:
+    if living.graph != target.name:
+        raise OtherGraphError(living.agent_id, living.graph, target.name)
+
+
+def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
+    return packet if problem is None else packet.model_copy(update={"current_problem": problem})
+
+
+def _opened(settings: Settings, graphs: Graphs, *, wait: bool) -> AbstractAsyncContextManager[Runtime]:
+    return host(settings, graphs, SystemClock()) if wait else visit(settings, graphs)
+
+
+async def _answered(runtime: Runtime, agent: AgentId, ask: Callable[[], Awaitable[str]]) -> str:
+    """The id of the handoff that is asked for, once an offer of it is accepted, or there is no other to be made."""
+    async with runtime.changes() as changes:
+        asked = await ask()
+        while await _is_offered(runtime, agent, asked):
+            with suppress(FeedLaggedError):
+                await anext(changes)
+    return asked
+
+
+async def _is_offered(runtime: Runtime, agent: AgentId, request: str) -> bool:
+    standing = (await runtime.resume(agent)).snapshot.handoffs
+    return any(each.side is Side.ASKED and each.request == request and not each.is_accepted for each in standing)
+
+
+def _print(settings: Settings, made: HandoffRecord) -> None:
+    if settings.json:
+        print_document(handoff_document(made))
+    else:
+        print_handoff(made)
+
+
+def _came_to_nothing(made: HandoffRecord) -> bool:
+    return made.status not in (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)

@@ -1,0 +1,211 @@
+"""How people see a handoff, and what it hands on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from rich.text import Text
+
+from gatechart.cli.printing import Cell, print_facts, print_line, print_table, print_warning
+from gatechart.drawing.text import visible
+from gatechart.errors import PacketError
+from gatechart.handoff import (
+    Attempt,
+    HandoffPacket,
+    Message,
+    PathStep,
+    ReasoningStep,
+    Rung,
+    RungKind,
+    ToolCall,
+    read_packet,
+)
+from gatechart.values import HandoffRecord, HandoffStatus
+
+_STYLES: Final = {
+    HandoffStatus.PENDING: "yellow",
+    HandoffStatus.ACCEPTED: "green",
+    HandoffStatus.COMPLETED: "cyan",
+    HandoffStatus.REJECTED: "bold red",
+    HandoffStatus.FAILED: "bold red",
+    HandoffStatus.CANCELLED: "dim",
+    HandoffStatus.EXPIRED: "dim",
+}
+
+
+def print_handoffs(handoffs: Sequence[HandoffRecord]) -> None:
+    """Handoffs, a row each."""
+    columns = ("HANDOFF", "STATUS", "OFFERED (UTC)", "FROM → TO, REASON")
+    print_table(columns, map(_row, handoffs), whole=("HANDOFF", "STATUS", "OFFERED (UTC)"))
+
+
+def print_handoff(handoff: HandoffRecord) -> None:
+    """A handoff in short: from whom to whom, and how it stands."""
+    details = handoff.changes[-1].details
+    print_facts([*_facts(handoff), *_told(("details", details))])
+
+
+def print_whole_handoff(handoff: HandoffRecord) -> None:
+    """All that is known of a handoff: each change, its result, and what it hands on."""
+    print_facts(_facts(handoff))
+    print_line()
+    changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
+    print_table(("WHEN (UTC)", "CHANGE", ""), changes, whole=("WHEN (UTC)",))
+    if handoff.result is not None:
+        _print_table("RESULT", _values(handoff.result))
+    try:
+        packet = read_packet(handoff.packet)
+    except PacketError as error:
+        _print_table("PACKET", _values(handoff.packet))
+        print_warning(str(error))
+        return
+    print_packet(packet)
+
+
+def print_packet(packet: HandoffPacket) -> None:
+    """What a packet tells whoever takes it."""
+    problem = [*problem_facts(packet), *_told(("evidence", packet.evidence))]
+    if problem:
+        print_line()
+        print_facts(problem)
+    print_conversation(packet.conversation)
+    print_known(packet)
+    print_way(packet.path, packet.attempts)
+    _print_table("STILL TO BE TRIED", [(each.kind.value, _rung_text(each)) for each in packet.ladder])
+    unknown = packet.__pydantic_extra__ or {}
+    _print_table("UNKNOWN FIELDS", _values(unknown))
+
+
+def problem_facts(told: Any) -> Iterator[tuple[str, Cell]]:
+    """What it is about, as a packet or the context of a conversation has it."""
+    first = "" if told.initial_query == told.current_problem else told.initial_query
+    metadata = told.metadata
+    yield from _told(
+        ("problem", told.current_problem),
+        ("first asked", first),
+        ("suggested", told.suggested_action),
+        ("user", told.user_id),
+        ("session", told.session_id),
+        ("locale", metadata.locale),
+        ("environment", metadata.environment),
+    )
+
+
+def print_conversation(messages: Iterable[Message]) -> None:
+    """What was said, and which tools were called, oldest first."""
+    rows = [(_clock(each.time), each.role, _said(each)) for each in messages]
+    _print_table("CONVERSATION", rows, ("", ""))
+
+
+def print_known(told: Any) -> None:
+    """What was tried, found, assumed and decided, as a packet or the context of a conversation has it."""
+    _print_table("TRIED", [(visible(each.action), _tried(each)) for each in told.reasoning])
+    _print_table("ENTITIES", _values(told.entities))
+    _print_table("STATE", _values(told.internal_state))
+    _print_table("ASSUMED", [(prose(each),) for each in told.assumptions], ())
+    _print_table("DECIDED", [(prose(each),) for each in told.decisions], ())
+
+
+def print_way(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> None:
+    """The agents before, and the offers that were made in vain."""
+    _print_table("WAY", [(each.graph, each.agent, each.state, prose(each.achieved or "–")) for each in path], ("",) * 3)
+    _print_table("IN VAIN", [(_target(each.graph, each.entry_point, ""), _vain(each)) for each in attempts])
+
+
+def status_cell(status: HandoffStatus) -> Text:
+    """The status in its colour."""
+    return Text(status.value, _STYLES[status])
+
+
+def prose(text: str) -> Text:
+    """The text in its lines; what cannot be printed is written out."""
+    return Text("\n".join(map(visible, text.splitlines())))
+
+
+def moment_text(moment: datetime) -> str:
+    """The moment, to the second."""
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _row(handoff: HandoffRecord) -> Sequence[Cell]:
+    where = _target(handoff.target_graph, handoff.entry_point, handoff.target)
+    told = Text(visible(f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"))
+    details = handoff.changes[-1].details
+    told.append(f"\n{handoff.reason.value}{f'; {visible(details)}' if details else ''}", "dim")
+    return handoff.id, status_cell(handoff.status), moment_text(handoff.changes[0].time), told
+
+
+def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
+    kind = "a new agent" if handoff.is_new else "the agent"
+    yield "handoff", handoff.id
+    if handoff.request != handoff.id:
+        yield "request", f"{handoff.request}, of which this is a later attempt"
+    yield "status", status_cell(handoff.status)
+    yield "mode", handoff.mode.value
+    yield "reason", handoff.reason.value
+    yield "from", f"{handoff.source}, of {handoff.source_graph}"
+    yield "to", f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
+    if handoff.deadline is not None:
+        yield "deadline", f"{moment_text(handoff.deadline)} UTC"
+
+
+def _told(*facts: tuple[str, str]) -> Iterator[tuple[str, Cell]]:
+    return ((name, prose(value)) for name, value in facts if value)
+
+
+def _print_table(heading: str, rows: Sequence[Sequence[Cell]], more: Sequence[str] = ("",)) -> None:
+    """A table behind an empty line; nothing where it has no rows. more: the headings of the other columns."""
+    if rows:
+        print_line()
+        print_table((heading, *more), rows)
+
+
+def _values(values: Mapping[str, Any]) -> list[Sequence[Cell]]:
+    return [(name, _plain(value)) for name, value in values.items()]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _clock(time: datetime | None) -> str:
+    return "" if time is None else moment_text(time)
+
+
+def _said(message: Message) -> Text:
+    told = prose(message.content)
+    for call in message.tool_calls:
+        told.append(f"{chr(10) if told else ''}{visible(_call_text(call))}", "dim")
+    return told
+
+
+def _call_text(call: ToolCall) -> str:
+    given = ", ".join(f"{name}={_plain(value)}" for name, value in call.arguments.items())
+    return f"{call.name}({given}) → {f'error: {call.error}' if call.error else _plain(call.output)}"
+
+
+def _tried(step: ReasoningStep) -> Text:
+    details = "; ".join(filter(None, (step.details, step.reasoning and f"because {step.reasoning}")))
+    told = prose(details)
+    if step.outcome:
+        told.append(f"{' ' if details else ''}→ {visible(step.outcome)}")
+    return told
+
+
+def _target(graph: str, entry_point: str, agent: str) -> str:
+    at = f" at {entry_point}" if entry_point else ""
+    return f"{agent} ({graph}){at}" if agent else f"{graph}{at}"
+
+
+def _vain(attempt: Attempt) -> Text:
+    obstacle = "" if attempt.obstacle is None else attempt.obstacle.value
+    return prose(": ".join(filter(None, (obstacle, attempt.details))))
+
+
+def _rung_text(rung: Rung) -> str:
+    if rung.kind is RungKind.AGAIN:
+        return f"up to {rung.attempts} offers to the same target"
+    return _target(rung.graph, rung.entry_point, rung.agent)

@@ -1,0 +1,99 @@
+"""What is wrong with handing on work as a graph declares it. Nothing here raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+from gatechart.errors import Fault
+from gatechart.graph.acceptance import Accepts
+from gatechart.graph.callables import fits, is_async
+from gatechart.graph.definition import Invoke, callable_name
+from gatechart.graph.delays import seconds_of
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.ladder import Ladder
+
+_DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
+_LADDER: Final = "write Ladder(Again(), Other(graph, at=entry_point), Person(graph, at=entry_point))"
+
+
+def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
+    """Names that are none, a deadline that is no delay, functions that cannot be called, a ladder that is none."""
+    here = f"{place}, handoff"
+    yield from _name_faults(here, "its graph", handoff.to, "name the graph that takes the work")
+    yield from _name_faults(here, "its entry point", handoff.at, "name it with at=")
+    if handoff.deadline is not None and not _is_delay(handoff.deadline):
+        yield Fault(here, f"its deadline {handoff.deadline!r} is no delay", _DELAY)
+    for what in ("packet", "agent", "achieved"):
+        yield from _told_faults(here, what, getattr(handoff, what))
+    yield from _ladder_faults(here, handoff.ladder)
+
+
+def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
+    """What is wrong with an invoke of an agent."""
+    here = f"{place}, invoke {invoke.id}"
+    if invoke.function is not None:
+        yield Fault(here, "it has both a function and an agent", "give it one of them")
+    yield from _name_faults(here, "its graph", invoke.agent, "name the graph that takes the work")
+    yield from _name_faults(here, "its entry point", invoke.at, "name it with at=")
+    if invoke.timeout_s is not None and not _is_delay(invoke.timeout_s):
+        yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is no delay", "write a number of seconds")
+    if invoke.retry is not None:
+        yield Fault(here, "an agent is not retried", "give it ladder=Ladder(Again(...))")
+    yield from _told_faults(here, "packet", invoke.packet)
+    yield from _ladder_faults(here, invoke.ladder)
+
+
+def function_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
+    """What is wrong with an invoke of a function."""
+    for what in ("at", "packet", "ladder"):
+        if getattr(invoke, what):
+            problem = f"it has {what}=, but no agent"
+            yield Fault(f"{place}, invoke {invoke.id}", problem, f"give it agent=, or no {what}=")
+    if invoke.function is None:
+        yield Fault(place, "an invoke has neither a function nor an agent", "give it a function, or agent= and at=")
+    elif not callable(invoke.function) or not fits(invoke.function, 2):
+        yield Fault(place, f"invoke {invoke.id} does not take (context, work)", "give it two parameters")
+
+
+def acceptance_faults(accepts: Any) -> Iterator[Fault]:
+    """What is wrong with the bounds within which handoffs are accepted."""
+    if not isinstance(accepts, Accepts):
+        yield Fault("accepts", f"{accepts!r} bounds nothing", "write Accepts(capacity=..., policy=...)")
+    elif accepts.policy is not None:
+        yield from _call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
+
+
+def _name_faults(here: str, what: str, name: object, remedy: str) -> Iterator[Fault]:
+    if not isinstance(name, str) or not name:
+        yield Fault(here, f"{what} is {name!r}", remedy)
+
+
+def _is_delay(delay: Any) -> bool:
+    is_one = isinstance(delay, str | int | float | timedelta) and not isinstance(delay, bool)
+    return is_one and seconds_of(delay) is not None
+
+
+def _told_faults(here: str, what: str, function: Any) -> Iterator[Fault]:
+    if function is not None:
+        yield from _call_faults(here, f"{what}={callable_name(function)}", function, "(context, event)", 2)
+
+
+def _call_faults(here: str, what: str, function: Any, parameters: str, count: int) -> Iterator[Fault]:
+    if not callable(function):
+        yield Fault(here, f"{what} cannot be called", f"pass a function of {parameters}")
+    elif is_async(function):
+        yield Fault(here, f"{what} is async", "answer at once: pass a fast, plain function")
+    elif not fits(function, count):
+        yield Fault(here, f"{what} does not take {parameters}", f"pass a function of {parameters}")
+
+
+def _ladder_faults(here: str, ladder: Any) -> Iterator[Fault]:
+    if ladder is None:
+        return
+    if not isinstance(ladder, Ladder):
+        yield Fault(here, f"ladder={ladder!r} is no ladder", _LADDER)
+        return
+    for step in ladder.targets:
+        yield from _name_faults(f"{here}, ladder", f"the entry point of {step.graph!r}", step.at, "name it with at=")

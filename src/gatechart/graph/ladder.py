@@ -1,0 +1,77 @@
+"""What to try when an offer is rejected: a ladder of targets, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gatechart.values import Name, Retry, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class Again(Retry):
+    """Offer to the same target again, a while later; only where the obstacle is one that passes.
+
+    `attempts` counts all offers to the target, the first one too. It holds for whichever target was tried last.
+    """
+
+    attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class _Target:
+    graph: str
+    at: str  # an entry point
+    agent: str  # a living agent of the graph; a new one where empty
+
+    def __init__(self, graph: Name, *, at: Name = "", agent: str = "") -> None:
+        name = name_of(graph)
+        if not name:
+            raise ValueError(f"{type(self).__name__} needs the name of a graph")
+        for field, text in (("graph", name), ("at", name_of(at)), ("agent", agent)):
+            object.__setattr__(self, field, text)
+
+    def __repr__(self) -> str:
+        at = f", at={self.at!r}" if self.at else ""
+        agent = f", agent={self.agent!r}" if self.agent else ""
+        return f"{type(self).__name__}({self.graph!r}{at}{agent})"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Other(_Target):
+    """Offer to another graph at an entry point: to a new agent, or to a living one."""
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Person(_Target):
+    """Offer to a person's graph at an entry point: to a new agent, or to a living one."""
+
+
+Step: TypeAlias = Again | Other | Person
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Ladder:
+    """What to try when an offer is rejected, in this order but for what `gatechart.handoff.next_offer` says.
+
+    >>> Ladder(Again(attempts=2), Other("advanced_orders", at="REVIEWING"), Person("human_desk", at="NORMAL"))
+    Ladder(Again(attempts=2, first_s=1.0, factor=2.0, most_s=60.0), Other('advanced_orders', at='REVIEWING'), \
+Person('human_desk', at='NORMAL'))
+    """
+
+    steps: tuple[Step, ...]
+
+    def __init__(self, *steps: Step) -> None:
+        for step in steps:
+            if not isinstance(step, Again | Other | Person):
+                raise TypeError(f"{step!r} is no step of a ladder; use Again(...), Other(...) or Person(...)")
+        object.__setattr__(self, "steps", steps)
+
+    def __repr__(self) -> str:
+        return f"Ladder({', '.join(map(repr, self.steps))})"
+
+    @property
+    def targets(self) -> Iterator[Other | Person]:
+        """The steps that lead elsewhere, in their order."""
+        return (step for step in self.steps if not isinstance(step, Again))

@@ -1,0 +1,26 @@
+"""The charts of the shop, with the functions and types that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import gatechart
+from gatechart import StateTransitionGraph
+from gatechart.charts import load
+from gatechart.desk import human_desk
+from statecharts.online_shop import actions, context, guards, shop
+
+
+def _loaded(name: str) -> StateTransitionGraph:
+    bound = [actions, context, guards, shop, {"HandoffPacket": gatechart.HandoffPacket}]
+    return load(Path(__file__).with_name(f"{name}.yaml"), bind=bound)
+
+
+general_enquiries: Final = _loaded("general_enquiries")
+orders: Final = _loaded("orders")
+advanced_orders: Final = _loaded("advanced_orders")
+refunds: Final = _loaded("refunds")
+
+automatic: Final = (general_enquiries, orders, advanced_orders, refunds)
+online_shop: Final = (*automatic, human_desk)

@@ -1,0 +1,268 @@
+"""Handoffs in charts: as actions, as agents that are invoked, and what is accepted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from gatechart.charts import bindings_of, dump, load, schema
+from gatechart.charts.places import Spot
+from gatechart.charts.reading import read
+from gatechart.graph import (
+    Accepts,
+    Again,
+    Handoff,
+    Invoke,
+    Ladder,
+    Other,
+    Person,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
+from tests.charts import functions
+from tests.charts.functions import Case, is_welcome, living, note, result, tell
+from tests.charts.support import chart, faults
+
+VALIDATOR = Draft202012Validator(schema())
+DATA = """
+    id: orders
+    context: Case
+    accepts: {capacity: 3, policy: is_welcome}
+    entry_points: [TALKING]
+    states:
+      TALKING:
+        on:
+          REFUND_ASKED:
+            target: WAITING
+            actions:
+              - note
+              - handoff:
+                  to: refunds
+                  at: REVIEWING
+                  mode: delegate
+                  reason: out of scope
+                  deadline: 30s
+                  ladder:
+                    - again: {attempts: 5, first_s: 2}
+                    - {other: advanced_orders, at: REVIEWING}
+                    - {person: human_desk, at: NORMAL, agent: p1}
+                  packet: tell
+                  agent: {type: living, params: {who: b2}}
+                  achieved: result
+        exit: {handoff: {to: billing, at: OPEN}}
+      WAITING:
+        on: {handoff.completed: TALKING, handoff.failed: TALKING}
+        invoke:
+          - {agent: parcels, at: TRACKING, id: track, timeout_s: 60, packet: tell, ladder: [{again: }], onDone: TALKING}
+          - {agent: billing, at: OPEN, onError: TALKING}
+"""
+LADDER = Ladder(
+    Again(5, first_s=2), Other("advanced_orders", at="REVIEWING"), Person("human_desk", at="NORMAL", agent="p1")
+)
+
+
+def loaded() -> StateTransitionGraph:
+    return chart(DATA, bind=functions)
+
+
+def written() -> StateTransitionGraph:
+    """The same chart in code."""
+    from functools import partial
+
+    refund = Handoff(
+        "refunds",
+        at="REVIEWING",
+        mode="delegate",
+        reason="out of scope",
+        deadline="30s",
+        ladder=LADDER,
+        packet=tell,
+        agent=partial(living, who="b2"),
+        achieved=result,
+    )
+    track = Invoke(id="track", agent="parcels", at="TRACKING", timeout_s=60, packet=tell, ladder=Ladder(Again()))
+    return StateTransitionGraph(
+        "orders",
+        context=Case,
+        states=[
+            State("TALKING", on_exit=Handoff("billing", at="OPEN")),
+            State("WAITING", invoke=[track, Invoke(agent="billing", at="OPEN")]),
+        ],
+        transitions=[
+            Transition("TALKING", "REFUND_ASKED", "WAITING", actions=[note, refund]),
+            Transition("WAITING", "handoff.completed", "TALKING"),
+            Transition("WAITING", "handoff.failed", "TALKING"),
+            Transition("WAITING", "done.invoke.track", "TALKING"),
+            Transition("WAITING", "error.invoke.billing", "TALKING"),
+        ],
+        entry_points=["TALKING"],
+        accepts=Accepts(3, is_welcome),
+    )
+
+
+def test_a_chart_hands_on_work_as_code_does():
+    refund = loaded().transitions[0].actions[1]
+    assert refund.ladder == LADDER
+    assert (refund.to, refund.at, refund.mode, refund.reason) == ("refunds", "REVIEWING", "delegate", "out of scope")
+    assert (refund.deadline, refund.packet, refund.agent(None, None)) == ("30s", tell, "b2")
+    assert loaded().nodes["TALKING"].on_exit[0].function == Handoff("billing", at="OPEN")
+    assert loaded().nodes["WAITING"].invokes == written().nodes["WAITING"].invokes
+    assert loaded().accepts == Accepts(3, is_welcome)
+
+
+def test_the_same_chart_in_code_and_in_data_has_the_same_fingerprint():
+    assert loaded().fingerprint == written().fingerprint
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_what_was_loaded_is_dumped_and_loaded_as_the_same(form):
+    graph = loaded()
+    text = dump(graph, format=form)
+    again = load(text, bind=bindings_of(graph))
+    assert again.fingerprint == graph.fingerprint
+    assert again.transitions[0].actions[1].ladder == LADDER
+    assert again.accepts == graph.accepts
+    assert dump(again, format=form) == text
+
+
+def test_a_deadline_in_code_may_be_of_any_kind():
+    ask = Handoff("refunds", at="REVIEWING", deadline=timedelta(days=15, milliseconds=1))
+    graph = StateTransitionGraph("orders", states=[State("A", on_entry=ask)], entry_points=["A"])
+    assert load(dump(graph)).nodes["A"].on_entry[0].function.deadline == 15 * 86400 + 0.001
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"to": "other"},
+        {"at": "OTHER"},
+        {"mode": "delegate"},
+        {"packet": tell},
+        {"agent": living},
+        {"achieved": tell},
+    ],
+)
+def test_the_fingerprint_covers_where_a_handoff_leads_and_its_names(changed):
+    first, second = ({"to": "refunds", "at": "REVIEWING"} | more for more in ({}, changed))
+    assert fingerprint_of(Handoff(**first)) != fingerprint_of(Handoff(**second))
+
+
+def test_the_fingerprint_covers_neither_code_nor_what_only_says_how_long_and_why():
+    def other(context, event):
+        return None
+
+    other.__name__ = "tell"
+    first = Handoff("refunds", at="REVIEWING", packet=tell)
+    second = Handoff("refunds", at="REVIEWING", packet=other, reason="timeout", deadline="1s", ladder=LADDER)
+    assert fingerprint_of(first) == fingerprint_of(second)
+
+
+def fingerprint_of(handoff: Handoff) -> str:
+    return StateTransitionGraph("orders", states=[State("A", on_entry=handoff)], entry_points=["A"]).fingerprint
+
+
+WRONG = """
+    id: orders
+    entry_points: [A]
+    accepts: {capacity: -1, polcy: x}
+    states:
+      A:
+        entry:
+          - handoff: {too: refunds, at: "", mode: delegat, reason: timeot, deadline: soon, packet: tel}
+          - handoff: refunds
+          - handoff: {to: b, at: OPEN, ladder: [again: {attempts: 0}, other: b, {person: c, other: d, at: E}, {at: E}]}
+        exit:
+          - {handoff: {to: refunds, at: OPEN}, type: note}
+        invoke:
+          - {agent: refunds}
+          - {agent: refunds, at: OPEN, src: note}
+          - {src: search, packet: tell}
+"""
+TOLD = [  # the beginning of each
+    '4:21 accepts.capacity: -1 stands where a number belongs; write a number, 0 or more',
+    "4:25 accepts.polcy: 'polcy' is no key that can stand here; did you mean 'policy'? There are 'capacit",
+    "7:5 states.A: the invoke 'refunds' occurs twice; give each an id= of its own",
+    "8:18 states.A.entry[0].handoff: 'to' is missing; name the graph that takes the work",
+    "8:19 states.A.entry[0].handoff.too: 'too' is no key that can stand here; did you mean 'to'? There ar",
+    '8:37 states.A.entry[0].handoff.at: an empty text names nothing; write a text',
+    "8:47 states.A.entry[0].handoff.mode: 'delegat' is not among the words that can stand here; did you m",
+    "8:64 states.A.entry[0].handoff.reason: 'timeot' is not among the words that can stand here; did you ",
+    "8:82 states.A.entry[0].handoff.deadline: 'soon' is no delay; write '500ms', '30s', '2m', '1h' or '7d",
+    "8:96 states.A.entry[0].handoff.packet: no function is bound to 'tel'; did you mean 'tell'? There are",
+    "9:18 states.A.entry[1].handoff: 'refunds' stands where keys with values belong; write `key: value`",
+    '10:52 states.A.entry[2].handoff.ladder[0].again: Again(attempts=0, first_s=1.0, factor=2.0, most_s=6',
+    "10:67 states.A.entry[2].handoff.ladder[1]: 'at' is missing; name the entry point of the graph",
+    "10:77 states.A.entry[2].handoff.ladder[2]: it is 'other' and 'person' at once; write `again: {attemp",
+    '10:107 states.A.entry[2].handoff.ladder[3]: it does not say what to try; write `again: {attempts: 3}',
+    "12:44 states.A.exit[0].type: 'type' is no key that can stand here; there are 'handoff'",
+    "14:9 states.A.invoke[0]: 'at' is missing; name the entry point of the graph",
+    "15:36 states.A.invoke[1].src: 'src' belongs to a function; drop it, or drop `agent:`",
+    "16:23 states.A.invoke[2].packet: 'packet' belongs to an agent; name its graph with `agent:`",
+]
+
+
+def test_every_fault_is_told_at_its_place_all_at_once():
+    assert [each[:100] for each in faults(WRONG, bind=functions)] == TOLD
+
+
+def test_a_function_that_does_not_fit_is_told_at_the_state():
+    told = faults(
+        "id: a\nentry_points: [A]\nstates: {A: {entry: {handoff: {to: b, at: C, packet: filled}}}}", bind=functions
+    )
+    assert told == [
+        "3:13 states.A: state 'A', on_entry, handoff: packet=filled does not take (context, event); "
+        "pass a function of (context, event)"
+    ]
+
+
+def test_xstate_has_no_handoffs_but_a_name_may_be_bound_to_one():
+    machine = "dialect: xstate\nid: a\nentry_points: [A]\nstates: {A: {entry: %s}}"
+    [told] = faults(machine % "{handoff: {to: b, at: C}}")
+    assert told.startswith(
+        "4:22 states.A.entry.handoff: XState has no handoffs; name an action, and bind a Handoff(...)"
+    )
+    ask = Handoff("refunds", at="REVIEWING")
+    graph = load(machine % "ask", bind={"ask": ask})
+    assert graph.nodes["A"].on_entry[0].function is ask
+    assert load(dump(graph)).fingerprint == graph.fingerprint
+
+
+def test_a_handoff_that_a_name_is_bound_to_takes_no_parameters():
+    text = "id: a\nentry_points: [A]\nstates: {A: {entry: {type: ask, params: {to: b}}}}"
+    [told] = faults(text, bind={"ask": Handoff("refunds", at="REVIEWING")})
+    assert "ask is a handoff, which takes no parameters; drop them" in told
+
+
+def test_xstate_invokes_no_agents():
+    text = "dialect: xstate\nid: a\nentry_points: [A]\nstates: {A: {invoke: {agent: b, at: C}}}"
+    told = faults(text)
+    assert any("'agent' is no key that can stand here" in each for each in told)
+
+
+def test_editors_know_handoffs():
+    from textwrap import dedent
+
+    node, _ = read(dedent(DATA))
+    VALIDATOR.validate(Spot(node).plain())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"entry": {"handoff": {"to": "b"}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "mode": "give"}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "reason": "so"}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"other": "b"}]}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"again": None, "other": "b", "at": "C"}]}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"again": {"factor": 0.5}}]}}},
+        {"entry": {"handoff": {"to": "b", "at": "C"}, "type": "note"}},
+        {"invoke": {"agent": "b"}},
+        {"invoke": {"agent": "b", "at": "C", "src": "f"}},
+        {"invoke": {"src": "f", "at": "C"}},
+    ],
+)
+def test_editors_are_told_of_wrong_handoffs(state):
+    assert not VALIDATOR.is_valid({"id": "x", "entry_points": ["A"], "states": {"A": state}})

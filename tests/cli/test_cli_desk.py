@@ -1,0 +1,247 @@
+"""`gatechart desk`: what operators see, and what becomes of the cases that they work on."""
+
+import re
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def office(folder):
+    """A project whose agents ask people."""
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.desk.support:office"\n')
+
+
+@pytest.fixture
+def ask(gatechart):
+    """Has an agent ask the desk, and returns the id of its case."""
+
+    def ask(event="HELP", agent="o-1"):
+        gatechart("start", "orders", "--at", "TALKING", "--id", agent)
+        gatechart("send", agent, "ASKED")
+        gatechart("send", agent, event)
+        gatechart("run", "--once")
+        (made,) = gatechart("handoffs", "--source", agent, "--json").document["handoffs"]
+        return made["target"]
+
+    return ask
+
+
+@pytest.fixture
+def case(ask):
+    """A case that an agent waits for."""
+    return ask()
+
+
+@pytest.fixture
+def taken(case, gatechart):
+    """It, taken by Ana."""
+    assert gatechart("desk", "take", case, "--operator", "ana").code == 0
+    return case
+
+
+def start(gatechart, case, at):
+    assert gatechart("start", "human_desk", "--at", at, "--id", case).code == 0
+
+
+def test_cases_are_listed_the_most_urgent_first_and_of_these_the_oldest(gatechart):
+    for case, at in (("a", "LOW"), ("b", "NORMAL"), ("c", "URGENT"), ("d", "NORMAL"), ("e", "HIGH")):
+        start(gatechart, case, at)
+    listed = gatechart("desk", "list")
+    assert [row[0] for row in listed.rows] == ["CASE", "c", "e", "b", "d", "a"]
+    assert listed.rows[1][1:3] == ["WAITING", "urgent"]
+    assert gatechart("desk").out.split()[:1] == ["CASE"]
+    assert [each["agent_id"] for each in gatechart("desk", "--json").document["cases"]] == ["c", "e", "b", "d", "a"]
+
+
+def test_a_list_can_be_narrowed_to_a_state_an_operator_and_a_number(gatechart):
+    for case in ("a", "b", "c"):
+        start(gatechart, case, "NORMAL")
+    gatechart("desk", "take", "b", "--operator", "ana")
+    gatechart("desk", "take", "c", "--operator", "ben")
+
+    def listed(*options):
+        return [each["agent_id"] for each in gatechart("desk", "list", *options, "--json").document["cases"]]
+
+    assert listed("--state", "WAITING") == ["a"]
+    assert listed("--state", "TAKEN") == ["b", "c"]
+    assert listed("--state", "WORKING") == []
+    assert listed("--operator", "ben") == ["c"]
+    assert listed("--limit", "2") == ["a", "b"]
+    assert gatechart("desk", "list", "--limit", "2").err == "there are 1 more: add --limit 3\n"
+    assert gatechart("desk", "list", "--operator", "zoe").err == "no open cases found\n"
+
+
+def test_a_row_tells_who_asks_why_and_the_problem(case, gatechart):
+    out = gatechart("desk", "list").out
+    assert re.search(rf"{case} +WAITING +high +\S+ +– +o-1 \(orders\): other\n +a refund that failed", out)
+    (document,) = gatechart("desk", "list", "--json").document["cases"]
+    assert (document["asked_by"], document["mode"], document["priority"]) == ("o-1", "delegate", "high")
+    assert document["operator"] == ""
+
+
+def test_a_case_is_shown_with_all_that_an_operator_needs(case, gatechart):
+    out = gatechart("desk", "show", case).out
+    assert re.search(r"asked by +o-1, of orders, in CHECKING: other; it waits for the result", out)
+    assert re.search(r"problem +a refund that failed", out)
+    assert re.search(r"CONVERSATION\n\S+ \S+ +agent +let me see\n +refund\(order=4711\) → error: the bank is down", out)
+    assert re.search(r"TRIED\nrefund +→ the bank is down", out)
+    assert re.search(r"ENTITIES\norder +4711", out)
+    assert re.search(r"WAY\norders +o-1 +CHECKING", out)
+    shown = gatechart("desk", "show", case, "--json").document
+    assert shown["context"]["entities"] == {"order": "4711"}
+    assert shown["state"] == ["WAITING"]
+
+
+def test_a_case_can_be_named_by_the_handoff_that_brought_it(case, gatechart):
+    handoff = gatechart("desk", "list", "--json").document["cases"][0]["handoff"]
+    assert handoff != case
+    assert gatechart("desk", "show", handoff, "--json").document["agent_id"] == case
+
+
+def test_what_cannot_be_printed_is_written_out(gatechart):
+    start(gatechart, "a", "LOW")
+    gatechart("desk", "take", "a", "--operator", "ana\x1b[31m")
+    gatechart("desk", "answer", "a", "one\ntwo\x1b[31m")
+    out = gatechart("desk", "show", "a").out
+    assert "\x1b" not in out
+    assert re.search(r"operator +one\n +two\\x1b\[31m", out)
+    assert "\x1b" not in gatechart("desk", "list").out
+
+
+def test_taking_a_case_needs_a_name(case, gatechart, monkeypatch):
+    unnamed = gatechart("desk", "take", case)
+    assert (unnamed.code, unnamed.out) == (2, "")
+    assert "'--operator' (env var: 'GATECHART_OPERATOR')" in unnamed.err
+    assert "write it like 'ana'" in gatechart("desk", "take", case, "--operator", " ").err
+    monkeypatch.setenv("GATECHART_OPERATOR", "zoe")
+    assert gatechart("desk", "take", case, "--json").document["configuration"] == ["ASSIGNED"]
+    assert gatechart("desk", "list", "--json").document["cases"][0]["operator"] == "zoe"
+
+
+def test_a_case_that_somebody_has_is_not_taken_until_it_is_released(taken, gatechart, unchanged):
+    with unchanged():
+        again = gatechart("desk", "take", taken, "--operator", "ben")
+    assert (again.code, again.out) == (1, "")
+    assert f"ana has it: `gatechart desk release {taken}` puts it back" in again.err
+    assert gatechart("desk", "release", taken).code == 0
+    assert gatechart("desk", "take", taken, "--operator", "ben").code == 0
+
+
+@pytest.mark.parametrize("command", [("answer", "hello"), ("resolve",), ("return",), ("release",)])
+def test_a_case_that_nobody_has_must_be_taken_first(command, case, gatechart, unchanged):
+    name, *text = command
+    with unchanged():
+        refused = gatechart("desk", name, case, *text)
+    assert refused.code == 1
+    assert f"nobody has it: `gatechart desk take {case} --operator NAME` takes it" in refused.err
+
+
+def test_an_answer_goes_into_the_conversation(taken, gatechart):
+    assert gatechart("desk", "answer", taken, "Which order?", "--json").document["configuration"] == ["WORKING"]
+    said = gatechart("desk", "show", taken, "--json").document["context"]["messages"][-1]
+    assert (said["role"], said["content"]) == ("operator", "Which order?")
+    assert gatechart("desk", "answer", taken, " ").code == 2
+
+
+def test_a_resolved_case_is_told_to_the_agent_that_waits_as_soon_as_there_is_a_host(taken, gatechart):
+    resolved = gatechart("desk", "resolve", taken, "--answer", "Paid by hand.", "--rating", "4", "--note", "thanks")
+    assert (resolved.code, resolved.err) == (0, "what 'o-1' is told waits for a host: `gatechart run` delivers it\n")
+    assert gatechart("show", "o-1", "--json").document["status"] == "active"
+    gatechart("run", "--once")
+    asked = gatechart("show", "o-1", "--json").document
+    assert (asked["status"], asked["context"]["told"]) == ("done", "Paid by hand.")
+    shown = gatechart("desk", "show", taken).out
+    assert all(re.search(each, shown) for each in (r"answer +Paid by hand\.", r"rating +4", r"note +thanks"))
+    (made,) = gatechart("handoffs", "--json").document["handoffs"]
+    assert made["result"]["rating"] == 4
+    assert gatechart("desk", "list").err == "no open cases found\n"
+    over = gatechart("desk", "resolve", taken)
+    assert (over.code, "the agent has ended in RESOLVED" in over.err) == (1, True)
+
+
+@pytest.mark.parametrize("rating", ["0", "6", "good"])
+def test_a_rating_that_is_none_is_told(rating, taken, gatechart, unchanged):
+    with unchanged():
+        assert gatechart("desk", "resolve", taken, "--rating", rating).code == 2
+
+
+def test_a_returned_case_leads_the_agent_that_waits_back_to_where_it_was(taken, gatechart):
+    assert gatechart("desk", "return", taken, "--note", "ask for the order", "--rating", "1").code == 0
+    gatechart("run", "--once")
+    asked = gatechart("show", "o-1", "--json").document
+    assert (asked["configuration"], asked["context"]["told"]) == (["CHECKING"], "ask for the order")
+
+
+def test_an_agent_that_waits_needs_no_entry_point(taken, gatechart, unchanged):
+    with unchanged():
+        refused = gatechart("desk", "return", taken, "--at", "TAKING_BACK")
+    assert (refused.code, refused.err) == (
+        2,
+        "error: --at: o-1 still has the case, and goes on where it waits; leave --at out\n",
+    )
+
+
+def test_a_case_that_was_given_away_is_returned_at_an_entry_point(ask, gatechart, unchanged):
+    case = ask("GIVE")
+    gatechart("desk", "take", case, "--operator", "ana")
+    with unchanged():
+        asked = gatechart("desk", "return", case)
+        wrong = gatechart("desk", "return", case, "--at", "NOWHERE")
+    assert asked.code == 2
+    assert "o-1 gave the case away: say where it takes it back, with --at and one of TAKING_BACK" in asked.err
+    assert (wrong.code, "its entry points are TALKING, TAKING_BACK" in wrong.err) == (4, True)
+    assert gatechart("desk", "return", case, "--at", "TAKING_BACK").code == 0
+    waits = gatechart("desk", "resolve", case)
+    assert (waits.code, f"`gatechart send {case} KEEP` takes that back" in waits.err) == (1, True)
+    gatechart("run", "--once")
+    assert gatechart("show", "o-1", "--json").document["configuration"] == ["CHECKING"]
+    assert gatechart("desk", "show", case, "--json").document["state"] == ["RETURNED"]
+    assert "the agent has ended in RETURNED" in gatechart("desk", "return", case).err
+
+
+def test_an_agent_that_has_ended_takes_nothing_back_and_the_way_out_is_told(ask, gatechart, unchanged):
+    case = ask("LEAVE")
+    gatechart("desk", "take", case, "--operator", "ana")
+    with unchanged():
+        refused = gatechart("desk", "return", case, "--at", "TAKING_BACK")
+    assert refused.code == 4
+    assert f"is done and cannot take it back; resolve it, or hand it on with `gatechart handoff {case}" in refused.err
+
+
+def test_a_part_of_a_case_is_shown_with_its_result(taken, gatechart):
+    gatechart("send", taken, "SUBTASK", "-p", '{"to": "refunds", "at": "REVIEWING", "task": "pay 4711"}')
+    gatechart("run", "--once")
+    (helper,) = gatechart("list", "--graph", "refunds", "--json").document["agents"]
+    assert re.search(r"SUB-TASK\npay 4711 +asked", gatechart("desk", "show", taken).out)
+    gatechart("send", helper["agent_id"], "PAY")
+    gatechart("run", "--once")
+    assert re.search(r"pay 4711 +completed +paid=4711\nrefunds at REVIEWING", gatechart("desk", "show", taken).out)
+
+
+@pytest.mark.parametrize("command", [("show",), ("take", "--operator", "ana"), ("resolve",), ("return",)])
+def test_a_case_that_is_none_is_told_with_those_there_are(command, case, gatechart, unchanged):
+    name, *options = command
+    with unchanged():
+        unknown = gatechart("desk", name, "nope", *options)
+        other = gatechart("desk", name, "o-1", *options)
+    assert (unknown.code, other.code) == (4, 4)
+    assert f"there is no case 'nope' at the desk; of open cases, there are '{case}'" in unknown.err
+    assert "there is no case 'o-1' at the desk: that is an agent of 'orders'" in other.err
+
+
+def test_an_app_without_a_desk_is_told_how_to_get_one(gatechart, unchanged):
+    with unchanged():
+        failed = gatechart("desk", "list", "--app", "tests.desk.support:orders")
+    assert failed.code == 3
+    assert "no graph is a desk: there are orders; add one to the app, `from gatechart.desk import" in failed.err
+
+
+def test_a_desk_that_is_none_is_told(case, gatechart):
+    failed = gatechart("desk", "list", "--desk", "night_desk")
+    assert (failed.code, "'human_desk'" in failed.err) == (4, True)
+
+
+def test_a_database_that_is_not_there_is_not_created(folder, gatechart):
+    assert gatechart("desk", "list").code == 5
+    assert gatechart("desk", "take", "a", "--operator", "ana").code == 5
+    assert not (folder / "agents.db").exists()

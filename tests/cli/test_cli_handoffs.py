@@ -1,0 +1,221 @@
+"""`gatechart handoff` and `gatechart handoffs`: operators hand on work; handoffs are listed, shown, cancelled."""
+
+import re
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def office(folder, gatechart):
+    """A project whose agents hand work to each other, and one of them."""
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.desk.support:office"\n')
+    gatechart("start", "orders", "--at", "TALKING", "--id", "o-1")
+    gatechart("send", "o-1", "ASKED")
+
+
+REFUNDS = ("--to", "refunds", "--at", "REVIEWING")
+
+
+def hand_on(gatechart, *options):
+    done = gatechart("handoff", "o-1", *options, "--json")
+    assert done.code == 0
+    return done.document["handoff"]
+
+
+def handoffs(gatechart, *options):
+    return gatechart("handoffs", "list", *options, "--json").document["handoffs"]
+
+
+def test_an_offer_waits_for_a_host_and_that_is_said(gatechart):
+    made = gatechart("handoff", "o-1", *REFUNDS, "--problem", "pay 4711", "--reason", "out of scope")
+    (found,) = handoffs(gatechart)
+    assert made.code == 0
+    assert made.rows[1:4] == [["status", "pending"], ["mode", "transfer"], ["reason", "out", "of", "scope"]]
+    assert f"to       a new agent {found['target']}, of refunds at REVIEWING" in made.out
+    assert "it waits for a host: `gatechart run` takes it there" in made.err
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    assert found["status"] == "accepted"
+    taken = gatechart("show", found["target"], "--json").document
+    assert taken["context"]["current_problem"] == "pay 4711"
+    assert taken["context"]["messages"][0]["content"] == "let me see"
+    assert gatechart("show", "o-1", "--json").document["status"] == "done"
+
+
+def test_an_agent_that_hands_on_says_that_this_waits_for_a_host(gatechart):
+    sent = gatechart("send", "o-1", "HELP")
+    assert sent.err == (
+        "what 'o-1' hands on waits for a host: `gatechart handoffs --source o-1` lists it, "
+        "`gatechart run` takes it there\n"
+    )
+
+
+def test_a_command_that_waits_hosts_the_agents_until_the_offer_is_taken(gatechart):
+    made = gatechart("handoff", "o-1", *REFUNDS, "--wait", "--mode", "delegate", "--deadline", "2h", "--json")
+    assert (made.code, made.err) == (0, "")
+    assert [each["status"] for each in made.document["changes"]] == ["pending", "accepted"]
+    assert made.document["deadline"] is not None
+    assert gatechart("show", "o-1", "--json").document["status"] == "active"
+
+
+def test_a_command_that_waits_says_why_nobody_took_it(folder, gatechart):
+    (folder / "full.py").write_text(
+        "from gatechart.desk import desk\nfrom tests.desk.support import orders\ngraphs = (orders, desk(capacity=0))\n"
+    )
+    made = gatechart("handoff", "o-1", "--to", "human_desk", "--at", "HIGH", "--wait", "--app", "full:graphs")
+    assert made.code == 1
+    assert re.search(r"status +rejected", made.out)
+    assert re.search(r"details +no capacity", made.out)
+    assert gatechart("show", "o-1", "--json").document["configuration"] == ["CHECKING"]
+
+
+@pytest.fixture
+def away(gatechart):
+    """An agent that gave its work away, and takes work back."""
+    gatechart("start", "orders", "--at", "TALKING", "--id", "o-2")
+    gatechart("send", "o-2", "GIVE")
+    gatechart("run", "--once")
+    return "o-2"
+
+
+BACK = ("--to", "orders", "--at", "TAKING_BACK")
+
+
+def test_work_can_be_handed_to_a_living_agent(away, gatechart):
+    gatechart("start", "refunds", "--at", "REVIEWING", "--id", "r-1")
+    made = gatechart("handoff", "r-1", *BACK, "--agent", away, "--wait")
+    assert made.code == 0
+    assert f"to       the agent {away}, of orders at TAKING_BACK" in made.out
+    assert gatechart("show", away, "--json").document["configuration"] == ["TALKING"]
+
+
+def test_an_offer_that_would_close_a_loop_is_rejected_with_the_evidence(away, gatechart):
+    made = gatechart("handoff", "o-1", *BACK, "--agent", away, "--wait")
+    assert made.code == 1
+    assert re.search(r"details +a loop: orders → orders: nothing was achieved since orders had it", made.out)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ((), 2, "say which graph is to go on, with --to and one of orders, refunds, human_desk"),
+        (("--to", "refunds"), 2, "say where 'refunds' is entered, with --at and one of REVIEWING"),
+        (("--to", "refnds", "--at", "X"), 4, "did you mean 'refunds'?"),
+        (("--to", "refunds", "--at", "X"), 4, "its entry points are REVIEWING"),
+        ((*REFUNDS, "--agent", "o-1"), 4, "agent 'o-1' is of 'orders', not of 'refunds'"),
+        ((*REFUNDS, "--agent", "o-9"), 4, "there is no agent 'o-9'"),
+        ((*REFUNDS, "--deadline", "soon"), 2, "--deadline: 'soon' is neither a duration"),
+        ((*REFUNDS, "--mode", "lend"), 2, "--mode"),
+        ((*REFUNDS, "--reason", "bored"), 2, "knowledge gap"),
+    ],
+)
+def test_what_cannot_be_handed_on_is_told_with_what_can(options, code, told, gatechart, unchanged):
+    with unchanged():
+        failed = gatechart("handoff", "o-1", *options)
+    assert (failed.code, failed.out) == (code, "")
+    assert told in failed.err
+    assert handoffs(gatechart) == []
+
+
+def test_an_agent_that_is_not_there_or_has_ended_hands_nothing_on(gatechart):
+    assert gatechart("handoff", "o-9", *REFUNDS).code == 4
+    gatechart("stop", "o-1")
+    ended = gatechart("handoff", "o-1", *REFUNDS)
+    assert (ended.code, "the agent is stopped" in ended.err) == (1, True)
+    assert handoffs(gatechart) == []
+
+
+def test_handoffs_are_listed_by_source_target_status_and_request(gatechart):
+    gatechart("start", "orders", "--at", "TALKING", "--id", "o-2")
+    first = hand_on(gatechart, *REFUNDS, "--mode", "delegate")
+    gatechart("run", "--once")
+    gatechart("handoff", "o-2", *REFUNDS)
+    one, two = handoffs(gatechart)
+    assert (one["handoff"], one["status"], two["status"]) == (first, "accepted", "pending")
+    assert handoffs(gatechart, "--source", "o-2") == [two]
+    assert handoffs(gatechart, "--target", one["target"]) == [one]
+    assert handoffs(gatechart, "--status", "pending") == [two]
+    assert handoffs(gatechart, "--request", first) == [one]
+    assert handoffs(gatechart, "--after", one["number"]) == [two]
+    assert gatechart("handoffs", "--source", "o-9").err == "no handoffs found\n"
+    paged = gatechart("handoffs", "--limit", "1")
+    assert paged.err == f"there are more: add --after {one['number']}\n"
+    assert gatechart("handoffs", "list", "--status", "open").code == 2
+
+
+def test_a_row_tells_from_whom_to_whom_and_why(gatechart):
+    made = hand_on(gatechart, *REFUNDS, "--reason", "tool failure")
+    (found,) = handoffs(gatechart)
+    out = gatechart("handoffs").out
+    assert re.search(
+        rf"{made} +pending .*transfer from o-1 \(orders\) → {found['target']} \(refunds\) at REVIEWING", out
+    )
+    assert "tool failure" in out
+
+
+def test_a_handoff_is_shown_with_every_change_and_the_packet(gatechart):
+    made = hand_on(gatechart, *REFUNDS, "--mode", "delegate", "--problem", "pay 4711")
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    gatechart("send", found["target"], "PAY")
+    out = gatechart("handoffs", "show", made).out
+    assert re.search(r"CHANGE\n.*pending\n.*accepted\n.*completed", out)
+    assert re.search(r"RESULT\npaid +4711", out)
+    assert re.search(r"problem +pay 4711", out)
+    assert "refund(order=4711) → error: the bank is down" in out
+    shown = gatechart("handoffs", "show", made, "--json").document
+    assert shown["packet"]["entities"] == {"order": "4711"}
+    assert [each["status"] for each in shown["changes"]] == ["pending", "accepted", "completed"]
+    assert shown["result"] == {"paid": "4711"}
+
+
+def test_a_delegation_that_is_cancelled_ends_what_was_begun_for_it(gatechart):
+    made = hand_on(gatechart, *REFUNDS, "--mode", "delegate")
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    cancelled = gatechart("handoffs", "cancel", made, "--reason", "the customer found it")
+    assert cancelled.code == 0
+    assert f"the withdrawal of handoff {made} waits for {found['target']}, as mail" in cancelled.out
+    assert "`gatechart run` delivers it" in cancelled.err
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    assert (found["status"], found["changes"][-1]["details"]) == ("cancelled", "the customer found it")
+    assert gatechart("show", found["target"], "--json").document["status"] == "stopped"
+
+
+def test_an_offer_that_is_cancelled_before_it_is_taken_there_may_still_be_taken_first(gatechart):
+    made = hand_on(gatechart, *REFUNDS, "--mode", "delegate")
+    assert gatechart("handoffs", "cancel", made, "--reason", "no more", "--json").document["handoff"] == made
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    assert found["status"] == "cancelled"
+
+
+def test_a_transfer_that_was_accepted_stands(gatechart, unchanged):
+    made = hand_on(gatechart, *REFUNDS)
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    with unchanged():
+        failed = gatechart("handoffs", "cancel", made, "--reason", "no")
+    assert failed.code == 4
+    assert f"hand it on with `gatechart handoff {found['target']} --to GRAPH --at ENTRY_POINT`" in failed.err
+
+
+def test_a_handoff_that_is_over_or_unknown_is_told(gatechart):
+    made = hand_on(gatechart, *REFUNDS, "--mode", "delegate")
+    gatechart("handoffs", "cancel", made, "--reason", "no more")
+    gatechart("run", "--once")
+    over = gatechart("handoffs", "cancel", made, "--reason", "again")
+    assert (over.code, "it is 'cancelled'" in over.err) == (4, True)
+    unknown = gatechart("handoffs", "show", "nope")
+    assert (unknown.code, "look it up with handoffs() or `gatechart handoffs`" in unknown.err) == (4, True)
+    assert gatechart("handoffs", "cancel", made).code == 2
+
+
+def test_reading_needs_no_graphs_and_creates_nothing(folder, gatechart):
+    made = hand_on(gatechart, *REFUNDS)
+    (folder / "pyproject.toml").unlink()
+    assert gatechart("handoffs").code == 0
+    assert gatechart("handoffs", "show", made).code == 0
+    assert gatechart("handoffs", "--store", "sqlite+aiosqlite:///other.db").code == 5
+    assert not (folder / "other.db").exists()

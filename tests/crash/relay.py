@@ -1,0 +1,119 @@
+"""One handoff from its first offer to its end, in a process that dies on the way; asked again, it goes on.
+
+`python -m tests.crash.relay` reads lines `URL POINTS MODE TARGET ENDING POINT COUNT` and answers each with how a
+process of its own ended that did so: it dies at the COUNT-th time that it comes to POINT. With "nowhere" it lives, and
+leaves in the file POINTS how often it came where.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from itertools import product
+from pathlib import Path
+
+from gatechart import Runtime
+from gatechart.errors import UnknownAgentError
+from gatechart.handoff import Ladder, Other
+from gatechart.values import HandoffQuery, HandoffStatus, Mode, Status
+from tests.crash.fault_points import FaultPoints
+from tests.runtime import handovers
+from tests.runtime.handovers import ALL, PENDING
+
+WAYS = [
+    ("transfer", "new", "done"),
+    ("transfer", "living", "done"),
+    *product(["delegate"], ["new", "living"], ["done", "left", "cancelled"]),
+]
+
+handovers.LADDERS |= {
+    "new": Ladder(Other("crowded", at="WORKING")),
+    "living": Ladder(Other("crowded", at="WORKING", agent="target")),
+}
+
+
+async def run(url, mode, target, ending):
+    """Goes all the way, from wherever it was left: asked of one that rejects, then of one that takes it and ends it."""
+    async with Runtime.open(url, graphs=ALL) as runtime:
+        if target == "living":
+            await _agent(runtime, "target", "crowded", "RESTING")
+        source = await _agent(runtime, "source", "first", "TALKING")
+        await source.send("ASK", {"to": "picky", "mode": mode, "ladder": target, "say": "a fridge"}, id="ask")
+        await _until(runtime, lambda rows, mail: len(rows) == 2 and rows[1].status is not PENDING)
+        await _until(runtime, lambda rows, mail: not mail)
+        row = (await runtime.handoffs())[1]
+        if ending == "left":
+            await source.send("LEAVE", id="end")
+        elif ending == "cancelled":
+            if row.status is HandoffStatus.ACCEPTED:
+                await runtime.cancel_handoff(row.id, reason="enough")
+        else:
+            await (await runtime.resume(row.target)).send("DONE" if target == "new" else "SOLVED", id="end")
+        await _until(runtime, lambda rows, mail: rows[1].status is not HandoffStatus.ACCEPTED and not mail)
+
+
+async def _agent(runtime, agent_id, graph, at):
+    try:
+        return await runtime.resume(agent_id)
+    except UnknownAgentError:
+        return await runtime.start(graph, at=at, id=agent_id)
+
+
+async def _until(runtime, holds):
+    async with asyncio.timeout(20):
+        while not holds(await runtime.handoffs(), await runtime.mail()):  # noqa: ASYNC110  the store tells nobody
+            await asyncio.sleep(0.001)
+
+
+async def check_end(store, mode, target, ending):
+    """Each is where it should be, and nothing was done twice."""
+    tried, taken = await store.handoffs(HandoffQuery())
+    over = HandoffStatus.COMPLETED if ending == "done" else HandoffStatus.CANCELLED
+    assert [each.status for each in tried.changes] == [PENDING, HandoffStatus.REJECTED]
+    assert [each.status for each in taken.changes] == [PENDING, HandoffStatus.ACCEPTED, over]
+    source, worker = await store.load("source"), await store.load(taken.target)
+    assert source.handoffs == worker.handoffs == ()
+    work = handovers.Talk.model_validate_json(worker.context)
+    assert work.entered == 1
+    if target == "new":
+        assert [message.content for message in work.messages] == ["a fridge"]
+        assert worker.status is (Status.DONE if ending == "done" else Status.STOPPED)
+    else:
+        assert worker.configuration == ("RESTING",)
+        assert [each["name"] for each in work.told] == ([] if ending == "done" else ["handoff.cancelled"])
+    told = [each["name"] for each in handovers.Talk.model_validate_json(source.context).told]
+    if mode == Mode.TRANSFER:
+        assert (source.status, told) == (Status.DONE, [])
+    else:
+        more = {"done": ["handoff.completed"], "left": [], "cancelled": ["handoff.failed"]}[ending]
+        assert told == ["handoff.accepted", *more]
+        assert source.configuration == (("FAILED",) if ending == "cancelled" else ("TALKING",))
+    for agent in (source, worker):
+        history = await store.history(agent.agent_id)
+        assert [entry.version for entry in history] == list(range(1, agent.version + 1))
+
+
+def _live(url, file, mode, target, ending, point, count):
+    points = FaultPoints(point.replace("_", " "), int(count))
+    points.install()
+    asyncio.run(run(url, mode, target, ending))
+    Path(file).write_text(json.dumps(points.passed))
+
+
+def serve():
+    """A process for each line: what they need is read in just once."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            try:
+                _live(*line.split())
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                sys.stderr.flush()
+                os._exit(1)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,128 @@
+"""Processes killed with SIGKILL wherever a handoff touches the database: one owner, no packet lost, nothing twice."""
+
+import json
+import logging
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gatechart.stores import open_store
+from tests.crash.relay import WAYS, check_end, run
+from tests.runtime.handovers import check
+
+ROOT = Path(__file__).parents[2]
+POINTS = (
+    ("before COMMIT", 4),
+    ("after INSERT handoffs", 1),
+    ("after COMMIT", 5),
+    ("after UPDATE handoffs", 1),
+    ("before INSERT handoffs", 2),
+    ("after INSERT places", 1),
+    ("after UPDATE handoffs", 2),
+    ("after DELETE places", 2),
+)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """What fails on purpose is not logged."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(before)
+
+
+class Lives:
+    """Processes that hand on, and die on the way."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        command = [sys.executable, "-m", "tests.crash.relay"]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.count = 0
+
+    def url(self):
+        self.count += 1
+        return f"sqlite+aiosqlite:///{self.folder / f'{self.count}.db'}"
+
+    def live(self, url, way, point="nowhere", nth=0):
+        """How the process ended."""
+        self.process.stdin.write(
+            " ".join([url, str(self.folder / "points.json"), *way, point.replace(" ", "_"), str(nth)]) + "\n"
+        )
+        self.process.stdin.flush()
+        returncode = int(self.process.stdout.readline())
+        assert returncode in (0, -signal.SIGKILL)
+        return returncode
+
+    def points(self, way):
+        """How often an undisturbed process comes to each point."""
+        assert self.live(self.url(), way) == 0
+        return json.loads((self.folder / "points.json").read_text())
+
+
+@pytest.fixture
+def lives(tmp_path):
+    lives = Lives(tmp_path)
+    yield lives
+    lives.process.stdin.close()
+    lives.process.wait()
+    lives.process.stdout.close()
+
+
+async def sound(url):
+    """What a process left is in order, whenever it died."""
+    async with open_store(url) as store:
+        await check(store)
+
+
+async def go_on(url, way):
+    """Checks what a process left, goes on in this one, and checks what came of it."""
+    await sound(url)
+    await run(url, *way)
+    path = url.removeprefix("sqlite+aiosqlite:///")
+    async with open_store(url) as store:
+        await check(store)
+        await check_end(store, *way)
+        with closing(sqlite3.connect(path)) as raw:
+            assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert raw.execute("SELECT * FROM places").fetchall() == []
+            assert raw.execute("SELECT * FROM mail").fetchall() == []
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+async def test_a_handoff_goes_on_after_its_process_has_died(lives, way):
+    for point, nth in POINTS:
+        url = lives.url()
+        assert lives.live(url, way, point, nth) == -signal.SIGKILL, (point, nth)
+        await go_on(url, way)
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+async def test_a_handoff_goes_on_after_its_process_has_died_again_and_again(lives, way):
+    url = lives.url()
+    for point, nth in POINTS:
+        lives.live(url, way, point, nth)
+        await sound(url)
+    await go_on(url, way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+async def test_a_handoff_goes_on_wherever_its_process_has_died(lives, way, capsys):
+    kills = 0
+    for point, times in lives.points(way).items():
+        if point.partition(" ")[2].startswith("reading"):
+            continue
+        for nth in range(1, times + 1):
+            url = lives.url()
+            kills += lives.live(url, way, point, nth) == -signal.SIGKILL
+            await go_on(url, way)
+    with capsys.disabled():
+        print(f"\n{way}: {kills} kills", end="")  # noqa: T201
+    assert kills > 100

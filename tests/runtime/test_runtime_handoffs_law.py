@@ -1,0 +1,136 @@
+"""Whatever is asked of agents that hand on their work, in whatever order: at every commit it has one owner."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gatechart.errors import EventError, OutsideError
+from gatechart.stores import MemoryStore
+from gatechart.testing import VirtualClock
+from gatechart.values import HandoffStatus, Side, Status
+from tests.runtime.handovers import LADDERS, house, pass_time, rest
+
+GRAPHS = ("first", "second", "crowded", "picky", "nowhere")
+places = st.integers(0, 5)
+asks = st.fixed_dictionaries(
+    {
+        "to": st.sampled_from(GRAPHS),
+        "at": st.sampled_from(["WORKING", "WORKING", "WORKING", "GUARDED", "BROKEN"]),
+        "mode": st.sampled_from(["transfer", "delegate"]),
+        "stays": st.booleans(),
+        "achieved": st.sampled_from(["", "something"]),
+    },
+    optional={"ladder": st.sampled_from(sorted(LADDERS)), "deadline": st.sampled_from([0, 5, 15])},
+)
+steps = st.one_of(
+    st.tuples(st.just("ask"), places, asks, st.booleans(), places),
+    st.tuples(st.just("ask"), places, asks, st.booleans(), places),
+    st.tuples(st.sampled_from(["LEAVE", "DONE", "SOLVED", "GAVE_UP", "handoff.accepted"]), places),
+    st.tuples(st.just("WILL"), places, st.booleans()),
+    st.tuples(st.sampled_from(["stop", "erase"]), places),
+    st.tuples(st.just("cancel"), places),
+    st.tuples(st.just("roll back"), places, st.integers(1, 4)),
+    st.tuples(st.just("pass"), st.sampled_from([1, 10, 30])),
+    st.tuples(st.just("give way"), st.integers(0, 12)),
+    st.tuples(st.just("rest")),
+    st.tuples(st.just("restart")),
+)
+
+
+async def live(place, schedule):
+    """Carries the schedule out, and returns nothing: what is wrong is found at each commit."""
+    clock, rest_of, asking = VirtualClock(), list(schedule), set()
+    while True:
+        async with house(place, clock=clock) as runtime:
+            for graph, at in (("first", "TALKING"), ("second", "RESTING"), ("crowded", "RESTING")):
+                if not (await runtime.find(graph=graph)).agents:
+                    await runtime.start(graph, at=at)
+            while rest_of:
+                step = rest_of.pop(0)
+                if step[0] == "restart":
+                    break
+                task = asyncio.create_task(_tried(runtime, *step))
+                asking.add(task)
+                await asyncio.wait((task,), timeout=0.2)  # it may come behind a turn that is tried again a while later
+            else:
+                await rest(runtime)
+                for _ in range(8):
+                    await pass_time(runtime, 60)
+                await asyncio.gather(*asking)
+                await rest(runtime)
+                await _settled(runtime)
+                return
+
+
+async def _tried(runtime, *step):
+    with suppress(EventError, OutsideError):
+        await _do(runtime, *step)
+
+
+async def _do(runtime, what, *more):  # noqa: C901
+    agents = [each.agent_id for each in (await runtime.find(limit=1000)).agents]
+    match what:
+        case "ask":
+            place, wanted, to_living, other = more
+            agent = await runtime.resume(agents[place % len(agents)])
+            await agent.send("ASK", wanted | {"agent": agents[other % len(agents)] if to_living else None})
+        case "stop" | "erase":
+            await getattr(runtime, what)(agents[more[0] % len(agents)])
+        case "cancel":
+            rows = await runtime.handoffs()
+            if rows:
+                await runtime.cancel_handoff(rows[more[0] % len(rows)].id, reason="enough")
+        case "roll back":
+            await (await runtime.resume(agents[more[0] % len(agents)])).rollback(more[1], reason="again")
+        case "pass":
+            await pass_time(runtime, *more)
+        case "rest":
+            await rest(runtime)
+        case "give way":
+            for _ in range(*more):
+                await asyncio.sleep(0)
+        case "WILL":
+            await (await runtime.resume(agents[more[0] % len(agents)])).send("WILL", {"willing": more[1]})
+        case _:
+            await (await runtime.resume(agents[more[0] % len(agents)])).send(what)
+
+
+async def _settled(runtime):
+    """Once nothing goes on, every handoff is over or being worked on, and nobody waits for one that is over."""
+    rows = {each.id: each for each in await runtime.handoffs(limit=1000)}
+    assert all(row.status is not HandoffStatus.PENDING for row in rows.values())
+    for agent in (await runtime.find(limit=1000)).agents:
+        for each in agent.handoffs:
+            assert agent.status is Status.ACTIVE
+            assert each.side is Side.TOOK or rows[each.id].status is HandoffStatus.ACCEPTED
+    held = {place for place, row in rows.items() if row.status is HandoffStatus.ACCEPTED}
+    took = {each.id for agent in (await runtime.find(limit=1000)).agents for each in agent.handoffs}
+    assert held <= took
+    assert [mail for mail in await runtime.mail() if mail.event.startswith("handoff.")] == []
+
+
+LAW = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
+
+
+@settings(LAW, max_examples=60)
+@given(schedule=st.lists(steps, max_size=14))
+def test_work_has_one_owner_at_every_instant(schedule):
+    asyncio.run(live(MemoryStore(), schedule))
+
+
+@pytest.mark.slow
+@settings(LAW, max_examples=3000)
+@given(schedule=st.lists(steps, max_size=30))
+def test_work_has_one_owner_at_every_instant_of_long_lives(schedule):
+    asyncio.run(live(MemoryStore(), schedule))
+
+
+@pytest.mark.slow
+@settings(LAW, max_examples=200)
+@given(schedule=st.lists(steps, max_size=20))
+def test_work_has_one_owner_at_every_instant_in_a_database(schedule, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("law")
+    asyncio.run(live(f"sqlite+aiosqlite:///{folder / 'agents.db'}", schedule))

@@ -1,0 +1,92 @@
+"""What a replay of conversations with several services came to, as a value and as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from gatechart import HandoffRecord
+from statecharts.service_desk.report import Refused
+from tests.statecharts.moves.owners import Ledger
+from tests.statecharts.moves.replay import Played
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Handoffs that are alike."""
+
+    entry_point: str
+    mode: str
+    target: str  # a new agent, or a living one
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovesReport:
+    """What all conversations came to."""
+
+    conversations: int
+    acts: int
+    moves: int
+    returns: int
+    failures: int
+    with_person: int
+    calls: int
+    calls_foreseen: int
+    handoffs: tuple[tuple[Kind, int], ...]
+    refused_acts: tuple[tuple[Refused, int], ...]
+    problems: tuple[str, ...]  # with the ownership of conversations
+
+    @property
+    def refused_share(self) -> float:
+        """The refused acts and the rejected handoffs among all acts, from 0 to 1."""
+        rejected = sum(count for kind, count in self.handoffs if kind.outcome != "completed")
+        return (sum(count for _, count in self.refused_acts) + rejected) / self.acts if self.acts else 0.0
+
+
+def kind_of(handoff: HandoffRecord) -> Kind:
+    """What a handoff is in the report."""
+    target = "new" if handoff.is_new else "living"
+    return Kind(handoff.entry_point, handoff.mode.value, target, handoff.status.value)
+
+
+def report_of(played: Sequence[Played], kept: Sequence[Ledger]) -> MovesReport:
+    """The sum of what single conversations came to, and of what the store keeps of them."""
+    ledgers = {each.root: each for each in kept}
+    total = Counter[str]()
+    for name in ("acts", "moves", "returns", "failures", "with_person", "calls", "calls_foreseen"):
+        total[name] = sum(getattr(one, name) for one in played)
+    return MovesReport(
+        **{"conversations": len(played), **total},
+        handoffs=tuple(Counter(kind_of(each) for one in kept for each in one.handoffs).most_common()),
+        refused_acts=tuple(Counter(refused for one in played for refused in one.refused.values()).most_common()),
+        problems=tuple(text for one in played for text in ledgers[one.id].problems(tuple(one.refused))),
+    )
+
+
+def tables(report: MovesReport) -> RenderableType:
+    """The report for people."""
+    summary = Table("replay", "", title="Conversations that use several services", title_justify="left")
+    summary.columns[1].justify = "right"
+    summary.add_row("conversations", f"{report.conversations:,}")
+    summary.add_row("acts", f"{report.acts:,}")
+    summary.add_row("moves between services", f"{report.moves:,}")
+    summary.add_row("  back to one that had it before", f"{report.returns:,}")
+    summary.add_row("failed calls", f"{report.failures:,}")
+    summary.add_row("  not tried again, so given to a person", f"{report.with_person:,}")
+    summary.add_row("calls of services, as recorded", f"{report.calls:,}")
+    summary.add_row("  for which the agent was ready", f"{report.calls_foreseen:,}")
+    summary.add_row("refused acts and handoffs", f"{report.refused_share:.2%}")
+    summary.add_row("turns without exactly one owner", f"{len(report.problems):,}")
+    doors = Table("entry point", "mode", "agent", "outcome", "times", title="Handoffs", title_justify="left")
+    doors.columns[4].justify = "right"
+    for kind, count in report.handoffs:
+        doors.add_row(kind.entry_point, kind.mode, kind.target, kind.outcome, f"{count:,}")
+    refused = Table("state", "act", "reason", "times", title="Refused", title_justify="left")
+    for act, count in report.refused_acts:
+        refused.add_row(act.state, act.act, act.reason, f"{count:,}")
+    return Group(summary, doors, *([refused] if report.refused_acts else []))

@@ -1,0 +1,261 @@
+"""What happens to customers of the online shop, who are handed from one agent to another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from types import MappingProxyType
+
+import pytest
+
+from gatechart import Agent, HandoffRecord, HandoffStatus, Runtime, Status
+from gatechart.charts import bindings_of, dump, load
+from gatechart.checks import check
+from gatechart.testing import VirtualClock
+from statecharts.online_shop import advanced_orders, general_enquiries, online_shop, orders
+from statecharts.online_shop.actions import OPENING_HOURS, POLICY
+from statecharts.online_shop.context import ShopContext, Visit
+from statecharts.online_shop.graphs import automatic
+from statecharts.online_shop.shop import Books
+from statecharts.services import Services
+
+ORDER = "What is the status of my order A-1042?"
+SPECIAL = "I want it engraved with: to Ada"
+
+
+@pytest.fixture
+async def shop(url: str, clock: VirtualClock) -> AsyncIterator[Runtime]:
+    async with Runtime.open(url, graphs=online_shop, services=Services(), clock=clock) as runtime:
+        yield runtime
+
+
+def known(agent: Agent) -> ShopContext:
+    context = agent.context
+    assert isinstance(context, ShopContext)
+    return context
+
+
+async def ask(agent: Agent, text: str) -> None:
+    outcome = await agent.send("CUSTOMER_ASKED", {"text": text})
+    assert outcome.applied, str(outcome.refusal)
+
+
+async def visitor(shop: Runtime, text: str) -> Agent:
+    """The agent that greeted a customer, who has asked something."""
+    agent = await shop.start("general_enquiries", at="LISTENING", payload=Visit(user_id="grace"))
+    await ask(agent, text)
+    return agent
+
+
+async def last_handoff(shop: Runtime, source: Agent) -> HandoffRecord:
+    return (await shop.handoffs(source=source.id))[-1]
+
+
+async def taken_over(shop: Runtime, source: Agent, state: str = "HANDED_OVER") -> Agent:
+    """The agent that has the customer after this one."""
+    await source.until(state)
+    return await shop.resume((await last_handoff(shop, source)).target)
+
+
+async def at_orders(shop: Runtime, text: str = ORDER) -> Agent:
+    """The agent for orders that a customer was handed to, and that has answered."""
+    agent = await taken_over(shop, await visitor(shop, text))
+    await agent.until("LISTENING")
+    return agent
+
+
+async def test_what_is_known_is_answered_without_handing_on(shop: Runtime) -> None:
+    agent = await visitor(shop, "When are you open?")
+    assert known(agent).answer == OPENING_HOURS
+    assert not await shop.handoffs()
+
+
+async def test_a_question_about_an_order_is_answered_by_the_agent_for_orders(shop: Runtime) -> None:
+    agent = await at_orders(shop)
+    assert agent.snapshot.graph == "orders"
+    assert known(agent).answer == "Your order A-1042 is sent on Tuesday"
+    assert known(agent).initial_query == ORDER
+
+
+async def test_a_special_order_that_fails_twice_goes_to_advanced_orders(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, SPECIAL)
+    advanced = await taken_over(shop, simple)
+    await advanced.until("LISTENING")
+    tried = [step.outcome for step in known(advanced).reasoning if step.action == "order from the workshop"]
+    assert tried == ["failed: the workshop does not answer"] * 2
+    assert known(advanced).entities["special_order"] == f"M-{len(SPECIAL)}"
+    handoff = await last_handoff(shop, simple)
+    assert (handoff.target_graph, handoff.entry_point, handoff.reason) == (
+        "advanced_orders",
+        "TAKING_OVER",
+        "tool failure",
+    )
+
+
+async def test_the_agent_that_takes_over_answers_at_once_and_skips_what_was_tried(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, SPECIAL)
+    advanced = await taken_over(shop, simple)
+    await advanced.until("LISTENING")
+    first, *_ = await advanced.history()
+    assert first.target == ("ASKING_MANUFACTURER",)  # not the workshop
+    assert known(advanced).messages[-2].content == (
+        f"I have read all: {SPECIAL!r}; the workshop failed 2 times, so I ask the manufacturer"
+    )
+
+
+async def test_an_agent_for_advanced_orders_that_was_told_of_no_attempt_asks_the_workshop_first(
+    url: str, clock: VirtualClock
+) -> None:
+    able = Services(shop=Books(makers=MappingProxyType({"workshop": "W"})))
+    async with Runtime.open(url, graphs=online_shop, services=able, clock=clock) as shop:
+        agent = await shop.start("advanced_orders", at="TAKING_OVER", payload={"current_problem": "a custom lamp"})
+        await agent.until("LISTENING")
+        assert known(agent).answer == f"What you wish is ordered: W-{len('a custom lamp')}"
+
+
+async def test_a_further_question_is_answered_from_the_packet(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, SPECIAL)
+    advanced = await taken_over(shop, simple)
+    await advanced.until("LISTENING")
+    await ask(advanced, "And which one was that about?")
+    assert known(advanced).answer == (
+        f"order: A-1042; status: sent on Tuesday; wish: {SPECIAL}; special order: M-{len(SPECIAL)}"
+    )
+    said = [message.content for message in known(advanced).messages if message.role == "customer"]
+    assert said == [ORDER, SPECIAL, "And which one was that about?"]
+
+
+async def test_a_refund_asked_of_the_agent_for_orders_goes_to_refunds(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, "What refunds are there?")
+    refunds = await taken_over(shop, simple)
+    assert refunds.configuration == ("EXPLAINING_POLICY",)
+    assert known(refunds).answer == f"{POLICY}; that goes for A-1042, too"
+    await ask(refunds, "And the status of my order?")
+    again = await taken_over(shop, refunds)
+    await again.until("LISTENING")
+    assert again.snapshot.graph == "orders"
+    assert again.id != simple.id
+    assert known(again).answer == "Your order A-1042 is sent on Tuesday"
+    graphs = [step["graph"] for step in (await last_handoff(shop, refunds)).packet["path"]]
+    assert graphs == ["general_enquiries", "orders", "refunds"]
+
+
+async def test_who_asks_for_a_person_gets_one_who_may_give_them_back(shop: Runtime) -> None:
+    simple = await at_orders(shop)
+    await ask(simple, "A human please")
+    person = await taken_over(shop, simple, "WITH_PERSON")
+    assert person.snapshot.graph == "human_desk"
+    handoff = await last_handoff(shop, simple)
+    assert (handoff.entry_point, handoff.reason) == ("HIGH", "user escalation")
+    for event, payload in (
+        ("TAKE", {"operator": "Ada"}),
+        ("ANSWER", {"text": "It comes today"}),
+        ("RETURN_TO_AGENT", {"at": "BACK_WITH_US", "note": "all said"}),
+    ):
+        outcome = await person.send(event, payload)
+        assert outcome.applied, str(outcome.refusal)
+    await person.until("RETURNED")
+    assert simple.configuration == ("LISTENING",)
+    words = [(message.role, message.content) for message in known(simple).messages]
+    assert ("operator", "It comes today") in words
+    assert known(simple).answer == "I am back; what else may I do for you?"
+    await ask(simple, "And the status of order A-1043?")
+    await simple.until("LISTENING")
+    assert known(simple).answer == "Your order A-1043 is being packed"
+
+
+async def test_a_fridge_to_repair_is_for_a_person_as_nobody_else_can(shop: Runtime) -> None:
+    greeter = await visitor(shop, "Please repair my fridge")
+    person = await taken_over(shop, greeter)
+    assert person.snapshot.graph == "human_desk"
+    attempts = await shop.handoffs(source=greeter.id)
+    assert [(each.target_graph, each.status) for each in attempts] == [
+        ("orders", HandoffStatus.REJECTED),
+        ("advanced_orders", HandoffStatus.REJECTED),
+        ("human_desk", HandoffStatus.ACCEPTED),
+    ]
+    assert attempts[0].changes[-1].details == "not accepted: it is not about an order: Please repair my fridge"
+    assert len({each.request for each in attempts}) == 1
+    assert {snapshot.graph for snapshot in (await shop.find()).agents} == {"general_enquiries", "human_desk"}
+
+
+async def full(shop: Runtime) -> tuple[Agent, Agent]:
+    """The customers that agents for advanced orders have: as many as they take."""
+    busy = []
+    for _ in range(advanced_orders.accepts.capacity or 0):
+        simple = await at_orders(shop)
+        await ask(simple, SPECIAL)
+        busy.append(await taken_over(shop, simple))
+        await busy[-1].until("LISTENING")
+    one, other = busy
+    return one, other
+
+
+async def rejected_once(shop: Runtime, clock: VirtualClock) -> Agent:
+    """An agent for orders whose customer the agents for advanced orders have no place for."""
+    simple = await at_orders(shop)
+    async with shop.changes() as changes:
+        await ask(simple, SPECIAL)
+        async for turn in changes:
+            if turn.event.name == "handoff.rejected":
+                return simple
+    raise AssertionError
+
+
+async def test_a_customer_whom_advanced_orders_have_no_place_for_goes_to_a_person(
+    shop: Runtime, clock: VirtualClock
+) -> None:
+    await full(shop)
+    simple = await rejected_once(shop, clock)
+    clock.advance(30)
+    person = await taken_over(shop, simple)
+    attempts = await shop.handoffs(source=simple.id)
+    assert [(each.target_graph, each.status, each.changes[-1].details) for each in attempts] == [
+        ("advanced_orders", HandoffStatus.REJECTED, "no capacity: 2 are under way"),
+        ("advanced_orders", HandoffStatus.REJECTED, "no capacity: 2 are under way"),
+        ("human_desk", HandoffStatus.ACCEPTED, ""),
+    ]
+    assert (attempts[-1].entry_point, attempts[-1].target) == ("HIGH", person.id)
+
+
+async def test_a_place_that_gets_free_meanwhile_is_taken_at_the_next_attempt(
+    shop: Runtime, clock: VirtualClock
+) -> None:
+    busy, _ = await full(shop)
+    simple = await rejected_once(shop, clock)
+    assert (await busy.send("CUSTOMER_LEFT")).status is Status.DONE
+    clock.advance(30)
+    advanced = await taken_over(shop, simple)
+    assert advanced.snapshot.graph == "advanced_orders"
+
+
+async def test_a_customer_is_back_where_they_were_when_nobody_takes_them(url: str, clock: VirtualClock) -> None:
+    async with Runtime.open(url, graphs=[general_enquiries, orders], services=Services(), clock=clock) as shop:
+        greeter = await visitor(shop, "A human please")  # there is no desk
+        await greeter.until("LISTENING")
+        assert known(greeter).answer.startswith("I am sorry")
+
+
+async def test_an_order_that_nobody_knows_is_asked_for_again(shop: Runtime) -> None:
+    agent = await at_orders(shop, "Where is order Z-1?")
+    assert known(agent).answer == "I do not find that order; what number has it?"
+    await ask(agent, "I mean order A-1043")
+    await agent.until("LOOKING_UP")
+    await agent.until("LISTENING")
+    assert known(agent).answer == "Your order A-1043 is being packed"
+
+
+@pytest.mark.parametrize("graph", automatic, ids=lambda graph: graph.name)
+def test_every_chart_is_sound_and_says_what_its_states_are_for(graph) -> None:
+    assert check(graph) == ()
+    assert graph.description
+    assert all(node.description for state in graph.tree for node in (state, *state.states))
+    assert all(entry.opens_on and entry.description for entry in graph.entry_points.values())
+
+
+@pytest.mark.parametrize("graph", automatic, ids=lambda graph: graph.name)
+def test_a_chart_survives_being_written_and_read_again(graph) -> None:
+    assert load(dump(graph), bind=bindings_of(graph)).fingerprint == graph.fingerprint

@@ -1,0 +1,209 @@
+"""Real conversations that use several services: each move from one to another is a handoff."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from gatechart import HandoffStatus, Mode, Runtime, Status
+from statecharts.service_desk.conversations import (
+    Catalogue,
+    Conversation,
+    of_several_services,
+    read_catalogue,
+    read_conversations,
+)
+from statecharts.service_desk.report import Refused
+from tests.runtime.support import eventually
+from tests.statecharts.moves.chart import ServiceContext, carried, door_for
+from tests.statecharts.moves.conversations import Part, parts
+from tests.statecharts.moves.owners import Ledger, all_handoffs, ledgers
+from tests.statecharts.moves.replay import Played, graphs_for, replay
+from tests.statecharts.moves.report import Kind, MovesReport, report_of, tables
+
+SAMPLE = 16  # every so manieth conversation
+
+
+@pytest.fixture(scope="session")
+def spoken(dialogues: Path) -> tuple[Conversation, ...]:
+    return of_several_services(read_conversations(dialogues))
+
+
+@pytest.fixture(scope="session")
+def catalogue(dialogues: Path) -> Catalogue:
+    return read_catalogue(dialogues.with_name("services.json"))
+
+
+@pytest.fixture
+async def services(url: str, catalogue: Catalogue) -> AsyncIterator[Runtime]:
+    """Hosts all kinds of services, and a desk where people work."""
+    async with Runtime.open(url, graphs=graphs_for(catalogue)) as runtime:
+        yield runtime
+
+
+@pytest.fixture
+async def in_memory(catalogue: Catalogue) -> AsyncIterator[Runtime]:
+    async with Runtime.open("memory:", graphs=graphs_for(catalogue)) as runtime:
+        yield runtime
+
+
+async def told(played: list[Played], runtime: Runtime) -> MovesReport:
+    return report_of(played, await ledgers(runtime, [one.id for one in played]))
+
+
+def moves_of(conversations: tuple[Conversation, ...]) -> list[Part]:
+    return [part for one in conversations for part in parts(one) if isinstance(part, Part) and part.is_move]
+
+
+def test_640_conversations_move_839_times_between_services_and_199_times_back(spoken) -> None:
+    moves = moves_of(spoken)
+    assert len(spoken) == 640
+    assert len(moves) == 839
+    assert sum(move.is_return for move in moves) == 199
+    assert all(move.frame.acts[-1].act == "INFORM_INTENT" for move in moves)
+
+
+@pytest.mark.slow
+async def test_every_move_is_a_handoff_and_every_conversation_has_one_owner_at_every_turn(
+    spoken, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path}/services.db"
+    async with Runtime.open(url, graphs=graphs_for(catalogue)) as runtime:
+        played = await replay(spoken, catalogue, runtime)
+        report = await told(played, runtime)
+    Console().print(tables(report))  # shown with -s
+    assert report.problems == ()
+    assert (report.conversations, report.acts, report.moves, report.returns) == (640, 24_052, 839, 199)
+    assert (report.failures, report.with_person) == (125, 18)
+    assert report.refused_share < 0.01, report.refused_acts
+    assert report.calls_foreseen == report.calls == 2184
+    assert {(kind.entry_point, kind.mode, kind.target, kind.outcome): count for kind, count in report.handoffs} == {
+        ("SEARCHING", "transfer", "new", "completed"): 423,
+        ("ELICITING_CRITERIA", "transfer", "new", "completed"): 217,
+        ("ELICITING_DETAILS", "transfer", "living", "completed"): 109,
+        ("CONFIRMING", "transfer", "living", "completed"): 90,
+        ("NORMAL", "delegate", "new", "completed"): 18,
+    }
+
+
+async def test_a_sample_does_so_on_either_store(spoken, catalogue: Catalogue, services: Runtime) -> None:
+    sample = spoken[::SAMPLE]
+    played = await replay(sample, catalogue, services)
+    report = await told(played, services)
+    assert report.problems == ()
+    transfers = [each for each in await all_handoffs(services) if each.mode is Mode.TRANSFER]
+    assert report.moves == len(moves_of(sample)) == len(transfers)
+    assert report.refused_share < 0.01, report.refused_acts
+
+
+async def test_whoever_has_the_conversation_in_the_end_knows_every_word_of_it(
+    spoken, catalogue: Catalogue, in_memory: Runtime
+) -> None:
+    for one in await replay(spoken[::SAMPLE], catalogue, in_memory):
+        context = (await in_memory.resume(one.last)).context
+        assert isinstance(context, ServiceContext)
+        assert [(message.role, message.content) for message in context.messages] == list(one.said)
+        assert context.initial_query == one.said[0][1]
+
+
+async def test_a_conversation_returns_to_the_agent_that_had_it(
+    spoken, catalogue: Catalogue, in_memory: Runtime
+) -> None:
+    returning = [one for one in spoken if any(part.is_return for part in moves_of((one,)))]
+    played = await replay(returning[::SAMPLE], catalogue, in_memory)
+    for one in played:
+        first, back = [each for each in await handoffs_of(in_memory, one) if each.mode is Mode.TRANSFER]
+        assert first.is_new
+        assert not back.is_new
+        assert (back.source, back.target) == (first.target, first.source) == (first.target, one.id)
+    assert played
+
+
+async def handoffs_of(runtime: Runtime, one: Played):
+    return [each for each in await all_handoffs(runtime) if each.packet["session_id"] == one.id]
+
+
+async def test_a_call_that_failed_and_is_not_tried_again_is_a_persons(
+    spoken, catalogue: Catalogue, in_memory: Runtime
+) -> None:
+    one = next(each for each in spoken if each.id == "11_00057")
+    (played,) = await replay([one], catalogue, in_memory)
+    (helped,) = [each for each in await handoffs_of(in_memory, played) if each.mode is Mode.DELEGATE]
+    assert (helped.target_graph, helped.entry_point, helped.status) == ("human_desk", "NORMAL", HandoffStatus.COMPLETED)
+    assert helped.reason == "tool failure"
+    assert helped.result is not None
+    assert helped.result["rating"] == 4
+    assert len(helped.packet["conversation"]) > 4
+
+
+async def test_no_agent_is_left_behind_when_a_conversation_is_over(
+    spoken, catalogue: Catalogue, in_memory: Runtime
+) -> None:
+    played = await replay(spoken[::SAMPLE], catalogue, in_memory)
+    agents = [await in_memory.resume(agent) for one in played for agent in one.agents.values()]
+    assert len(agents) > len(played)
+    await eventually(lambda: {agent.status for agent in agents} == {Status.DONE})
+
+
+# How a door is chosen.
+
+
+async def test_what_one_service_knows_opens_the_door_of_the_next(catalogue: Catalogue) -> None:
+    hotel = catalogue.intent("Hotels_4", "SearchHotel")
+    known = carried(hotel, {"city_of_event": "New York", "category": "Music"})
+    assert known == {"location": "New York"}
+    assert door_for(hotel, known) == "SEARCHING"
+    assert door_for(hotel, {}) == "ELICITING_CRITERIA"
+    reservation = catalogue.intent("Hotels_4", "ReserveHotel")
+    assert door_for(reservation, known) == "ELICITING_DETAILS"
+    assert door_for(reservation, dict.fromkeys(reservation.required_slots, "x")) == "CONFIRMING"
+
+
+# The proof can fail.
+
+
+@pytest.fixture
+async def ledger(spoken, catalogue: Catalogue, in_memory: Runtime) -> Ledger:
+    """What is kept of a conversation that went somewhere else and came back."""
+    one = next(each for each in spoken if any(part.is_return for part in moves_of((each,))))
+    await replay([one], catalogue, in_memory)
+    (kept,) = await ledgers(in_memory, [one.id])
+    assert kept.problems() == []
+    return kept
+
+
+async def test_a_turn_of_an_agent_that_has_given_the_conversation_away_is_told(ledger: Ledger) -> None:
+    _, agent, turn = next(ledger.acts())
+    moved = replace(turn, version=max(each.version for each in ledger.histories[agent]) + 1)
+    late = [each if each is not turn else moved for each in ledger.histories[agent]]
+    tampered = replace(ledger, histories={**ledger.histories, agent: late})
+    assert any("heard [" in problem for problem in tampered.problems())
+
+
+async def test_something_heard_by_two_agents_is_told(ledger: Ledger) -> None:
+    _, root, turn = next(ledger.acts())
+    other = next(agent for agent in ledger.histories if agent != root)
+    twice = (*ledger.histories[other], replace(turn, agent_id=other))
+    assert ledger.problems() != replace(ledger, histories={**ledger.histories, other: twice}).problems()
+
+
+async def test_a_handoff_by_somebody_else_than_the_owner_is_told(ledger: Ledger) -> None:
+    first, back = ledger.transfers
+    stolen = replace(ledger, handoffs=(back, first))
+    assert f"{back.id}: {back.source} gave away what {ledger.root} had" in stolen.problems()
+
+
+def test_the_report_tells_of_what_was_refused() -> None:
+    kind = Kind("SEARCHING", "transfer", "new", "rejected")
+    refused = Refused("SEARCHING", "user SING", "no transition")
+    report = MovesReport(1, 4, 1, 0, 0, 0, 0, 0, ((kind, 1),), ((refused, 1),), ())
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(tables(report))
+    assert report.refused_share == 0.5
+    assert "rejected" in capture.get()
+    assert "user SING" in capture.get()
