@@ -11,12 +11,12 @@ import multiprocessing
 import os
 import signal
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-Life: TypeAlias = Callable[["World"], Awaitable[None]]
+Life: TypeAlias = Callable[["World"], Coroutine[Any, Any, None]]
 NOWHERE = 0
 PATIENCE_S = 60
 
@@ -110,11 +110,11 @@ def _watch_statements(world: World) -> None:
     connect = sqlite3.connect
 
     def watched(*args: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*args, **options)
+        connection: sqlite3.Connection = connect(*args, **options)
         connection.set_trace_callback(lambda statement: world.pass_by(_name_of(statement)))
         return connection
 
-    sqlite3.connect = sqlite3.dbapi2.connect = watched  # type: ignore[assignment,attr-defined]
+    sqlite3.connect = sqlite3.dbapi2.connect = watched  # type: ignore[assignment]
 
 
 def _name_of(statement: str) -> str:

@@ -41,7 +41,7 @@ async def review(state: Conversation) -> dict[str, Any]:
 
 
 def who_has_it(state: Conversation) -> str:
-    return state.get("active_agent", "orders")
+    return str(state.get("active_agent", "orders"))
 
 
 async def transfers(threads: int, durability: str, count: int) -> float:

@@ -12,17 +12,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 
-from benchmarks import lost_gatechart, lost_langgraph
 from benchmarks.databases import DISK
 from benchmarks.faults import AGENTS, FIRST, HURRY, NEXT, SECOND, WISH, Ended, Findings, World, answer_to, run
 from benchmarks.rounds import tell
 
-LIBRARIES: Mapping[str, ModuleType] = {"gatechart": lost_gatechart, "LangGraph": lost_langgraph}
+LIBRARIES = {"gatechart": "benchmarks.lost_gatechart", "LangGraph": "benchmarks.lost_langgraph"}
 SCENARIOS = {
     "declines": "the target declines",
     "raises": "the target fails as it takes over",
@@ -70,9 +69,9 @@ def main() -> int:
     matrices = [
         _matrix(library, is_impatient=is_impatient, every=asked.every)
         for is_impatient in WHO_GOES_ON
-        for library in LIBRARIES
+        for library in asked.of
     ]
-    others = {scenario: {library: _other(library, scenario) for library in LIBRARIES} for scenario in SCENARIOS}
+    others = {scenario: {library: _other(library, scenario) for library in asked.of} for scenario in SCENARIOS}
     print(json.dumps(_as_json(matrices, others), indent=2) if asked.json else _as_text(matrices, others))
     return 0
 
@@ -99,7 +98,7 @@ def _other(library: str, scenario: str) -> Findings:
 
 def _lives(library: str, world: World) -> Sequence[Ended]:
     """The process, and the one that goes on where it was killed."""
-    module = LIBRARIES[library]
+    module = import_module(LIBRARIES[library])  # a child that is forked need not do it again
     with TemporaryDirectory(prefix="gatechart-lost-", dir=DISK) as folder:
         world.folder = Path(folder)
         first = run(module.live, world)
@@ -140,9 +139,9 @@ def _as_text(matrices: Sequence[Matrix], others: Mapping[str, Mapping[str, Findi
     amiss = [(aspect, *(str(matrix.amiss[aspect] or "-") for matrix in matrices)) for aspect in ASPECTS]
     titles = ("", "", "owner", "wish answered by", "next message", "lost", "effects", "sender of the wish")
     rows = [
-        (SCENARIOS[scenario] if library == "gatechart" else "", library, *_cells(scenario, found))
+        ("" if number else SCENARIOS[scenario], library, *_cells(scenario, found))
         for scenario, each in others.items()
-        for library, found in each.items()
+        for number, (library, found) in enumerate(each.items())
     ]
     return "\n".join(
         ("Killed by SIGKILL at every point", "", *_table([*heads, kills, *amiss]), "", *_table([titles, *rows]))
@@ -173,6 +172,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Sequence[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lost", description=__doc__)
+    parser.add_argument("--of", choices=LIBRARIES, nargs="+", default=list(LIBRARIES), help="all, if left out")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="kill at every N-th point only")
     parser.add_argument("--json", action="store_true", help="all findings as JSON on standard output")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""A conversation that is handed on, with gatechart, as its manual says: effects are steps of invokes, mail does the rest.
+"""A conversation that is handed on, with gatechart, as its manual says: effects are steps of invokes.
 
 `orders` talks, does something outside (a line in the journal) and offers the conversation; `refunds` takes it, does
 something outside, and answers. Nobody looks after what a process left: whoever opens the runtime goes on with it.
@@ -68,11 +68,11 @@ def give_up(context: Talk, event: Any, turn: Turn) -> None:
 
 
 def is_wish(context: Talk, event: Any) -> bool:
-    return event.payload["text"] == WISH
+    return bool(event.payload["text"] == WISH)
 
 
 def is_transfer(context: Talk, event: Any) -> bool:
-    return event.payload["mode"] == Mode.TRANSFER
+    return bool(event.payload["mode"] == Mode.TRANSFER)
 
 
 def is_willing(context: Talk, event: Any) -> bool:
@@ -153,8 +153,9 @@ async def live(world: World) -> None:
             await asyncio.gather(*(_say(runtime, text) for text in texts))
         except EventError as error:
             found.told = type(error).__name__
-        await _rest(runtime)
+        await all_done(runtime)
         world.is_armed = False
+        await _rest(runtime)
         if not world.is_matrix:
             await _ask_on(runtime, found)
             world.seen = asdict(await _look(runtime, world, found))
@@ -217,12 +218,11 @@ async def _owner(runtime: Runtime) -> str:
 
 async def _messages(runtime: Runtime) -> list[str]:
     """What was said, and by name who answered."""
-    agent = await runtime.resume(await _owner(runtime))
-    return [each.content for each in agent.context.messages]
+    context = (await runtime.resume(await _owner(runtime))).context
+    return [each.content for each in context.messages] if isinstance(context, Talk) else []
 
 
 async def _rest(runtime: Runtime) -> None:
     """Returns when nothing is under way, and no mail waits."""
-    await all_done(runtime)
-    while await runtime.mail(status="waiting", limit=1) or runtime.under_way:
+    while await runtime.mail(status="waiting", limit=1) or runtime.under_way:  # noqa: ASYNC110  nothing tells
         await asyncio.sleep(0.002)

@@ -113,7 +113,7 @@ def _to(agent: str) -> Command[Any]:
 
 
 def _active_agent(state: Talk) -> str:
-    return state.get("active_agent", "orders")
+    return str(state.get("active_agent", "orders"))
 
 
 async def _say(graph: Any, text: str) -> None:
@@ -123,7 +123,7 @@ async def _say(graph: Any, text: str) -> None:
 async def _ask_on(graph: Any, found: Findings) -> None:
     try:
         await _say(graph, NEXT)
-    except Exception as error:  # noqa: BLE001  whatever the sender gets
+    except Exception as error:
         found.next_answer = type(error).__name__
     else:
         found.next_answer = answer_to(NEXT, await _messages(graph))

@@ -6,7 +6,7 @@ They are those that gatechart left of one transfer, in the three transactions in
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from benchmarks.databases import GROUP, in_groups
 from benchmarks.plain_sql import BEGIN, connected, rows_of
 
-Row: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = dict[str, Any]
 Work: TypeAlias = Sequence[tuple[str, Sequence[Row]]]  # statements, each with its rows
 
 GO_ON = """UPDATE agents SET configuration = :configuration, context = :context, version = :version, status = :status,
@@ -98,17 +98,17 @@ class _Pattern:
             ),
         )
 
-    def _mail(self, turn: Row, number: int, recipient: str) -> dict[str, Any]:
+    def _mail(self, turn: Row, number: int, recipient: str) -> Row:
         """The mail that made the turn."""
         told = {"event": turn["event"], "payload": turn["payload"], "sender": turn["sender"]}
         kept = {"accepted_us": turn["time_us"], "epoch": 1, "status": "waiting", "attempts": 0}
         return told | kept | {"number": number, "recipient": recipient}
 
-    def _agent(self, database: sqlite3.Connection, agent_id: str) -> dict[str, Any]:
+    def _agent(self, database: sqlite3.Connection, agent_id: str) -> Row:
         [row] = rows_of(database.execute("SELECT * FROM agents WHERE id = ?", (agent_id,)))
         return row
 
-    def _turns(self, database: sqlite3.Connection, agent: Row) -> list[dict[str, Any]]:
+    def _turns(self, database: sqlite3.Connection, agent: Row) -> list[Row]:
         found = database.execute("SELECT * FROM history WHERE agent = ? ORDER BY version", (agent["key"],))
         return rows_of(found)
 

@@ -1,8 +1,15 @@
 """`gatechart handoff` and `gatechart handoffs`: operators hand on work; handoffs are listed, shown, cancelled."""
 
+import asyncio
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
+
+from gatechart import Ladder, Other, Person, Runtime
+from tests.desk.support import answered
+from tests.desk.support import office as office_graphs
 
 
 @pytest.fixture(autouse=True)
@@ -219,3 +226,36 @@ def test_reading_needs_no_graphs_and_creates_nothing(folder, gatechart):
     assert gatechart("handoffs", "show", made).code == 0
     assert gatechart("handoffs", "--store", "sqlite+aiosqlite:///other.db").code == 5
     assert not (folder / "other.db").exists()
+
+
+async def climb():
+    """Has the agent turn to graphs that are not there, and at last to a person; returns the id of the first attempt."""
+    async with Runtime.open(graphs=office_graphs) as runtime:
+        ladder = Ladder(Other("nowhere_else", at="X"), Person("human_desk", at="LOW"))
+        request = await runtime.handoff("o-1", to="nowhere", at="X", ladder=ladder)
+        while (await answered(runtime, request=request)).target_graph != "human_desk":  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        return request
+
+
+def test_what_was_tried_in_vain_and_what_was_still_to_be_tried_is_shown(gatechart):
+    request = asyncio.run(climb())
+    attempts = handoffs(gatechart, "--request", request)
+    assert [each["status"] for each in attempts] == ["rejected", "rejected", "accepted"]
+    first, last = (gatechart("handoffs", "show", attempts[place]["handoff"]) for place in (0, -1))
+    assert re.search(r"STILL TO BE TRIED\nother +nowhere_else at X\nperson +human_desk at LOW", first.out)
+    assert re.search(rf"request +{request}, of which this is a later attempt", last.out)
+    assert re.search(r"IN VAIN\nnowhere at X +unknown graph: .*\nnowhere_else at X +unknown graph: ", last.out)
+    assert last.err == f"one of 3 attempts: `gatechart handoffs list --request {request}`\n"
+    assert "IN VAIN\nnowhere at X" in gatechart("desk", "show", attempts[-1]["target"]).out
+
+
+def test_a_packet_that_this_release_cannot_read_is_shown_as_it_came(folder, gatechart):
+    made = hand_on(gatechart, *REFUNDS)
+    with closing(sqlite3.connect(folder / "agents.db")) as database:
+        database.execute("UPDATE handoffs SET packet = ?", ['{"schema_version": "new", "mood": "cold"}'])
+        database.commit()
+    shown = gatechart("handoffs", "show", made)
+    assert shown.code == 0
+    assert re.search(r"PACKET\nschema_version +new\nmood +cold", shown.out)
+    assert "warning: the packet of" in shown.err

@@ -188,16 +188,20 @@ async def check(store):
             assert await has_let_go(store, agents.get(row.source), row.id), row
     for agent, each in open_of:
         assert agent.status is Status.ACTIVE, agent
+        row = rows.get(each.id)  # none where it was erased with the other agent
         if each.side is Side.TOOK:
-            assert each.id not in rows or rows[each.id].target == agent.agent_id
-        elif each.id not in rows:  # erased with the other agent
-            assert (agent.agent_id, each.id) in answered, each
-        elif rows[each.id].status is ACCEPTED and each.mode is Mode.DELEGATE:
-            assert each.is_accepted or (agent.agent_id, each.id) in answered, each
-        elif rows[each.id].status is not PENDING:
+            assert row is None or row.target == agent.agent_id
+        elif not _is_at_its_target(row, each):
             assert (agent.agent_id, each.id) in answered, each  # it is told before it acts as the owner again
     tried = Counter(row.request for row in rows.values() if row.status in OPEN)
     assert all(count == 1 for count in tried.values()), tried
+
+
+def _is_at_its_target(row, each):
+    """Whether a handoff waits for its target, or is worked on there and the agent that asked knows of it."""
+    if row is None:
+        return False
+    return row.status is PENDING or (row.status is ACCEPTED and each.mode is Mode.DELEGATE and each.is_accepted)
 
 
 async def has_let_go(store, agent, handoff):

@@ -366,3 +366,30 @@ async def test_an_agent_that_is_done_as_soon_as_it_begins_completes_what_it_took
         agent = await asked(runtime, to="quick", at="DONE", mode="delegate")
         assert [change.status for change in (await only(runtime)).changes] == [PENDING, ACCEPTED, COMPLETED]
         assert (agent.configuration, agent.context.told[-1]["result"]) == (("TALKING",), {"sum": 7})
+
+
+async def test_an_offer_whose_mail_is_gone_is_sent_again_by_the_next_runtime(place):
+    async with house(place) as runtime:
+        target = await runtime.start("second", at="RESTING")
+        await target.send("WILL", {"willing": False})
+        agent = await asked(runtime, agent=target.id, ladder="again")
+        await target.send("WILL", {"willing": True})
+        waiting = next(mail for mail in await runtime.mail(target.id) if mail.event.startswith("handoff.offered."))
+        await runtime._core.store.store.commit([MailEnd(waiting.number)])
+        assert await statuses(runtime) == [REJECTED, PENDING]
+    async with house(place) as runtime:
+        await rest(runtime)
+        assert await statuses(runtime) == [REJECTED, ACCEPTED]
+        assert (await runtime.resume(agent.id)).status is Status.DONE
+
+
+async def test_an_offer_that_waits_is_not_sent_again_by_the_next_runtime(place):
+    async with house(place) as runtime:
+        target = await runtime.start("second", at="RESTING")
+        await target.send("WILL", {"willing": False})
+        await asked(runtime, agent=target.id, ladder="again")
+        before = await runtime.mail(target.id)
+    async with house(place) as runtime:
+        await rest(runtime)
+        assert await runtime.mail(target.id) == before
+        assert await statuses(runtime) == [REJECTED, PENDING]

@@ -106,8 +106,8 @@ async def test_whoever_has_the_conversation_in_the_end_knows_every_word_of_it(
     for one in await replay(spoken[::SAMPLE], catalogue, in_memory):
         context = (await in_memory.resume(one.last)).context
         assert isinstance(context, ServiceContext)
-        assert [(message.role, message.content) for message in context.messages] == list(one.said)
-        assert context.initial_query == one.said[0][1]
+        assert [(message.role, message.content) for message in context.messages] == list(one.words)
+        assert context.initial_query == one.words[0][1]
 
 
 async def test_a_conversation_returns_to_the_agent_that_had_it(
@@ -167,34 +167,43 @@ async def test_what_one_service_knows_opens_the_door_of_the_next(catalogue: Cata
 
 
 @pytest.fixture
-async def ledger(spoken, catalogue: Catalogue, in_memory: Runtime) -> Ledger:
-    """What is kept of a conversation that went somewhere else and came back."""
+async def one_kept(spoken, catalogue: Catalogue, in_memory: Runtime) -> tuple[Played, Ledger]:
+    """A conversation that went somewhere else and came back, and what is kept of it."""
     one = next(each for each in spoken if any(part.is_return for part in moves_of((each,))))
-    await replay([one], catalogue, in_memory)
+    (played,) = await replay([one], catalogue, in_memory)
     (kept,) = await ledgers(in_memory, [one.id])
-    assert kept.problems() == []
-    return kept
+    assert kept.problems(played.heard) == []
+    return played, kept
 
 
-async def test_a_turn_of_an_agent_that_has_given_the_conversation_away_is_told(ledger: Ledger) -> None:
-    _, agent, turn = next(ledger.acts())
-    moved = replace(turn, version=max(each.version for each in ledger.histories[agent]) + 1)
-    late = [each if each is not turn else moved for each in ledger.histories[agent]]
-    tampered = replace(ledger, histories={**ledger.histories, agent: late})
-    assert any("heard [" in problem for problem in tampered.problems())
+async def test_a_turn_of_an_agent_that_has_given_the_conversation_away_is_told(one_kept) -> None:
+    played, kept = one_kept
+    agent, turn = next(each for each in kept.acts() if each[0] == played.id)
+    given_away = next(each.until for each in kept.tenures())
+    late = [replace(each, version=given_away) if each is turn else each for each in kept.histories[agent]]
+    problems = replace(kept, histories={**kept.histories, agent: late}).problems(played.heard)
+    assert f"{agent} heard {turn.event.name} in version {given_away}, with 0 tenures" in problems
 
 
-async def test_something_heard_by_two_agents_is_told(ledger: Ledger) -> None:
-    _, root, turn = next(ledger.acts())
-    other = next(agent for agent in ledger.histories if agent != root)
-    twice = (*ledger.histories[other], replace(turn, agent_id=other))
-    assert ledger.problems() != replace(ledger, histories={**ledger.histories, other: twice}).problems()
+async def test_something_heard_by_two_agents_is_told(one_kept) -> None:
+    played, kept = one_kept
+    other = kept.transfers[0].target
+    turn = next(turn for agent, turn in kept.acts() if agent == other)
+    twice = (*kept.histories[other], turn)
+    (problem,) = replace(kept, histories={**kept.histories, other: twice}).problems(played.heard)
+    assert f"of {len(played.heard)} events said in turn, {len(played.heard) + 1} were heard" in problem
 
 
-async def test_a_handoff_by_somebody_else_than_the_owner_is_told(ledger: Ledger) -> None:
-    first, back = ledger.transfers
-    stolen = replace(ledger, handoffs=(back, first))
-    assert f"{back.id}: {back.source} gave away what {ledger.root} had" in stolen.problems()
+async def test_something_that_nobody_heard_is_told(one_kept) -> None:
+    played, kept = one_kept
+    assert len(kept.problems((*played.heard, ("USER_THANKED", {})))) == 1
+
+
+async def test_a_handoff_by_somebody_else_than_the_owner_is_told(one_kept) -> None:
+    played, kept = one_kept
+    first, back = kept.transfers
+    stolen = replace(kept, handoffs=(back, first))
+    assert f"{back.id}: {back.source} gave away what {kept.root} had" in stolen.problems(played.heard)
 
 
 def test_the_report_tells_of_what_was_refused() -> None:

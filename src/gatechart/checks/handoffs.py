@@ -95,9 +95,7 @@ def _unanswered(state: StateName, events: Mapping[EventName, Handoff]) -> Findin
     asked = ", ".join(dict.fromkeys(each.__name__ for each in events.values()))
     place = f"state {state!r}"
     problem = f"{asked} is waited for here, and no transition takes {_listed(events)}"
-    is_invoke = all(event.startswith("error.invoke.") for event in events)
-    remedy = "add it" if is_invoke else "add what is missing, or one transition on 'handoff' for all of them"
-    return HANDOFF_UNANSWERED.at(place, problem, remedy)
+    return HANDOFF_UNANSWERED.at(place, problem, "add a transition for each")
 
 
 def _listed(events: Iterable[EventName]) -> str:

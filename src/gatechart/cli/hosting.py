@@ -55,8 +55,8 @@ async def hint_at_waiting(
     if any(each.side is Side.ASKED and not each.is_accepted for each in snapshot.handoffs):
         agent = snapshot.agent_id
         print_hint(
-            f"what {agent!r} hands on waits for a host: `gatechart handoffs --source {agent}` lists it, `gatechart run` "
-            "takes it there"
+            f"what {agent!r} hands on waits for a host: `gatechart handoffs --source {agent}` lists it, "
+            "`gatechart run` takes it there"
         )
         return
     invokes = any(graph.nodes[state].invokes for state, _ in snapshot.entered)

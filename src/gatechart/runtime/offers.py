@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from time import time_ns
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from gatechart.errors import OutsideError, TurnTimeoutError
 from gatechart.graph import StateTransitionGraph
@@ -15,11 +16,13 @@ from gatechart.runtime.core import Core, OpenTurn
 from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, is_about_handoff, readable, rejection
 from gatechart.values import (
+    OFFERED,
     WITHDRAWN,
     AgentId,
     Answer,
     Event,
     HandoffQuery,
+    HandoffRecord,
     HandoffStatus,
     Mail,
     MailEnd,
@@ -27,12 +30,15 @@ from gatechart.values import (
     MailStatus,
     Obstacle,
     Outcome,
+    Posting,
     Reserve,
     Status,
     Verdict,
 )
 
 logger = logging.getLogger(__name__)
+
+PAGE: Final = 1000
 
 T = TypeVar("T")
 
@@ -97,6 +103,24 @@ async def refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail],
                 why = "the agent was erased"
                 given = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.ENDED, why)
                 await answer(core, agent_id, given, mail.number, accept)
+
+
+async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
+    """Sends offers once more that nobody has answered, and whose mail is gone. That of the others waits.
+
+    To be called before any turn begins. Raises what the store raises.
+    """
+    after = 0
+    while found := await core.store.handoffs(HandoffQuery(status=HandoffStatus.PENDING, after=after, limit=PAGE)):
+        after = found[-1].number
+        await asyncio.gather(*(_send_again(core, each, accept) for each in found))
+
+
+async def _send_again(core: Core, offered: HandoffRecord, accept: Callable[[Mail], None]) -> None:
+    number, event, now = core.store.numbers(1), f"{OFFERED}{offered.entry_point}", core.clock.now()
+    mail = Mail(number, offered.target, event, offered.packet, now, offered.id, offered.source)
+    if await core.committer.commit(Posting(mail), partial(accept, mail)) is Verdict.COMMITTED:
+        logger.warning("an offer was lost, and is sent again", extra={"handoff": offered.id})
 
 
 async def is_pending(core: Core, mail: Mail) -> bool:

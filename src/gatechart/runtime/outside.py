@@ -8,6 +8,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.kernel import path_of
 from gatechart.runtime.calls import Calls
 from gatechart.runtime.core import Core
+from gatechart.runtime.offers import send_again
 from gatechart.runtime.post_office import PostOffice
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.resident import Resident
@@ -55,6 +56,7 @@ class Outside:
         await self.post.recover()
         await self.timers.recover()
         await self.calls.recover()
+        await send_again(self._core, self.accept)
         self.post.begin()
         self._migrate_callers()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 from time import perf_counter_ns
 from typing import Any
 
@@ -28,7 +27,7 @@ from gatechart.handoff.fallback import unreadable
 from gatechart.handoff.texts import readable as text
 from gatechart.kernel import plan_entry
 from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.offering import answer_payload, conclusion, next_attempt
+from gatechart.turn.offering import answer_payload, conclusion, next_attempt, source_of
 from gatechart.turn.offering import asked as asked_for
 from gatechart.turn.payload import fit_payload, own_copy
 from gatechart.turn.standing import Standing, failures, taken_transfers
@@ -309,7 +308,7 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | 
     if following is None:
         return None
     version = previous.version + 1
-    offer = next_attempt(*following, event.time, Random(f"{previous.agent_id}/{version}"))
+    offer = next_attempt(*following, event.time, source_of(previous.agent_id, version, event.time))
     made = offer.handoff
     again = replace(asked, id=made.id, peer=made.target)
     handoffs = tuple(again if each is asked else each for each in previous.handoffs)

@@ -177,6 +177,11 @@ def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | 
     return now + timedelta(seconds=seconds)
 
 
+def source_of(agent_id: AgentId, version: int, now: datetime) -> Random:
+    """The random numbers of a turn. The time tells apart agents that had an id one after the other."""
+    return Random(f"{agent_id}/{version}/{now.timestamp()}")
+
+
 def new_id(ids: Random) -> str:
     """An id of 32 hexadecimal digits."""
     return f"{ids.getrandbits(128):032x}"

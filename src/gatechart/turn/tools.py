@@ -16,7 +16,7 @@ from gatechart.errors import PayloadError, UnknownHandoffError
 from gatechart.graph import Delay, StateTransitionGraph, seconds_of
 from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import check_due, checked_id, checked_mode, checked_name, known_id
-from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, stamped
+from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.turn.payload import plain_payload
 from gatechart.turn.raised import Raised
 from gatechart.values import (
@@ -69,9 +69,9 @@ class Turn(Generic[ServicesT]):
 
     @property
     def random(self) -> Random:
-        """A source of random numbers, seeded with the agent and the turn."""
+        """A source of random numbers, seeded with the agent, the turn and its time."""
         if self._random is None:
-            self._random = Random(f"{self.agent_id}/{self.version}")
+            self._random = source_of(self.agent_id, self.version, self.now)
         return self._random
 
     def raise_event(self, event: Name, payload: Any = None) -> None:

@@ -27,7 +27,7 @@ async def main(file: Path, store: str = "memory:", every: str = "1") -> None:
         report = report_of(played, await ledgers(runtime, [one.id for one in played]))
     console = Console()
     console.print(tables(report))
-    console.print(f"{took_s:.1f} s, {sum(one.sent for one in played) / took_s:,.0f} events/s")
+    console.print(f"{took_s:.1f} s, {sum(len(one.heard) for one in played) / took_s:,.0f} events/s")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,22 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gatechart import EntryPoint, Event, Mode, Reason, State, StateTransitionGraph, Transition
-from gatechart.graph import ANY, Handoff
-from gatechart.handoff import Again, ConversationContext, HandoffPacket, Ladder, Person
+from gatechart import (
+    ANY,
+    Again,
+    ConversationContext,
+    EntryPoint,
+    Event,
+    Handoff,
+    HandoffPacket,
+    Ladder,
+    Mode,
+    Person,
+    Reason,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
 from statecharts.service_desk import service_desk
 from statecharts.service_desk.actions import settle_slots
 from statecharts.service_desk.context import Asked, DeskContext, Intent, Request
@@ -184,7 +197,7 @@ TO_A_PERSON = Handoff(PERSON, at="NORMAL", mode=Mode.DELEGATE, reason=Reason.TOO
 _ENTERED = {"GIVEN_UP": note_failure, "SEARCH": try_again, "TRANSACTION": try_again}
 _DOORS = (
     *(
-        EntryPoint(each.state, opens_on=(), takes=Request, guard=knows_enough if each.guard else None)
+        EntryPoint(each.state, takes=Request, guard=knows_enough if each.guard else None)
         for each in service_desk.entry_points.values()
     ),
     EntryPoint("CONFIRMING", takes=Request, guard=knows_enough),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from gatechart import HandoffRecord, HandoffStatus, HistoryEntry, Mode, Runtime
 
 Histories = Mapping[str, Sequence[HistoryEntry]]  # by agent
+Said = tuple[str, Mapping[str, Any]]  # an event and its payload
 PAGE = 1000
 
 
@@ -45,24 +47,24 @@ class Ledger:
             now = Tenure(each.target, took, None, each)
         yield now
 
-    def acts(self) -> Iterator[tuple[int, str, HistoryEntry]]:
-        """Everything that was said, by its number: which agent heard it, and in which turn."""
-        for agent, turns in self.histories.items():
-            for turn in turns:
-                root, _, number = (turn.event.id or "").rpartition("/")
-                if root == self.root:
-                    yield int(number), agent, turn
+    def acts(self) -> Iterator[tuple[str, HistoryEntry]]:
+        """Every turn that somebody outside made: which agent heard it."""
+        agents = {self.root, *(each.target for each in self.transfers)}
+        for agent in sorted(agents):
+            for turn in self.histories[agent]:
+                if turn.event.sender is None and turn.source:
+                    yield agent, turn
 
-    def problems(self, refused: Sequence[int] = ()) -> list[str]:
+    def problems(self, said: Sequence[Said]) -> list[str]:
         """What contradicts that at every moment one agent had the conversation; empty where nothing does.
 
-        refused: the numbers of events that no agent took.
+        said: all that was told to an agent and not refused, in this order.
         """
         tenures = list(self.tenures())
         return [
             *self._broken_chain(),
             *self._unowned(tenures),
-            *self._out_of_order(tenures, refused),
+            *self._out_of_order(tenures, said),
             *self._talked_over(),
         ]
 
@@ -75,28 +77,26 @@ class Ledger:
 
     def _unowned(self, tenures: Sequence[Tenure]) -> Iterator[str]:
         """Turns of agents that did not have the conversation, by their versions and by the clock."""
-        for number, agent, turn in self.acts():
+        for agent, turn in self.acts():
             having = [each for each in tenures if each.agent == agent and _covers(each, turn.version)]
             if len(having) != 1:
-                yield f"event {number}: {agent} took it in version {turn.version}, with {len(having)} tenures"
-            by_clock = [each for each in having if _time_of(each) <= turn.event.time.timestamp()]
-            if len(by_clock) != len(having):
-                yield f"event {number}: {agent} took it before it had the conversation"
+                yield f"{agent} heard {turn.event.name} in version {turn.version}, with {len(having)} tenures"
+            elif turn.event.time.timestamp() < _time_of(having[0]):
+                yield f"{agent} heard {turn.event.name} in version {turn.version}, before it had the conversation"
 
-    def _out_of_order(self, tenures: Sequence[Tenure], refused: Sequence[int]) -> Iterator[str]:
+    def _out_of_order(self, tenures: Sequence[Tenure], said: Sequence[Said]) -> Iterator[str]:
         """Along the tenures everything is heard once, in the order in which it was said."""
         acts = list(self.acts())
-        heard = [
-            number
+        heard: list[Said] = [
+            (turn.event.name, turn.event.payload)
             for tenure in tenures
-            for number, agent, turn in acts
+            for agent, turn in acts
             if agent == tenure.agent and _covers(tenure, turn.version)
         ]
-        said = sorted({*heard, *refused})
-        if heard != [number for number in range(len(said)) if number not in refused]:
-            yield f"heard {heard}, refused {refused}"
+        if heard != list(said):
+            yield f"of {len(said)} events said in turn, {len(heard)} were heard: {heard}"
         for one, other in pairwise(tenures):
-            if other.taken_by is not None and _time_of(one) > _time_of(other):
+            if _time_of(one) > _time_of(other):
                 yield f"{other.agent} took it before {one.agent}"
 
     def _talked_over(self) -> Iterator[str]:
@@ -105,7 +105,7 @@ class Ledger:
         for each in helped:
             first = self._turn(each.source, "handoff.accepted", each.id)
             last = self._turn(each.source, "handoff.completed", each.request)
-            if any(agent == each.source and first < turn.version < last for _, agent, turn in self.acts()):
+            if any(agent == each.source and first < turn.version < last for agent, turn in self.acts()):
                 yield f"{each.id}: something was said to {each.source} while it waited for the result"
 
     def _turn(self, agent: str, event: str, handoff: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
+
+from pydantic_core import from_json, to_json
 
 from gatechart import Agent, Runtime, StateTransitionGraph
 from gatechart.desk import human_desk
@@ -17,6 +18,7 @@ from statecharts.service_desk.replay import CALLING_STATES, INTENT_ACTS, entry_p
 from statecharts.service_desk.report import Refused
 from tests.statecharts.moves.chart import ServiceContext, kind_of, services
 from tests.statecharts.moves.conversations import Part, Words, parts, wanted_by
+from tests.statecharts.moves.owners import Said
 
 PATIENCE_S = 60
 
@@ -26,12 +28,12 @@ class Played:
     """What one conversation came to."""
 
     id: str
-    said: tuple[tuple[str, str], ...]  # speaker and words
+    words: tuple[tuple[str, str], ...]  # with who speaks
     acts: int
     moves: int
     returns: int
-    sent: int  # events, numbered from 0; each has the conversation's id and its number for an id
-    refused: Mapping[int, Refused]  # by the number of the event
+    heard: tuple[Said, ...]  # the events that were not refused
+    refused: tuple[Refused, ...]
     agents: Mapping[str, str]  # by service
     last: str  # the agent that had it in the end
     failures: int
@@ -47,7 +49,7 @@ def graphs_for(catalogue: Catalogue) -> tuple[StateTransitionGraph, ...]:
 
 
 async def replay(
-    conversations: Iterable[Conversation], catalogue: Catalogue, runtime: Runtime, *, at_once: int = 128
+    conversations: Iterable[Conversation], catalogue: Catalogue, runtime: Runtime, *, at_once: int = 32
 ) -> list[Played]:
     """Plays conversations, so many at once, and tells what each came to."""
     waiting, played = iter(conversations), list[Played]()
@@ -72,10 +74,9 @@ class Playing:
     catalogue: Catalogue
     runtime: Runtime
     agents: dict[str, str] = field(default_factory=dict)
-    refused: dict[int, Refused] = field(default_factory=dict)
+    heard: list[Said] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     calls: list[tuple[bool, bool]] = field(default_factory=list)
-    numbers: Iterator[int] = field(default_factory=count)
-    sent: int = 0
     with_person: int = 0
 
     async def play(self) -> Played:
@@ -98,8 +99,8 @@ class Playing:
             acts=len(one.acts),
             moves=sum(each.is_move for each in said),
             returns=sum(each.is_return for each in said),
-            sent=self.sent,
-            refused=self.refused,
+            heard=tuple(self.heard),
+            refused=tuple(self.refused),
             agents=self.agents,
             last=owner.id,
             failures=sum(act.act == "NOTIFY_FAILURE" for act in one.acts),
@@ -157,12 +158,11 @@ class Playing:
             await owner.until("CLOSING")
 
     async def _send(self, owner: Agent, event: str, payload: Mapping[str, Any], act: str = "") -> None:
-        number = next(self.numbers)
-        self.sent = number + 1
-        outcome = await owner.send(event, payload, id=f"{self.conversation.id}/{number}")
-        if outcome.refusal is not None:
-            reason = outcome.refusal.reason.value
-            self.refused[number] = Refused(outcome.configuration[0], act or event, reason)
+        outcome = await owner.send(event, payload)
+        if outcome.refusal is None:
+            self.heard.append((event, from_json(to_json(payload))))
+        else:
+            self.refused.append(Refused(outcome.configuration[0], act or event, outcome.refusal.reason.value))
 
     def _payload(self, service: str, speaker: Speaker, act: Act) -> Mapping[str, Any]:
         if (speaker, act.act) in INTENT_ACTS:

@@ -63,8 +63,8 @@ def report_of(played: Sequence[Played], kept: Sequence[Ledger]) -> MovesReport:
     return MovesReport(
         **{"conversations": len(played), **total},
         handoffs=tuple(Counter(kind_of(each) for one in kept for each in one.handoffs).most_common()),
-        refused_acts=tuple(Counter(refused for one in played for refused in one.refused.values()).most_common()),
-        problems=tuple(text for one in played for text in ledgers[one.id].problems(tuple(one.refused))),
+        refused_acts=tuple(Counter(refused for one in played for refused in one.refused).most_common()),
+        problems=tuple(text for one in played for text in ledgers[one.id].problems(one.heard)),
     )
 
 
