@@ -132,6 +132,7 @@ class Findings:
     effects: list[str] = field(default_factory=list)  # who had one, in their order
     told: str = ""  # the error that the sender of the wish got
     was_resumed: bool = False  # whether somebody had to find the conversation and go on with it
+    looked_done: bool = False  # whether it looked as if there were nothing to go on with
     was_said_again: bool = False  # whether the person had to say it again, as it was nowhere
     next_answer: str = ""  # who answered the next message, or the error that its sender got
 

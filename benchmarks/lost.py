@@ -44,6 +44,7 @@ ASPECTS: Mapping[str, Callable[[Findings], bool]] = {
     "refunds' effect was not done": lambda found: "refunds" not in found.effects,
     "refunds' effect was done twice": lambda found: found.effects.count("refunds") > 1,
     "somebody had to find and resume it": lambda found: found.was_resumed,
+    "... though it looked as if it was done": lambda found: found.looked_done,
     "the person had to say it again": lambda found: found.was_said_again,
 }
 
@@ -107,7 +108,7 @@ def _lives(library: str, world: World) -> Sequence[Ended]:
 
 def _answers(found: Findings, text: str, end: str) -> Sequence[str]:
     """The answers between two messages."""
-    begin, stop = (found.messages.index(each) if each in found.messages else 0 for each in (text, end))
+    begin, stop = _index(found, text), _index(found, end)
     return [each for each in found.messages[begin:stop] if each in AGENTS]
 
 

@@ -1,7 +1,7 @@
 """The same conversation with LangGraph, as its manual says: subgraphs as agents, `Command.PARENT`, effects in tasks.
 
 The state remembers the active agent, and a new message begins with it. durability="sync" has every step on disk before
-the next begins. A run that was cut off is found by its `next` and resumed by `ainvoke(None, config)`.
+the next begins. A run that was cut off is resumed by `ainvoke(None, config)`.
 """
 
 from __future__ import annotations
@@ -51,14 +51,21 @@ async def go_on(world: World) -> None:
     """What another process finds when the first one has died, and the person writes again."""
     async with _opened(world) as graph:
         found = Findings()
-        if not world.is_impatient and (await graph.aget_state(CONFIG)).next:
-            found.was_resumed = True
-            await graph.ainvoke(None, CONFIG, durability="sync")
+        if not world.is_impatient:
+            await _resume(graph, found)
         if WISH not in await _messages(graph):
             found.was_said_again = True
             await _say(graph, WISH)
         await _ask_on(graph, found)
         world.seen = asdict(await _look(graph, world, found))
+
+
+async def _resume(graph: Any, found: Findings) -> None:
+    """Goes on with every thread, as `next` does not tell of all that were cut off."""
+    before = await graph.aget_state(CONFIG)
+    await graph.ainvoke(None, CONFIG, durability="sync")
+    found.was_resumed = (await graph.aget_state(CONFIG)).config != before.config
+    found.looked_done = found.was_resumed and not before.next
 
 
 @asynccontextmanager

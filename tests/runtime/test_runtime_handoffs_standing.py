@@ -1,5 +1,7 @@
 """Agents that states invoke; what going back and other versions of a graph make of handoffs that are open."""
 
+import asyncio
+
 import pytest
 
 from gatechart import Invoke, Migration, State, Transition
@@ -278,3 +280,14 @@ async def test_a_target_that_cannot_take_in_time_is_told_apart_from_one_that_wil
         assert five.status is Status.DONE
         assert PENDING not in await statuses(runtime)
         assert FAILED not in await statuses(runtime)
+
+
+async def test_who_was_stopped_while_it_handed_on_does_not_get_the_work_back_by_going_back(place):
+    async with house(place) as runtime:
+        agent = await runtime.start("first", at="TALKING")
+        await asyncio.gather(agent.send("ASK", {"to": "second"}), runtime.stop(agent.id))
+        await rest(runtime)
+        assert await statuses(runtime) == [ACCEPTED]
+        for version in (1, 2):
+            with pytest.raises(OpenHandoffError):
+                await agent.rollback(version, reason="never asked")

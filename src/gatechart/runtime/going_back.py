@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gatechart.errors import OpenHandoffError
 from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import is_open
 from gatechart.ports import Store
 from gatechart.runtime.arguments import MOST
 from gatechart.turn import ACCEPTED, beginnings, delegated, failures
@@ -62,13 +63,20 @@ def rolled_back(
 
 
 async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:
-    """Raises OpenHandoffError where the agent would have again what another has taken over from it and works on."""
-    found = [row for row in await _transfers(store, before.agent_id) if await _is_at_work(store, row)]
+    """Raises OpenHandoffError where the agent would have again what another works on, or is about to take."""
+    known = {each.id for each in before.handoffs}
+    rows = [row for row in await _transfers(store, before.agent_id) if row.id not in known]
+    found = [row for row in rows if await _is_at_work(store, row)]
     if not found:
         return
-    later = await store.history(before.agent_id, after=target.version)
-    taken = {entry.event.payload.get("handoff") for entry in later if entry.event.name == ACCEPTED}
-    passed = tuple(row.id for row in found if row.id in taken)
+    history = await store.history(before.agent_id)
+    known |= {
+        entry.event.payload.get("handoff", "")
+        for entry in history
+        if entry.event.name == ACCEPTED and entry.version <= target.version
+    }
+    oldest = history[0].event.time  # what was handed over before, the agent knew then
+    passed = tuple(row.id for row in found if row.id not in known and row.changes[0].time >= oldest)
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
 
@@ -81,7 +89,7 @@ async def _transfers(store: Store, source: AgentId, after: int = 0) -> Sequence[
 async def _is_at_work(store: Store, row: HandoffRecord) -> bool:
     """Whether the agent that took it has it still, or one to which it was handed on."""
     if row.status is not HandoffStatus.COMPLETED:
-        return row.status is HandoffStatus.ACCEPTED
+        return is_open(row.status)
     return any([await _is_at_work(store, each) for each in await _transfers(store, row.target, row.number)])
 
 
