@@ -1,11 +1,14 @@
 """Offers that are not taken: why, what is tried next, and what the agent that asked is told in the end."""
 
+import asyncio
+
 import pytest
 
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.errors import AgentExistsError
 from gatechart.handoff import PacketMigration
 from gatechart.runtime.limits import Limits
-from gatechart.values import Mail, MailEnd, Obstacle, Posting, Retry, Status
+from gatechart.values import Mail, MailEnd, Obstacle, Offer, Posting, Retry, Status, TurnRecord
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -393,3 +396,25 @@ async def test_an_offer_that_waits_is_not_sent_again_by_the_next_runtime(place):
         await rest(runtime)
         assert await runtime.mail(target.id) == before
         assert await statuses(runtime) == [REJECTED, PENDING]
+
+
+async def test_an_offer_to_a_new_agent_is_answered_by_one_that_was_started_under_its_id(place):
+    async with house(place) as runtime:
+        store, starts = runtime._core.store, []
+        checked = store.after
+
+        async def start_under_its_id(units):
+            await checked(units)
+            effects = [effect for unit in units if isinstance(unit, TurnRecord) for effect in unit.effects]
+            for offer in (each for each in effects if isinstance(each, Offer)):
+                start = runtime.start("second", at="RESTING", id=offer.handoff.target)
+                starts.append(asyncio.ensure_future(start))
+
+        store.after = start_under_its_id
+        agent = await asked(runtime)
+        (started,) = await asyncio.gather(*starts, return_exceptions=True)
+        await rest(runtime)
+        row = await only(runtime)
+        assert row.status in (ACCEPTED, REJECTED)
+        assert (row.status is REJECTED) or isinstance(started, AgentExistsError) or started.id == row.target
+        assert agent.snapshot.handoffs == ()

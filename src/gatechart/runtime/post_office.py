@@ -269,10 +269,12 @@ class PostOffice:
                 mail = mails.popleft()
                 if not is_about_handoff(mail) or await unborn.leaves(mail):
                     rest.append(mail)
-                elif await take(unborn, mail):
-                    self._inboxes.finished(agent_id)
-                else:  # it is left to the next runtime, with all behind it
+                elif not await take(unborn, mail):  # it is left to the next runtime, with all behind it
                     return
+                elif unborn.is_born or self._residents.known(agent_id) is None:
+                    self._inboxes.finished(agent_id)
+                else:  # an agent was started under this id: the mail is for that one
+                    rest.append(mail)
         finally:
             del self._unborn[agent_id]
             resident = self._residents.known(agent_id)

@@ -40,15 +40,15 @@ class Unborn:
         self._registry = registry
         self._residents = residents
         self._in_doubt: tuple[StateTransitionGraph, TurnRecord] | None = None
-        self._is_born = False
+        self.is_born = False
 
     def newest(self, mail: Mail) -> Mail:
         """See Recipient."""
         return mail
 
     def holds(self, _mail: Mail) -> bool:
-        """See Recipient."""
-        return not self._is_born
+        """See Recipient. Somebody may have started an agent under this id meanwhile."""
+        return not self.is_born and self._residents.known(self._agent_id) is None
 
     def is_over(self, _mail: Mail) -> bool:
         """See Recipient."""
@@ -98,7 +98,7 @@ class Unborn:
         self._settle(graph, turn)
 
     def _settle(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
-        self._is_born = True
+        self.is_born = True
         resident = self._residents.settle(graph, turn.snapshot)
         resident.tell(turn)
 

@@ -1,25 +1,15 @@
 """One event processed to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
 from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id
-from gatechart.turn.handing import (
-    ACCEPTED,
-    REQUESTED,
-    Rejection,
-    Void,
-    begin_with_offer,
-    delegated,
-    is_about_handoff,
-    readable,
-    rejection,
-    requested,
-    take_mail,
-    withdrawn,
-)
+from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, requested, take_mail
 from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.offering import ACCEPTED
 from gatechart.turn.payload import fit_payload, own_copy, plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
+from gatechart.turn.rejections import Rejection, Void, readable, rejection, withdrawn
 from gatechart.turn.standing import Standing, failures, still_awaited
 from gatechart.turn.take import begin, beginnings, committed_context, take_turn
+from gatechart.turn.taking import begin_with_offer
 from gatechart.turn.tools import Turn
 
 __all__ = [

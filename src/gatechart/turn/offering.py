@@ -30,7 +30,10 @@ from gatechart.values import (
     name_of,
 )
 
-REJECTED, FAILED = "handoff.rejected", "handoff.failed"
+ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
+COMPLETED, FAILED = "handoff.completed", "handoff.failed"
+EXPIRED, CANCELLED = "handoff.expired", "handoff.cancelled"
+ANSWERS = frozenset({ACCEPTED, REJECTED, COMPLETED, FAILED, EXPIRED})
 
 
 def stamped(

@@ -21,8 +21,6 @@ from gatechart.values import (
     StateName,
 )
 
-COMPLETED, FAILED = "handoff.completed", "handoff.failed"
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:

@@ -1,0 +1,112 @@
+"""Turns in which an agent hears what became of a handoff that it asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import next_offer, read_packet, with_attempt
+from gatechart.turn.noting import open_handoff, reacted, unmoved
+from gatechart.turn.offering import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
+from gatechart.turn.rejections import Void
+from gatechart.turn.standing import failures, taken_transfers
+from gatechart.values import (
+    CancelAll,
+    Effect,
+    Event,
+    HandoffStatus,
+    Mode,
+    Obstacle,
+    OpenHandoff,
+    Outcome,
+    Side,
+    Snapshot,
+    Status,
+    TurnRecord,
+)
+
+
+async def take_answer(
+    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any
+) -> TurnRecord | Outcome | Void:
+    """The turn that an answer makes, in the chart or beside it; Void where the agent does not wait for it."""
+    asked = open_handoff(previous, event, Side.ASKED)
+    if asked is None:
+        return Void()
+    others = tuple(each for each in previous.handoffs if each is not asked)
+    if not asked.states and event.name != ACCEPTED:  # it was withdrawn, and is not taken
+        return unmoved(previous, event, others)
+    if event.name == ACCEPTED and asked.mode is Mode.DELEGATE:
+        standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
+        if asked.invoke:
+            return unmoved(previous, event, standing)
+        return await reacted(graph, previous, event, standing, (), services, replied=asked.id)
+    if event.name == ACCEPTED:
+        return await _handed_over(graph, previous, event, others, services)
+    if event.name == REJECTED:
+        following = _next(previous, event, asked)
+        if following is not None:
+            return following
+    happened = _as_the_chart_knows_it(event, asked)
+    return await reacted(graph, previous, happened, others, (), services)
+
+
+async def _handed_over(
+    graph: StateTransitionGraph, previous: Snapshot, event: Event, others: tuple[OpenHandoff, ...], services: Any
+) -> TurnRecord:
+    """The turn after which another agent has the work. One whose chart says nothing of that ends."""
+    turn = await reacted(graph, previous, event, others, (), services)
+    if turn.taken:
+        return _let_go(turn)
+    passed = taken_transfers(others)
+    left = tuple(each for each in others if each not in passed)
+    ended = (*_handed_on(passed), CancelAll(), *failures(left, "the agent handed over what it did"))
+    return unmoved(previous, event, (), ended, Status.DONE)
+
+
+def _let_go(turn: TurnRecord) -> TurnRecord:
+    """The turn, with an end to the transfers that it has not ended with a result: another agent has that work now."""
+    passed = taken_transfers(turn.snapshot.handoffs)
+    left = tuple(each for each in turn.snapshot.handoffs if each not in passed)
+    return replace(turn, snapshot=replace(turn.snapshot, handoffs=left), effects=(*_handed_on(passed), *turn.effects))
+
+
+def _handed_on(passed: Sequence[OpenHandoff]) -> tuple[Effect, ...]:
+    return tuple(conclusion(each, HandoffStatus.COMPLETED, "handed on", None)[0] for each in passed)
+
+
+def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | None:
+    """The turn that offers to the next target; None where there is none."""
+    if "packet" not in event.payload:
+        return None
+    packet = read_packet(event.payload["packet"])
+    obstacle, details = Obstacle(event.payload["obstacle"]), event.payload["details"]
+    following = next_offer(packet, obstacle, details, event.time)
+    if following is None:
+        return None
+    version = previous.version + 1
+    offer = next_attempt(*following, event.time, source_of(previous.agent_id, version, event.time))
+    made = offer.handoff
+    again = replace(asked, id=made.id, peer=made.target)
+    handoffs = tuple(again if each is asked else each for each in previous.handoffs)
+    return unmoved(previous, event, handoffs, (offer,))
+
+
+def _as_the_chart_knows_it(event: Event, asked: OpenHandoff) -> Event:
+    """The answer as the event that the waiting state handles."""
+    told = {name: value for name, value in event.payload.items() if name not in ("packet", "obstacle")}
+    told |= {"handoff": asked.request or asked.id, "reason": event.payload.get("obstacle", "")}
+    name = event.name
+    if "packet" in event.payload:
+        packet = read_packet(event.payload["packet"])
+        failed = with_attempt(packet, Obstacle(event.payload["obstacle"]), event.payload["details"], event.time)
+        told["attempts"] = [each.model_dump(mode="json") for each in failed.attempts]
+        name = FAILED if len(failed.attempts) > 1 else REJECTED
+    if not asked.invoke:
+        return replace(event, name=name, payload=told)
+    if name == COMPLETED:
+        return replace(event, name=f"done.invoke.{asked.invoke}", payload={"result": told["result"]})
+    failure = {"type": name, "message": told.get("details", ""), "traceback": "", "attempts": 1, **told}
+    return replace(event, name=f"error.invoke.{asked.invoke}", payload=failure)

@@ -1,0 +1,90 @@
+"""Turns that take note of what became of a handoff, with a transition or without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter_ns
+from typing import Any
+
+from gatechart.context import AgentContext
+from gatechart.graph import StateTransitionGraph
+from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.payload import own_copy
+from gatechart.turn.take import committed_context, recorded
+from gatechart.turn.tools import Turn
+from gatechart.values import (
+    AgentId,
+    Effect,
+    Event,
+    Memory,
+    OpenHandoff,
+    Side,
+    Snapshot,
+    StateName,
+    Status,
+    TurnRecord,
+)
+
+
+async def reacted(
+    graph: StateTransitionGraph,
+    previous: Snapshot,
+    event: Event,
+    handoffs: tuple[OpenHandoff, ...],
+    before: tuple[Effect, ...],
+    services: Any,
+    replied: str = "",
+) -> TurnRecord:
+    """The turn that the event makes; where the chart does not handle it, one that only takes note."""
+    started = perf_counter_ns()
+    context = committed_context(graph, previous)
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
+    if previous.status is Status.ACTIVE:
+        await macrostep.react()
+    if not macrostep.taken:
+        return unmoved(previous, event, handoffs, before)
+    return recorded(macrostep, previous, event, started, before=before, replied=replied)
+
+
+def unmoved(
+    previous: Snapshot,
+    event: Event,
+    handoffs: tuple[OpenHandoff, ...],
+    effects: tuple[Effect, ...] = (),
+    status: Status | None = None,
+) -> TurnRecord:
+    """The turn of an agent that stays where it is, and only takes note of what became of a handoff."""
+    entered = previous.entered if status is None else ()
+    after = replace(
+        previous,
+        version=previous.version + 1,
+        handoffs=handoffs,
+        status=status or previous.status,
+        entered=entered,
+    )
+    return TurnRecord(previous, after, event, (), 0, (), effects)
+
+
+def macrostep_of(
+    graph: StateTransitionGraph,
+    previous: Snapshot | None,
+    agent_id: AgentId,
+    context: AgentContext,
+    event: Event,
+    handoffs: tuple[OpenHandoff, ...],
+    services: Any,
+) -> Macrostep:
+    """The microsteps of a turn that is about to begin. previous: None for the first turn of an agent."""
+    version, leaves, memory = (1, (), ()) if previous is None else _where(previous)
+    turn = Turn(agent_id, version, own_copy(event), services, graph.name, handoffs, context, leaves)
+    return Macrostep(graph, leaves, memory, context, turn)
+
+
+def _where(previous: Snapshot) -> tuple[int, tuple[StateName, ...], Memory]:
+    return previous.version + 1, previous.configuration, previous.memory
+
+
+def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | None:
+    """The handoff that mail is about, as far as the agent has that part in it."""
+    wanted = event.payload.get("handoff")
+    return next((each for each in previous.handoffs if each.id == wanted and each.side is side), None)

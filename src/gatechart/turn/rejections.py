@@ -1,0 +1,56 @@
+"""Offers that are not taken, and mail that changes nothing any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gatechart.errors import PacketError
+from gatechart.handoff import HandoffPacket, PacketMigration, read_packet
+from gatechart.handoff.fallback import unreadable
+from gatechart.handoff.texts import readable as text
+from gatechart.turn.offering import EXPIRED, FAILED, REJECTED, answer_payload
+from gatechart.values import AgentId, Event, HandoffStatus, Obstacle, Payload, Settle
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An offer that is not taken: what the agent that asked is told, and what becomes of the handoff."""
+
+    settle: Settle
+    event: str
+    told: Payload
+    asked_by: AgentId
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """Mail about a handoff that changes nothing any more."""
+
+
+def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
+    """An offer that cannot be taken."""
+    why = text(details)
+    settle = Settle(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
+    told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle)
+    return Rejection(settle, REJECTED, told, packet.source_agent)
+
+
+def withdrawn(event: Event, late: str = "") -> Rejection:
+    """An offer that was withdrawn before it was taken. late: the id of one that came after its deadline."""
+    is_late = bool(late) or event.payload.get("expired", False)
+    after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
+    told_why = "" if late else event.payload.get("reason")
+    details = told_why or ("not accepted before its deadline" if is_late else "withdrawn")
+    handoff = late or event.payload["handoff"]
+    told = {"handoff": handoff, "status": after.value, "details": details}
+    settle = Settle(handoff, HandoffStatus.PENDING, after, details)
+    return Rejection(settle, EXPIRED if is_late else FAILED, told, event.sender or "")
+
+
+def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
+    """The packet of an offer, as this release reads it; else the rejection, which keeps it as it came."""
+    try:
+        return read_packet(event.payload, migrations)
+    except PacketError as error:
+        return rejection(unreadable(event.payload, str(error)), Obstacle.UNREADABLE, str(error))

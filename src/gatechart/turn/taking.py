@@ -1,0 +1,172 @@
+"""Turns in which an offer is taken, by a new agent or a living one, or what was taken is wanted no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter_ns
+from typing import Any
+
+from gatechart.errors import EntryGuardError, PayloadError
+from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.handoff import MOST_HOPS, ConversationContext, HandoffPacket, PacketMigration, fields_for
+from gatechart.kernel import plan_entry
+from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.noting import macrostep_of, open_handoff, reacted, unmoved
+from gatechart.turn.offering import ACCEPTED, CANCELLED, EXPIRED, FAILED, answer_payload, conclusion
+from gatechart.turn.payload import fit_payload
+from gatechart.turn.rejections import Rejection, Void, readable, rejection, withdrawn
+from gatechart.turn.standing import failures
+from gatechart.turn.take import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
+from gatechart.values import (
+    AgentId,
+    CancelAll,
+    Effect,
+    Event,
+    HandoffStatus,
+    Mode,
+    Obstacle,
+    OpenHandoff,
+    Send,
+    Settle,
+    Side,
+    Snapshot,
+    Status,
+    TurnRecord,
+)
+
+
+async def begin_with_offer(
+    graph: StateTransitionGraph, agent_id: AgentId, event: Event, packet: HandoffPacket, services: Any = None
+) -> TurnRecord | Rejection:
+    """The first turn of an agent that begins by taking a handoff. Raises what `take_turn` raises."""
+    started = perf_counter_ns()
+    objection = _objection(graph, packet, event)
+    if objection is not None:
+        return objection
+    entry = graph.entry_points[packet.entry_point]
+    try:
+        context = beginning_context(graph, entry, _fields(graph, entry, packet))
+        ask_entry_guard(graph, entry, context, event)
+    except PayloadError as error:
+        return rejection(packet, Obstacle.PAYLOAD, str(error))
+    except EntryGuardError as error:
+        return rejection(packet, Obstacle.GUARD, str(error))
+    macrostep = macrostep_of(graph, None, agent_id, context, event, (_taken(packet, 1),), services)
+    await macrostep.enter(plan_entry(graph, (entry.state,)))
+    return recorded(macrostep, None, event, started, before=_acceptance(packet))
+
+
+async def take_offer(
+    graph: StateTransitionGraph,
+    previous: Snapshot,
+    event: Event,
+    services: Any,
+    migrations: Sequence[PacketMigration],
+) -> TurnRecord | Rejection:
+    """What a living agent makes of an offer. Raises what `take_turn` raises."""
+    started = perf_counter_ns()
+    packet = readable(event, migrations)
+    if isinstance(packet, Rejection):
+        return packet
+    if previous.status is not Status.ACTIVE:
+        return rejection(packet, Obstacle.ENDED, f"it is {previous.status.value}")
+    objection = _objection(graph, packet, event)
+    if objection is not None:
+        return objection
+    entry = graph.entry_points[packet.entry_point]
+    context = committed_context(graph, previous)
+    try:
+        _fields(graph, entry, packet)
+        ask_entry_guard(graph, entry, context, event)
+    except PayloadError as error:
+        return rejection(packet, Obstacle.PAYLOAD, str(error))
+    except EntryGuardError as error:
+        return rejection(packet, Obstacle.GUARD, str(error))
+    handoffs = (*previous.handoffs, _taken(packet, previous.version + 1))
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
+    await macrostep.react()
+    if not _leads_to(macrostep, entry):
+        reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())
+        return rejection(packet, Obstacle.NO_TRANSITION, reason)
+    return recorded(macrostep, previous, event, started, before=_acceptance(packet))
+
+
+async def take_withdrawal(
+    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any
+) -> TurnRecord | Rejection | Void:
+    """What an agent makes of the withdrawal of an offer, taken or not. Raises what `take_turn` raises."""
+    taken = open_handoff(previous, event, Side.TOOK)
+    if taken is None:
+        return withdrawn(event)
+    if taken.mode is Mode.TRANSFER:
+        return Void()
+    is_late, reason = event.payload.get("expired", False), event.payload.get("reason", "")
+    details = reason or ("not completed before its deadline" if is_late else "withdrawn")
+    settle, *_ = conclusion(taken, HandoffStatus.CANCELLED, details, None)
+    told = {"handoff": taken.id, "request": taken.request, "status": "cancelled", "details": details}
+    answers = (Send(taken.peer, EXPIRED if is_late else FAILED, told),) if is_late or reason else ()
+    others = tuple(each for each in previous.handoffs if each is not taken)
+    if taken.is_new:
+        ended = (settle, *answers, CancelAll(), *failures(others, "the agent was ended with what it began for"))
+        return unmoved(previous, event, (), ended, Status.STOPPED)
+    happened = replace(event, name=CANCELLED)
+    return await reacted(graph, previous, happened, others, (settle, *answers), services)
+
+
+def _objection(graph: StateTransitionGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
+    """Why the graph does not take the packet at all."""
+    if packet.deadline is not None and packet.deadline <= event.time:
+        return withdrawn(event, packet.handoff_id)
+    if packet.target_graph != graph.name:
+        return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent is of {graph.name!r}")
+    if packet.entry_point not in graph.entry_points:
+        doors = ", ".join(graph.entry_points)
+        return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {doors}")
+    if len(packet.path) > MOST_HOPS:
+        return rejection(packet, Obstacle.LOOP, f"it has been handed on {len(packet.path)} times")
+    unwanted = graph.accepts.objection(packet)
+    return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None
+
+
+def _fields(graph: StateTransitionGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
+    """The context's fields that the packet fills; those that the entry point takes go before those of a conversation.
+
+    Raises PayloadError where the packet does not fit the entry point.
+    """
+    if entry.takes is None:
+        return fields_for(graph.context, packet)
+    if issubclass(entry.takes, HandoffPacket):
+        return entry_fields(graph, entry, packet)
+    content = {**packet.internal_state, **packet.entities}
+    known = {name: content[name] for name in entry.takes.model_fields if name in content}
+    told = graph.context.fields_from(packet) if issubclass(graph.context, ConversationContext) else {}
+    return {**told, **entry_fields(graph, entry, fit_payload(graph.name, entry, known))}
+
+
+def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:
+    """Whether a transition that was taken leads to the entry point."""
+    plans = macrostep.plans
+    return any(entry.state in plan.entries or any(entry.state in edge.targets for edge in plan.taken) for plan in plans)
+
+
+def _taken(packet: HandoffPacket, version: int) -> OpenHandoff:
+    """What the agent that takes an offer remembers of it."""
+    return OpenHandoff(
+        id=packet.handoff_id,
+        side=Side.TOOK,
+        peer=packet.source_agent,
+        mode=packet.mode,
+        since=version,
+        request=packet.request,
+        is_accepted=True,
+        is_new=packet.is_new,
+        path=tuple(each.model_dump(mode="json") for each in packet.path),
+        session=packet.session_id,
+        reason=packet.reason,
+    )
+
+
+def _acceptance(packet: HandoffPacket) -> tuple[Effect, ...]:
+    settle = Settle(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED)
+    return settle, Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED))
