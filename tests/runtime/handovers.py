@@ -25,6 +25,7 @@ LADDERS = {
     "other": Ladder(Other("second", at="WORKING")),
     "person": Ladder(Person("desk", at="WORKING")),
     "all": Ladder(Again(attempts=2, first_s=10), Other("second", at="WORKING"), Person("desk", at="WORKING")),
+    "back": Ladder(Other("first", at="WORKING"), Person("desk", at="WORKING")),
     "nobody": Ladder(Other("nowhere", at="WORKING"), Other("neither", at="WORKING")),
 }
 

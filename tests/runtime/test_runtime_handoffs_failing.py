@@ -418,3 +418,12 @@ async def test_an_offer_to_a_new_agent_is_answered_by_one_that_was_started_under
         assert row.status in (ACCEPTED, REJECTED)
         assert (row.status is REJECTED) or isinstance(started, AgentExistsError) or started.id == row.target
         assert agent.snapshot.handoffs == ()
+
+
+async def test_a_rung_that_would_close_a_loop_is_passed_over_for_the_person(place):
+    async with house(place) as runtime:
+        agent = await asked(runtime, to="nowhere", ladder="back")
+        rows = await runtime.handoffs()
+        assert [(row.target_graph, row.status) for row in rows] == [("nowhere", REJECTED), ("desk", ACCEPTED)]
+        assert "first → first" in rows[-1].packet["evidence"]
+        assert agent.status is Status.DONE

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from gatechart.graph import StateTransitionGraph
-from gatechart.handoff import next_offer, read_packet, with_attempt
+from gatechart.handoff import HandoffPacket, RungKind, loop_in, next_offer, read_packet, with_attempt
 from gatechart.turn.noting import open_handoff, reacted, unmoved
 from gatechart.turn.offering import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
 from gatechart.turn.rejections import Void
@@ -83,7 +84,7 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | 
         return None
     packet = read_packet(event.payload["packet"])
     obstacle, details = Obstacle(event.payload["obstacle"]), event.payload["details"]
-    following = next_offer(packet, obstacle, details, event.time)
+    following = _following(packet, obstacle, details, event.time)
     if following is None:
         return None
     version = previous.version + 1
@@ -92,6 +93,19 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | 
     again = replace(asked, id=made.id, peer=made.target)
     handoffs = tuple(again if each is asked else each for each in previous.handoffs)
     return unmoved(previous, event, handoffs, (offer,))
+
+
+def _following(
+    packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime
+) -> tuple[HandoffPacket, float] | None:
+    """What `next_offer` gives; where that would close a loop, what it gives for the loop."""
+    following = next_offer(packet, obstacle, details, now)
+    if following is None:
+        return None
+    offered, _ = following
+    is_person = any(rung.kind is RungKind.PERSON and rung.graph == offered.target_graph for rung in packet.ladder)
+    evidence = "" if is_person else loop_in(offered.path, offered.target_graph)
+    return next_offer(offered, Obstacle.LOOP, evidence, now) if evidence else following
 
 
 def _as_the_chart_knows_it(event: Event, asked: OpenHandoff) -> Event:
