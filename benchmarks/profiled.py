@@ -25,6 +25,7 @@ CONTESTANTS = {
     "crowd": (durable.crowd, 20_000),
     "posts": (mail.post_until_applied, 10_000),
     "transfers": (transfers.transfers, 1_000),
+    "delegations": (transfers.delegations, 1_000),
 }
 WRITER = "gatechart-writer"
 

@@ -1,13 +1,15 @@
-"""The example charts: a customer service, a leave approval, and the desk of a service that searches and sells."""
+"""The example charts: a customer service, a leave approval, the desk of a service that searches and sells, a shop."""
 
 from __future__ import annotations
 
 from gatechart import StateTransitionGraph
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
+from statecharts.online_shop import online_shop
 from statecharts.service_desk import service_desk
 from statecharts.services import Services
 
-graphs: tuple[StateTransitionGraph, ...] = (customer_service, leave_approval, service_desk)
+examples: tuple[StateTransitionGraph, ...] = (customer_service, leave_approval, service_desk)  # each for itself
+graphs: tuple[StateTransitionGraph, ...] = (*examples, *online_shop)  # and those of the shop, which hand work on
 
-__all__ = ["Services", "customer_service", "graphs", "leave_approval", "service_desk"]
+__all__ = ["Services", "customer_service", "examples", "graphs", "leave_approval", "online_shop", "service_desk"]

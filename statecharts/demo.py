@@ -20,7 +20,7 @@ from rich.table import Table
 from gatechart import Runtime, Snapshot
 from gatechart.errors import DrawingError
 from gatechart.testing import VirtualClock
-from statecharts import graphs
+from statecharts import examples
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import scenarios as customer_service_scenarios
 from statecharts.drawings import draw_all
@@ -58,7 +58,7 @@ async def tell_scenarios(url: str) -> bool:
     table = Table("entered at", "what happens", "ended in", box=None, padding=(0, 2, 0, 0))
     sound = True
     clock = VirtualClock(datetime.now(UTC))  # timers of days fire at once
-    async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
+    async with Runtime.open(url, graphs=examples, services=Services(), clock=clock) as runtime:
         for scenario in (*customer_service_scenarios, *leave_approval_scenarios):
             agent = await play(scenario, runtime, clock=clock)
             start, *_ = await agent.history(limit=1)

@@ -8,16 +8,17 @@ from typing import Final
 
 from gatechart import HistoryEntry, Runtime, Snapshot
 from gatechart.drawing import draw, to_dot
-from statecharts import graphs
+from statecharts import examples
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import HARD_TO_SOLVE
-from statecharts.online_shop.graphs import automatic as shop
+from statecharts.online_shop.graphs import automatic, online_shop
 from statecharts.scenario import play
 from statecharts.services import Services
 
 FOLDER: Final = Path(__file__).parent.parent / "diagrams"
 TRAIL: Final = "customer_service.trail"
-CHARTS: Final = {graph.name: graph for graph in graphs} | {f"online_shop.{graph.name}": graph for graph in shop}
+MAP: Final = "online_shop.map"
+CHARTS: Final = {graph.name: graph for graph in examples} | {f"online_shop.{graph.name}": graph for graph in automatic}
 
 
 async def lived() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:
@@ -31,13 +32,14 @@ def texts() -> dict[str, str]:
     """The DOT text of every drawing, by its name. What is drawn from it differs between versions of Graphviz."""
     snapshot, trail = asyncio.run(lived())
     plain = {name: to_dot(graph) for name, graph in CHARTS.items()}
-    return {**plain, TRAIL: to_dot(customer_service, highlight=snapshot, trail=trail)}
+    return {**plain, MAP: to_dot(online_shop), TRAIL: to_dot(customer_service, highlight=snapshot, trail=trail)}
 
 
 def draw_all(folder: Path = FOLDER) -> tuple[Path, ...]:
     """Draws every example chart as SVG, and one with the path of an agent; returns what was written."""
     snapshot, trail = asyncio.run(lived())
     drawn = [draw(graph, folder / f"{name}.svg") for name, graph in CHARTS.items()]
+    drawn.append(draw(online_shop, folder / f"{MAP}.svg"))
     return (*drawn, draw(customer_service, folder / f"{TRAIL}.svg", highlight=snapshot, trail=trail))
 
 

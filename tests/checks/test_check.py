@@ -7,7 +7,7 @@ import pytest
 from gatechart.checks import RULES, Allow, Severity, check, report
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import ANY, CODES, EntryPoint, State, Transition
-from statecharts import graphs
+from statecharts import examples
 
 from .support import graph_of
 
@@ -101,7 +101,7 @@ def test_only_so_many_wrong_allowances_are_told():
     assert len(caught.value.faults) == 100
 
 
-@pytest.mark.parametrize("graph", graphs, ids=lambda graph: graph.name)
+@pytest.mark.parametrize("graph", examples, ids=lambda graph: graph.name)
 def test_the_example_charts_have_no_errors(graph):
     assert [finding for finding in check(graph) if finding.severity is Severity.ERROR] == []
 

@@ -7,7 +7,7 @@ import pytest
 from gatechart.checks import TooManyConfigurationsError, paths
 from gatechart.errors import EntryRefusedError
 from gatechart.graph import ANY, State, Transition
-from statecharts import graphs
+from statecharts import examples
 
 from .support import graph_of, yes
 
@@ -128,10 +128,10 @@ def test_the_graph_keeps_no_plans_of_what_was_only_tried():
 
 def test_an_unknown_entry_point_is_refused():
     with pytest.raises(EntryRefusedError):
-        paths(graphs[0], from_="NOWHERE")
+        paths(examples[0], from_="NOWHERE")
 
 
-@pytest.mark.parametrize("graph", graphs, ids=lambda graph: graph.name)
+@pytest.mark.parametrize("graph", examples, ids=lambda graph: graph.name)
 def test_the_paths_of_the_examples_take_every_transition(graph):
     labels = {edge.label for node in graph.nodes.values() for edge in node.edges}
     assert set().union(*(taken(graph, door) for door in graph.entry_points)) == labels

@@ -8,7 +8,7 @@ import pytest
 
 from gatechart import Runtime
 from gatechart.testing import VirtualClock
-from statecharts import graphs
+from statecharts import examples
 from statecharts.service_desk.conversations import Catalogue, Conversation
 from statecharts.service_desk.replay import load
 from statecharts.services import Services
@@ -29,13 +29,13 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 async def runtime(url: str, clock: VirtualClock) -> AsyncIterator[Runtime]:
-    async with Runtime.open(url, graphs=graphs, services=Services(), clock=clock) as runtime:
+    async with Runtime.open(url, graphs=examples, services=Services(), clock=clock) as runtime:
         yield runtime
 
 
 @pytest.fixture
 async def in_memory(clock: VirtualClock) -> AsyncIterator[Runtime]:
-    async with Runtime.open("memory:", graphs=graphs, services=Services(), clock=clock) as runtime:
+    async with Runtime.open("memory:", graphs=examples, services=Services(), clock=clock) as runtime:
         yield runtime
 
 

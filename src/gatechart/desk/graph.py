@@ -45,8 +45,8 @@ def desk(
                     State(
                         "TAKEN",
                         states=[
-                            "ASSIGNED",
-                            "WORKING",
+                            State("ASSIGNED", description="not looked at yet"),
+                            State("WORKING", description="looked into, perhaps answered already"),
                             State("SUBTASK", description="automatic agents do a part of it"),
                         ],
                         description="an operator has it",
@@ -54,9 +54,10 @@ def desk(
                     State("RETURNING", description="offered to the agent that gave it away"),
                 ],
                 after=limit,
+                description="neither resolved nor returned",
             ),
-            State("RESOLVED", final=True, data=do.resolved),
-            State("RETURNED", final=True, data=do.returned),
+            State("RESOLVED", final=True, data=do.resolved, description="by the operator, with an answer"),
+            State("RETURNED", final=True, data=do.returned, description="to the agent that asked"),
         ],
         transitions=[*_taking(), *_working(), *_splitting(), *_ending()],
         entry_points=[
@@ -64,6 +65,7 @@ def desk(
             for priority, door in ENTRY_POINTS.items()
         ],
         accepts=Accepts(capacity),
+        description="Where people work: each case is an agent, taken by an operator, resolved or returned.",
     )
 
 
