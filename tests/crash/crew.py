@@ -244,11 +244,9 @@ async def _work_alone(runtime, journal, agent_id, mine, tried, acknowledged):
     for errand in todo:
         mark = errand.mark
         journal.write("try", mark)
-        if await _asked(runtime, agent, errand):
-            journal.write("ack", mark)
-        else:
-            journal.write("ack", mark)
-            journal.write("no", mark)  # it was told that this did not take effect
+        if not await _asked(runtime, agent, errand):
+            journal.write("no", mark)  # it was told that this did not take effect; first, for it may die in between
+        journal.write("ack", mark)
 
 
 async def _asked(runtime, agent, errand):

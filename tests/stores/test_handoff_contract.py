@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart.stores import MemoryStore
-from gatechart.testing import HandoffContract
+from gatechart.testing.contracts import HandoffContract
 from gatechart.values import Answer, HandoffQuery, Reserve, Verdict
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gatechart.errors import OwnershipLostError
 from gatechart.stores import MemoryStore, open_store, pruning
-from gatechart.testing import HistoryContract
+from gatechart.testing.contracts import HistoryContract
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started
 from gatechart.values import Pruning
 

@@ -8,7 +8,7 @@ import pytest
 
 from gatechart.ports import Store
 from gatechart.stores import MemoryStore, open_store
-from gatechart.testing import StoreContract
+from gatechart.testing.contracts import StoreContract
 from gatechart.values import Page, Verdict
 
 

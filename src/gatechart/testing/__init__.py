@@ -1,22 +1,6 @@
-"""Tests for what others build for gatechart, and the time by hand. Needs pytest, the contract pytest-asyncio too."""
+"""The time by hand, and graphs tried out in memory. Beside it, what needs pytest: `contracts` for stores, `paths`."""
 
-import pytest
+from gatechart.testing.clock import VirtualClock
+from gatechart.testing.rehearsal import Rehearsal, rehearse
 
-CONTRACTS = (
-    "store_contract",
-    "history_contract",
-    "mail_contract",
-    "invocation_contract",
-    "handoff_contract",
-    "records",
-    "errands",
-)
-pytest.register_assert_rewrite(*(f"gatechart.testing.{name}" for name in CONTRACTS))
-
-from gatechart.testing.clock import VirtualClock  # noqa: E402
-from gatechart.testing.handoff_contract import HandoffContract  # noqa: E402
-from gatechart.testing.history_contract import HistoryContract  # noqa: E402
-from gatechart.testing.rehearsal import Rehearsal, rehearse  # noqa: E402
-from gatechart.testing.store_contract import StoreContract  # noqa: E402  only what is imported later is rewritten
-
-__all__ = ["HandoffContract", "HistoryContract", "Rehearsal", "StoreContract", "VirtualClock", "rehearse"]
+__all__ = ["Rehearsal", "VirtualClock", "rehearse"]

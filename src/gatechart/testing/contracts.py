@@ -1,0 +1,20 @@
+"""Tests that every store passes, for stores of one's own: subclass StoreContract. Needs pytest and pytest-asyncio."""
+
+import pytest
+
+_REWRITTEN = (
+    "store_contract",
+    "history_contract",
+    "mail_contract",
+    "invocation_contract",
+    "handoff_contract",
+    "records",
+    "errands",
+)
+pytest.register_assert_rewrite(*(f"gatechart.testing.{name}" for name in _REWRITTEN))
+
+from gatechart.testing.handoff_contract import HandoffContract  # noqa: E402  only what is imported later is rewritten
+from gatechart.testing.history_contract import HistoryContract  # noqa: E402
+from gatechart.testing.store_contract import StoreContract  # noqa: E402
+
+__all__ = ["HandoffContract", "HistoryContract", "StoreContract"]
