@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gatechart.checks.finding import HANDOFF_AT_THE_END, HANDOFF_UNANSWERED, NO_SUCH_DOOR, Finding
 from gatechart.checks.waits import Wait, handles, waits_of
 from gatechart.errors import suggestion
-from gatechart.graph import ROOT, Asking, Edge, Handoff, Kind, Person, StateTransitionGraph, askings
+from gatechart.graph import ROOT, Asking, Edge, Handoff, Kind, StateTransitionGraph, askings
 from gatechart.values import EventName, Mode, StateName
 
 
@@ -73,17 +73,15 @@ def _missing(graph: StateTransitionGraph, wait: Wait) -> Iterator[tuple[StateNam
 
 
 def answers_of(asking: Asking) -> Iterator[EventName]:
-    """The events with which a handoff may be answered, and which nobody but the chart can do anything about.
-
-    A ladder with a person on it fails for good only there; any other may have nothing to offer at once.
-    """
+    """The events with which a handoff may be answered, and which nobody but the chart can do anything about."""
     handoff = asking.handoff
+    climbs = handoff.ladder is not None and bool(handoff.ladder.steps)
     if asking.invoke:
         yield f"error.invoke.{asking.invoke}"
         return
-    if handoff.ladder is None or not any(isinstance(step, Person) for step in handoff.ladder.steps):
+    if not climbs:
         yield "handoff.rejected"
-    if handoff.ladder is not None or handoff.mode is Mode.DELEGATE:
+    if climbs or handoff.mode is Mode.DELEGATE:
         yield "handoff.failed"
     if handoff.mode is Mode.DELEGATE:
         yield "handoff.completed"

@@ -25,8 +25,9 @@ def loop_in(
     """The evidence that handing on to `graph` would close a loop, in one line; "" where there is none.
 
     path: the agents so far, oldest first, the one that hands on last. progressed: asked with the steps after the last
-    one of `graph`, where there is one; a loop is a way back on which nothing was achieved. Handing on is also a loop
-    when it would be hop number `most_hops + 1`. Cost O(n). Never raises, but for what `progressed` does.
+    one of `graph`, where there is one, or with that itself where it is the last; a loop is a way back on which nothing
+    was achieved. Handing on is also a loop when it would be hop number `most_hops + 1`. Cost O(n). Never raises, but
+    for what `progressed` does.
     >>> def way(**achieved):
     ...     return [PathStep(agent=f"{graph}-1", graph=graph, achieved=text) for graph, text in achieved.items()]
     >>> loop_in(way(orders="", refunds=""), "orders")
@@ -41,7 +42,7 @@ def loop_in(
     if graph not in graphs:
         return ""
     last = hops - 1 - graphs[::-1].index(graph)
-    if progressed(path[last + 1 :]):
+    if progressed(path[last + 1 :] or path[last:]):
         return ""
     return f"{_drawn(graphs[last:], graph)}: nothing was achieved since {graph} had it"
 

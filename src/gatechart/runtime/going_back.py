@@ -22,6 +22,8 @@ from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
     Mode,
+    OpenHandoff,
+    Side,
     Snapshot,
     StateName,
     Status,
@@ -46,9 +48,9 @@ def rolled_back(
 
     Timers and invokes of the states restored begin anew; keyed timers are cancelled. Handoffs stay as they are, and an
     agent is invoked again only where it is not at work: raises OpenHandoffError where a handoff that is open began
-    later.
+    later, or was withdrawn and is not answered.
     """
-    passed = tuple(each.id for each in before.handoffs if each.since > target.version)
+    passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
     version = before.version + 1
@@ -60,6 +62,10 @@ def rolled_back(
     after = replace(restored, handoffs=standing.handoffs)
     begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, now)]
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun, *standing.effects))
+
+
+def _is_withdrawn(each: OpenHandoff) -> bool:
+    return each.side is Side.ASKED and not each.states
 
 
 async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:

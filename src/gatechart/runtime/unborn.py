@@ -47,8 +47,8 @@ class Unborn:
         return mail
 
     def holds(self, _mail: Mail) -> bool:
-        """See Recipient. Somebody may have started an agent under this id meanwhile."""
-        return not self.is_born and self._residents.known(self._agent_id) is None
+        """See Recipient. Somebody may have started an agent under this id, or resumed the one that a commit began."""
+        return self._in_doubt is not None or (not self.is_born and self._residents.known(self._agent_id) is None)
 
     def is_over(self, _mail: Mail) -> bool:
         """See Recipient."""

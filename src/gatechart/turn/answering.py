@@ -8,7 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from gatechart.graph import StateTransitionGraph
-from gatechart.handoff import HandoffPacket, RungKind, loop_in, next_offer, read_packet, with_attempt
+from gatechart.handoff import (
+    HandoffPacket,
+    PacketMigration,
+    Rung,
+    RungKind,
+    loop_in,
+    next_offer,
+    read_packet,
+    with_attempt,
+)
 from gatechart.turn.noting import open_handoff, reacted, unmoved
 from gatechart.turn.offering import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
 from gatechart.turn.rejections import Void
@@ -30,9 +39,18 @@ from gatechart.values import (
 
 
 async def take_answer(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any
+    graph: StateTransitionGraph,
+    previous: Snapshot,
+    event: Event,
+    services: Any,
+    migrations: Sequence[PacketMigration],
+    *,
+    quietly: bool,
 ) -> TurnRecord | Outcome | Void:
-    """The turn that an answer makes, in the chart or beside it; Void where the agent does not wait for it."""
+    """The turn that an answer makes, in the chart or beside it; Void where the agent does not wait for it.
+
+    quietly: the chart is not asked.
+    """
     asked = open_handoff(previous, event, Side.ASKED)
     if asked is None:
         return Void()
@@ -43,22 +61,28 @@ async def take_answer(
         standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
         if asked.invoke:
             return unmoved(previous, event, standing)
-        return await reacted(graph, previous, event, standing, (), services, replied=asked.id)
+        return await reacted(graph, previous, event, standing, (), services, replied=asked.id, quietly=quietly)
     if event.name == ACCEPTED:
-        return await _handed_over(graph, previous, event, others, services)
-    if event.name == REJECTED:
-        following = _next(previous, event, asked)
-        if following is not None:
-            return following
-    happened = _as_the_chart_knows_it(event, asked)
-    return await reacted(graph, previous, happened, others, (), services)
+        return await _handed_over(graph, previous, event, others, services, quietly=quietly)
+    packet = read_packet(event.payload["packet"], migrations) if "packet" in event.payload else None
+    following = None if packet is None else _next(previous, event, asked, packet)
+    if following is not None:
+        return following
+    happened = _as_the_chart_knows_it(event, asked, packet)
+    return await reacted(graph, previous, happened, others, (), services, quietly=quietly)
 
 
 async def _handed_over(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, others: tuple[OpenHandoff, ...], services: Any
+    graph: StateTransitionGraph,
+    previous: Snapshot,
+    event: Event,
+    others: tuple[OpenHandoff, ...],
+    services: Any,
+    *,
+    quietly: bool,
 ) -> TurnRecord:
     """The turn after which another agent has the work. One whose chart says nothing of that ends."""
-    turn = await reacted(graph, previous, event, others, (), services)
+    turn = await reacted(graph, previous, event, others, (), services, quietly=quietly)
     if turn.taken:
         return _let_go(turn)
     passed = taken_transfers(others)
@@ -78,11 +102,8 @@ def _handed_on(passed: Sequence[OpenHandoff]) -> tuple[Effect, ...]:
     return tuple(conclusion(each, HandoffStatus.COMPLETED, "handed on", None)[0] for each in passed)
 
 
-def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | None:
+def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffPacket) -> TurnRecord | None:
     """The turn that offers to the next target; None where there is none."""
-    if "packet" not in event.payload:
-        return None
-    packet = read_packet(event.payload["packet"])
     obstacle, details = Obstacle(event.payload["obstacle"]), event.payload["details"]
     following = _following(packet, obstacle, details, event.time)
     if following is None:
@@ -98,26 +119,31 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff) -> TurnRecord | 
 def _following(
     packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime
 ) -> tuple[HandoffPacket, float] | None:
-    """What `next_offer` gives; where that would close a loop, what it gives for the loop."""
-    following = next_offer(packet, obstacle, details, now)
-    if following is None:
-        return None
-    offered, _ = following
-    is_person = any(rung.kind is RungKind.PERSON and rung.graph == offered.target_graph for rung in packet.ladder)
-    evidence = "" if is_person else loop_in(offered.path, offered.target_graph)
-    return next_offer(offered, Obstacle.LOOP, evidence, now) if evidence else following
+    """What `next_offer` gives, without the rungs that would close a loop."""
+    while (following := next_offer(packet, obstacle, details, now)) is not None:
+        offered, _ = following
+        rung = next((each for each in packet.ladder if _leads_to(each, offered)), None)
+        is_again = (offered.target_graph, offered.entry_point) == (packet.target_graph, packet.entry_point)
+        if is_again or rung is None or rung.kind is RungKind.PERSON or not loop_in(offered.path, offered.target_graph):
+            return following
+        packet = packet.model_copy(update={"ladder": tuple(each for each in packet.ladder if each != rung)})
+    return None
 
 
-def _as_the_chart_knows_it(event: Event, asked: OpenHandoff) -> Event:
+def _leads_to(rung: Rung, offered: HandoffPacket) -> bool:
+    agent = "" if offered.is_new else offered.target_agent
+    return (rung.graph, rung.entry_point, rung.agent) == (offered.target_graph, offered.entry_point, agent)
+
+
+def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPacket | None) -> Event:
     """The answer as the event that the waiting state handles."""
     told = {name: value for name, value in event.payload.items() if name not in ("packet", "obstacle")}
     told |= {"handoff": asked.request or asked.id, "reason": event.payload.get("obstacle", "")}
     name = event.name
-    if "packet" in event.payload:
-        packet = read_packet(event.payload["packet"])
+    if packet is not None:
         failed = with_attempt(packet, Obstacle(event.payload["obstacle"]), event.payload["details"], event.time)
         told["attempts"] = [each.model_dump(mode="json") for each in failed.attempts]
-        name = FAILED if len(failed.attempts) > 1 else REJECTED
+        name = FAILED if packet.ladder or len(failed.attempts) > 1 else REJECTED
     if not asked.invoke:
         return replace(event, name=name, payload=told)
     if name == COMPLETED:

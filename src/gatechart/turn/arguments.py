@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from gatechart.errors import PayloadError, UnknownAgentError
-from gatechart.values import AgentId, EventName, Mode, Name, name_of
+from gatechart.values import AgentId, EventName, Mode, Name, Reason, name_of
 
 
 def checked_id(id: str | None) -> str | None:  # noqa: A002
@@ -41,6 +41,13 @@ def checked_mode(mode: Mode | str) -> Mode:
     if mode in list(Mode):
         return Mode(mode)
     raise PayloadError("handoff", (f"its mode is {mode!r}",), " or ".join(repr(each.value) for each in Mode))
+
+
+def checked_reason(reason: Reason | str) -> Reason:
+    """The reason. Raises PayloadError where there is none of this name."""
+    if reason in list(Reason):
+        return Reason(reason)
+    raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(each.value) for each in Reason))
 
 
 def _is_kept(text: object) -> bool:

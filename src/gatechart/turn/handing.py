@@ -49,15 +49,20 @@ async def take_mail(
     event: Event,
     services: Any = None,
     migrations: Sequence[PacketMigration] = (),
+    *,
+    quietly: bool = False,
 ) -> TurnRecord | Outcome | Rejection | Void:
-    """What becomes of an event that came as mail. Raises what `take_turn` raises."""
+    """What becomes of an event that came as mail. Raises what `take_turn` raises.
+
+    quietly: an answer or a withdrawal is noted without asking the chart, which has failed at it.
+    """
     if event.sender is not None and event.name.startswith("handoff."):
         if event.name.startswith(OFFERED):
             return await take_offer(graph, previous, event, services, migrations)
         if event.name == WITHDRAWN:
-            return await take_withdrawal(graph, previous, event, services)
+            return await take_withdrawal(graph, previous, event, services, quietly=quietly)
         if event.name in ANSWERS and "handoff" in event.payload:
-            return await take_answer(graph, previous, event, services)
+            return await take_answer(graph, previous, event, services, migrations, quietly=quietly)
     return await take_turn(graph, previous, event, services)
 
 

@@ -33,9 +33,16 @@ async def reacted(
     handoffs: tuple[OpenHandoff, ...],
     before: tuple[Effect, ...],
     services: Any,
+    *,
     replied: str = "",
+    quietly: bool = False,
 ) -> TurnRecord:
-    """The turn that the event makes; where the chart does not handle it, one that only takes note."""
+    """The turn that the event makes; where the chart does not handle it, one that only takes note.
+
+    quietly: the chart is not asked. replied: see `standing_after`.
+    """
+    if quietly:
+        return unmoved(previous, event, handoffs, before)
     started = perf_counter_ns()
     context = committed_context(graph, previous)
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
@@ -85,6 +92,7 @@ def _where(previous: Snapshot) -> tuple[int, tuple[StateName, ...], Memory]:
 
 
 def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | None:
-    """The handoff that mail is about, as far as the agent has that part in it."""
-    wanted = event.payload.get("handoff")
-    return next((each for each in previous.handoffs if each.id == wanted and each.side is side), None)
+    """The handoff that mail is about, as far as the agent has that part in it; the other one has sent it, or itself."""
+    wanted, own = event.payload.get("handoff"), previous.agent_id
+    known = (each for each in previous.handoffs if each.side is side and event.sender in (each.peer, own))
+    return next((each for each in known if each.id == wanted), None)

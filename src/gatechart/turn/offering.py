@@ -39,6 +39,7 @@ ANSWERS = frozenset({ACCEPTED, REJECTED, COMPLETED, FAILED, EXPIRED})
 def stamped(
     packet: HandoffPacket,
     *,
+    reason: Reason | None,
     to: Name | StateTransitionGraph,
     at: Name,
     agent: AgentId | None,
@@ -63,10 +64,14 @@ def stamped(
             "target_agent": agent or new_id(ids),
             "entry_point": name_of(at),
             "is_new": agent is None,
+            "reason": reason or packet.reason,
             "mode": mode,
             "deadline": due,
             "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
-            "ladder": packet.ladder if ladder is None else rungs(ladder),
+            "ladder": () if ladder is None else rungs(ladder),
+            "attempts": (),
+            "evidence": "",
+            "traceparent": "",
         }
     )
 

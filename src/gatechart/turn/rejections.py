@@ -49,8 +49,13 @@ def withdrawn(event: Event, late: str = "") -> Rejection:
 
 
 def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
-    """The packet of an offer, as this release reads it; else the rejection, which keeps it as it came."""
+    """The packet of an offer, as this release reads it; else the rejection, which keeps it as it came.
+
+    Which handoff it is, and whose, the mail says: a migration may have lost that.
+    """
+    mail = {"handoff_id": event.id or "", "source_agent": event.sender or ""}
     try:
-        return read_packet(event.payload, migrations)
+        return read_packet(event.payload, migrations).model_copy(update=mail)
     except PacketError as error:
-        return rejection(unreadable(event.payload, str(error)), Obstacle.UNREADABLE, str(error))
+        kept = unreadable(event.payload, str(error)).model_copy(update=mail)
+        return rejection(kept, Obstacle.UNREADABLE, str(error))

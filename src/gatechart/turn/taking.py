@@ -9,7 +9,14 @@ from typing import Any
 
 from gatechart.errors import EntryGuardError, PayloadError
 from gatechart.graph import EntryPoint, StateTransitionGraph
-from gatechart.handoff import MOST_HOPS, ConversationContext, HandoffPacket, PacketMigration, fields_for
+from gatechart.handoff import (
+    MOST_HOPS,
+    SCHEMA_VERSION,
+    ConversationContext,
+    HandoffPacket,
+    PacketMigration,
+    fields_for,
+)
 from gatechart.kernel import plan_entry
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.noting import macrostep_of, open_handoff, reacted, unmoved
@@ -46,13 +53,14 @@ async def begin_with_offer(
         return objection
     entry = graph.entry_points[packet.entry_point]
     try:
+        told = _as_read(event, packet)
         context = beginning_context(graph, entry, _fields(graph, entry, packet))
-        ask_entry_guard(graph, entry, context, event)
+        ask_entry_guard(graph, entry, context, told)
     except PayloadError as error:
         return rejection(packet, Obstacle.PAYLOAD, str(error))
     except EntryGuardError as error:
         return rejection(packet, Obstacle.GUARD, str(error))
-    macrostep = macrostep_of(graph, None, agent_id, context, event, (_taken(packet, 1),), services)
+    macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1),), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     return recorded(macrostep, None, event, started, before=_acceptance(packet))
 
@@ -78,13 +86,14 @@ async def take_offer(
     context = committed_context(graph, previous)
     try:
         _fields(graph, entry, packet)
-        ask_entry_guard(graph, entry, context, event)
+        ask_entry_guard(graph, entry, context, _as_read(event, packet))
     except PayloadError as error:
         return rejection(packet, Obstacle.PAYLOAD, str(error))
     except EntryGuardError as error:
         return rejection(packet, Obstacle.GUARD, str(error))
     handoffs = (*previous.handoffs, _taken(packet, previous.version + 1))
-    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
+    told = _as_read(event, packet)
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, told, handoffs, services)
     await macrostep.react()
     if not _leads_to(macrostep, entry):
         reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())
@@ -93,7 +102,7 @@ async def take_offer(
 
 
 async def take_withdrawal(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any
+    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any, *, quietly: bool
 ) -> TurnRecord | Rejection | Void:
     """What an agent makes of the withdrawal of an offer, taken or not. Raises what `take_turn` raises."""
     taken = open_handoff(previous, event, Side.TOOK)
@@ -101,17 +110,24 @@ async def take_withdrawal(
         return withdrawn(event)
     if taken.mode is Mode.TRANSFER:
         return Void()
-    is_late, reason = event.payload.get("expired", False), event.payload.get("reason", "")
-    details = reason or ("not completed before its deadline" if is_late else "withdrawn")
+    is_late, is_asked = event.payload.get("expired", False), "reason" in event.payload
+    details = event.payload.get("reason") or ("not completed before its deadline" if is_late else "withdrawn")
     settle, *_ = conclusion(taken, HandoffStatus.CANCELLED, details, None)
     told = {"handoff": taken.id, "request": taken.request, "status": "cancelled", "details": details}
-    answers = (Send(taken.peer, EXPIRED if is_late else FAILED, told),) if is_late or reason else ()
+    answers = (Send(taken.peer, EXPIRED if is_late else FAILED, told),) if is_late or is_asked else ()
     others = tuple(each for each in previous.handoffs if each is not taken)
     if taken.is_new:
         ended = (settle, *answers, CancelAll(), *failures(others, "the agent was ended with what it began for"))
         return unmoved(previous, event, (), ended, Status.STOPPED)
     happened = replace(event, name=CANCELLED)
-    return await reacted(graph, previous, happened, others, (settle, *answers), services)
+    return await reacted(graph, previous, happened, others, (settle, *answers), services, quietly=quietly)
+
+
+def _as_read(event: Event, packet: HandoffPacket) -> Event:
+    """The event as guards and actions see it: with the packet of today, where it came as an older one."""
+    if event.payload.get("schema_version", SCHEMA_VERSION) == SCHEMA_VERSION:
+        return event
+    return replace(event, payload=packet.model_dump(mode="json"))
 
 
 def _objection(graph: StateTransitionGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
@@ -123,7 +139,7 @@ def _objection(graph: StateTransitionGraph, packet: HandoffPacket, event: Event)
     if packet.entry_point not in graph.entry_points:
         doors = ", ".join(graph.entry_points)
         return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {doors}")
-    if len(packet.path) > MOST_HOPS:
+    if len(packet.path) > MOST_HOPS and not packet.evidence:  # with that, it comes to a person
         return rejection(packet, Obstacle.LOOP, f"it has been handed on {len(packet.path)} times")
     unwanted = graph.accepts.objection(packet)
     return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None

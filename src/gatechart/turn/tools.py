@@ -15,7 +15,7 @@ from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
 from gatechart.graph import Delay, StateTransitionGraph, seconds_of
 from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, packet_of
-from gatechart.turn.arguments import check_due, checked_id, checked_mode, checked_name, known_id
+from gatechart.turn.arguments import check_due, checked_id, checked_mode, checked_name, checked_reason, known_id
 from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.turn.payload import plain_payload
 from gatechart.turn.raised import Raised
@@ -95,9 +95,13 @@ class Turn(Generic[ServicesT]):
 
         to: the agent's id; where there is no such agent yet, the event waits for it.
         payload: as of `raise_event`. id: unique for the recipient, which applies it once. due: at once where left out.
-        Raises PayloadError, and UnknownAgentError where no agent can have the id.
+        Raises PayloadError, for a name that only handoffs have, too, and UnknownAgentError where no agent can have the
+        id.
         """
         name = checked_name(event)
+        if name.startswith("handoff."):
+            problem, remedy = f"the name {name!r} is kept for handoffs", "another name, or turn.handoff(...)"
+            raise PayloadError("event", (problem,), remedy)
         check_due(due)
         self.asked.append(Send(known_id(to), name, plain_payload(payload, name), checked_id(id), due))
 
@@ -131,7 +135,7 @@ class Turn(Generic[ServicesT]):
         *,
         at: Name,
         packet: HandoffPacket | None = None,
-        reason: Reason = Reason.OTHER,
+        reason: Reason | str | None = None,
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
@@ -146,19 +150,22 @@ class Turn(Generic[ServicesT]):
         withdraws the offer.
 
         to, at: the graph and one of its entry points. agent: a living agent of the graph; a new one where left out.
-        packet: what is handed on; what the context has of it where left out, for this reason.
+        packet: what is handed on; what the context has of it where left out. reason: why; the packet's where left out.
         mode: "transfer" gives the work away, "delegate" waits for its result. deadline: for the acceptance of a
         transfer, for the result of a delegation; a delay, or an aware datetime.
         ladder: where to turn when the offer is rejected, or would close a loop.
         achieved: what this agent has done, which tells a way back from a loop. progressed: judges, where the graph has
         had the work before, whether the agents since then got anywhere; by default, whether one of them says so.
+        An agent is one piece of work: when its transfer is accepted, what it took by transfers itself counts as handed
+        on, and what was delegated to it as failed where it ends with that. It can complete a delegation before.
         Raises PayloadError, and HandoffNotAwaitedError, later, where the turn ends in a final state.
         """
         wanted = checked_mode(mode)
         taken = next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None)
         state = ", ".join(self.came_from or sorted(self.active))
         made = stamped(
-            packet or packet_of(self.context, reason),
+            packet or packet_of(self.context, Reason.OTHER),
+            reason=None if reason is None else checked_reason(reason),
             to=to,
             at=checked_name(at),
             agent=None if agent is None else known_id(agent),
