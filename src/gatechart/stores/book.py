@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from gatechart.handoff import is_open
+from gatechart.handoff import check_change, is_open
 from gatechart.values import (
     HandoffChange,
     HandoffRecord,
@@ -58,11 +58,13 @@ class Book:
     def settle(self, settles: Iterable[Settle], time: datetime) -> bool:
         """Whether all can be settled, one after the other; then they are, and what is over gives its place back.
 
-        An accepted handoff that was erased with the agent that asked for it may end: nobody is told.
+        An accepted handoff that was erased with the agent that asked for it may end: nobody is told. Raises
+        HandoffStateError where one would go from a status to another that cannot follow.
         """
         after: dict[str, Entry] = {}
         erased: list[str] = []
         for each in settles:
+            check_change(each.before, each.after, each.handoff)
             entry = after.get(each.handoff) or self.entries.get(each.handoff)
             if entry is None and each.before is HandoffStatus.ACCEPTED:
                 erased.append(each.handoff)
@@ -94,6 +96,7 @@ class Book:
     def release(self, handoff: str) -> None:
         """Gives the place back that a handoff holds, if it holds one."""
         graph = self._places.pop(handoff, None)
+        self.reserved.pop(handoff, None)
         if graph is not None:
             self._held[graph] = self._held.get(graph, 0) - 1
 
