@@ -98,7 +98,8 @@ class Store(Protocol):
         says, or an Answer that would, or whose mail does not wait, is STALE. A Reserve is STALE where the graph's
         places are all held; a handoff that has one keeps it, and gives it back when it comes to its end.
 
-        Raises OwnershipLostError where another owner has taken over, and then writes none of them.
+        Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to a
+        status that cannot follow; and then writes none of them.
         """
         ...
 
@@ -160,10 +161,11 @@ class Store(Protocol):
         """The graph of this fingerprint; None where it was never remembered."""
         ...
 
-    async def erase(self, agent_id: AgentId) -> None:
-        """Forgets the agent, its history, its mail and its invocations, for good.
+    async def erase(self, agent_id: AgentId) -> bool:
+        """Forgets the agent, its history, its mail, its invocations and its handoffs, for good; whether it did.
 
-        Raises UnknownAgentError, OwnershipLostError.
+        False, and nothing is forgotten, where somebody would wait for ever: a handoff that is offered to the agent is
+        pending, or the agent is active and has handoffs in its snapshot. Raises UnknownAgentError, OwnershipLostError.
         """
         ...
 
@@ -173,7 +175,8 @@ class Store(Protocol):
         A part is about `limit` agents, in the order started, and `limit` mails, and at the most some thousand turns, so
         that turns wait only briefly; between the parts a pruning may be given up. What stays of an agent is its newest
         turns without a gap, of which every snapshot can be had; what is of no agent that is erased stays accepted,
-        recognised by its id within the window, and under way. Raises OwnershipLostError.
+        recognised by its id within the window, and under way. An agent for which mail waits is not erased, nor one with
+        a part in a handoff that is not over. Raises OwnershipLostError.
 
         dry_run: only says what would be forgotten, as a reader can too; all parts together as those of a pruning do.
         """

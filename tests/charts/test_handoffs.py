@@ -249,6 +249,18 @@ def test_editors_know_handoffs():
     VALIDATOR.validate(Spot(node).plain())
 
 
+@pytest.mark.parametrize("deadline", [0, 2.5, "30s", "1.5 h", ".5d"])
+def test_editors_know_the_delays_that_can_be_read(deadline):
+    state = {"entry": {"handoff": {"to": "b", "at": "C", "deadline": deadline}}}
+    VALIDATOR.validate({"id": "x", "entry_points": ["A"], "states": {"A": state}})
+
+
+@pytest.mark.parametrize("capacity", [-1, 2.5, "3"])
+def test_editors_are_told_of_a_capacity_that_is_none(capacity):
+    chart = {"id": "x", "entry_points": ["A"], "states": {"A": None}}
+    assert not VALIDATOR.is_valid(chart | {"accepts": {"capacity": capacity}})
+
+
 @pytest.mark.parametrize(
     "state",
     [
@@ -259,6 +271,12 @@ def test_editors_know_handoffs():
         {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"again": None, "other": "b", "at": "C"}]}}},
         {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"again": {"factor": 0.5}}]}}},
         {"entry": {"handoff": {"to": "b", "at": "C"}, "type": "note"}},
+        {"entry": {"handoff": {"to": "", "at": "C"}}},
+        {"entry": {"handoff": {"to": "b", "at": ""}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "deadline": -1}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "deadline": "soon"}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"other": "", "at": "C"}]}}},
+        {"invoke": {"agent": "b", "at": ""}},
         {"invoke": {"agent": "b"}},
         {"invoke": {"agent": "b", "at": "C", "src": "f"}},
         {"invoke": {"src": "f", "at": "C"}},

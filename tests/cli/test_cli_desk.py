@@ -1,6 +1,8 @@
 """`gatechart desk`: what operators see, and what becomes of the cases that they work on."""
 
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -206,6 +208,41 @@ def test_an_agent_that_has_ended_takes_nothing_back_and_the_way_out_is_told(ask,
         refused = gatechart("desk", "return", case, "--at", "TAKING_BACK")
     assert refused.code == 4
     assert f"is done and cannot take it back; resolve it, or hand it on with `gatechart handoff {case}" in refused.err
+
+
+def test_a_case_that_no_agent_asked_for_is_returned_to_none(gatechart, unchanged):
+    start(gatechart, "a", "LOW")
+    gatechart("desk", "take", "a", "--operator", "ana")
+    with unchanged():
+        refused = gatechart("desk", "return", "a")
+        at = gatechart("desk", "return", "a", "--at", "TAKING_BACK")
+    assert (refused.code, at.code) == (1, 2)
+    assert "no agent asked, so none goes on: `gatechart desk resolve a` ends it" in refused.err
+    assert "--at: no agent gave the case away; `gatechart desk resolve a` ends it" in at.err
+
+
+@pytest.mark.parametrize(
+    "command", [("take", "--operator", "ana"), ("resolve",), ("return",), ("return", "--at", "TAKING_BACK")]
+)
+def test_a_case_that_was_stopped_is_told_to_be_over(command, case, gatechart):
+    name, *options = command
+    gatechart("stop", case)
+    refused = gatechart("desk", name, case, *options)
+    assert (refused.code, "the agent has ended in WAITING" in refused.err) == (1, True)
+    assert f"it is stopped: `gatechart desk show {case}` tells what is known of it" in refused.err
+    assert "takes it" not in refused.err
+
+
+def test_a_case_with_evidence_leads_to_its_packet(case, folder, gatechart):
+    assert gatechart("desk", "show", case).err == ""
+    with closing(sqlite3.connect(folder / "agents.db")) as database:
+        evidence = "json_set(context, '$.evidence', 'a loop')"
+        database.execute(f"UPDATE agents SET context = {evidence} WHERE id = ?", [case])
+        database.commit()
+    handoff = gatechart("desk", "list", "--json").document["cases"][0]["handoff"]
+    shown = gatechart("desk", "show", case)
+    assert re.search(r"evidence +a loop", shown.out)
+    assert shown.err == f"`gatechart handoffs show {handoff}` shows the packet, with all that came in it\n"
 
 
 def test_a_part_of_a_case_is_shown_with_its_result(taken, gatechart):

@@ -102,6 +102,12 @@ def test_an_offer_that_would_close_a_loop_is_rejected_with_the_evidence(away, ga
     assert re.search(r"details +a loop: orders → orders: nothing was achieved since orders had it", made.out)
 
 
+def test_an_offer_that_is_rejected_at_once_waits_for_nobody(away, gatechart):
+    made = gatechart("handoff", "o-1", *BACK, "--agent", away)
+    assert (made.code, made.err) == (1, "")
+    assert re.search(r"status +rejected", made.out)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
@@ -112,6 +118,8 @@ def test_an_offer_that_would_close_a_loop_is_rejected_with_the_evidence(away, ga
         ((*REFUNDS, "--agent", "o-1"), 4, "agent 'o-1' is of 'orders', not of 'refunds'"),
         ((*REFUNDS, "--agent", "o-9"), 4, "there is no agent 'o-9'"),
         ((*REFUNDS, "--deadline", "soon"), 2, "--deadline: 'soon' is neither a duration"),
+        ((*REFUNDS, "--deadline", "2020-01-01"), 2, "--deadline: '2020-01-01' has passed; write a moment to come"),
+        ((*REFUNDS, "--deadline", "9999999d"), 2, "--deadline: '9999999d' is neither a duration"),
         ((*REFUNDS, "--mode", "lend"), 2, "--mode"),
         ((*REFUNDS, "--reason", "bored"), 2, "knowledge gap"),
     ],
@@ -259,3 +267,57 @@ def test_a_packet_that_this_release_cannot_read_is_shown_as_it_came(folder, gate
     assert shown.code == 0
     assert re.search(r"PACKET\nschema_version +new\nmood +cold", shown.out)
     assert "warning: the packet of" in shown.err
+
+
+MIGRATIONS = """
+from gatechart.handoff import PacketMigration
+
+def rename(packet):
+    packet["current_problem"] = packet.pop("problem")
+    return packet
+
+one = PacketMigration(0, rename)
+several = [one]
+none = 7
+"""
+
+
+@pytest.fixture
+def old_offer(folder, gatechart):
+    """An offer that an older gatechart made, by the id of the agent that is to take it."""
+    (folder / "upgrades.py").write_text(MIGRATIONS)
+    hand_on(gatechart, *REFUNDS, "--problem", "pay 4711")
+    with closing(sqlite3.connect(folder / "agents.db")) as database:
+        payload = "json_set(json_remove(payload, '$.current_problem'), '$.schema_version', 0, '$.problem', 'pay 0815')"
+        database.execute(f"UPDATE mail SET payload = {payload} WHERE event LIKE 'handoff.offered.%'")
+        database.commit()
+    return handoffs(gatechart)[0]["target"]
+
+
+def test_packets_of_an_older_gatechart_are_rejected_where_no_migration_is_named(old_offer, gatechart):
+    gatechart("run", "--once")
+    (found,) = handoffs(gatechart)
+    assert found["status"] == "rejected"
+    assert "no migration from schema version 0 is registered" in found["changes"][-1]["details"]
+
+
+@pytest.mark.parametrize("name", ["one", "several"])
+def test_packets_of_an_older_gatechart_are_upgraded_as_the_project_says(name, old_offer, folder, gatechart):
+    with (folder / "pyproject.toml").open("a") as file:
+        file.write(f'packet_migrations = "upgrades:{name}"\n')
+    gatechart("run", "--once")
+    assert gatechart("show", old_offer, "--json").document["context"]["current_problem"] == "pay 0815"
+
+
+def test_packets_of_an_older_gatechart_are_upgraded_as_the_environment_says(old_offer, gatechart, monkeypatch):
+    monkeypatch.setenv("GATECHART_PACKET_MIGRATIONS", "upgrades:several")
+    gatechart("run", "--once")
+    assert gatechart("show", old_offer, "--json").document["context"]["current_problem"] == "pay 0815"
+
+
+@pytest.mark.parametrize("name", ["upgrades", "upgrades:none", "upgrades:nothing", ":one"])
+def test_migrations_that_are_none_are_told(name, old_offer, gatechart, monkeypatch):
+    monkeypatch.setenv("GATECHART_PACKET_MIGRATIONS", name)
+    failed = gatechart("run", "--once")
+    assert failed.code == 3
+    assert f"the packet migrations {name!r} cannot be had: " in failed.err

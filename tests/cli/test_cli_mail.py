@@ -105,7 +105,7 @@ def test_mail_is_listed_page_by_page(gatechart):
         gatechart("post", "a", "NOTED")
     first = gatechart("mail", "--limit", "2")
     assert len(first.rows) == 3
-    assert first.err == "there is more: add --after 2\n"
+    assert first.err == "there are more: add --after 2\n"
     assert [row[0] for row in gatechart("mail", "--after", "2").rows] == ["MAIL", "3"]
     assert gatechart("mail", "--limit", "2", "--json").document["next"] == 2
 

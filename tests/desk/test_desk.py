@@ -207,6 +207,31 @@ async def test_an_operator_can_keep_a_case_that_is_offered_back(runtime):
     assert case.configuration == ("WORKING",)
 
 
+async def case_offered_back(runtime):
+    """A case that is offered to the agent that gave it away, which has accepted before the desk hears of that."""
+    source, (handoff, case) = await asking(runtime, "GIVE")
+    await soon(source.until("AWAY"))
+    await (await taken(case)).send("RETURN_TO_AGENT", {"at": "TAKING_BACK", "rating": 2})
+    return source, handoff, case
+
+
+@pytest.mark.parametrize("wanted", [("KEEP",), ("KEEP", "RELEASE")])
+async def test_a_case_that_is_kept_too_late_ends_as_returned(wanted, runtime):
+    source, handoff, case = await case_offered_back(runtime)
+    for event in wanted:
+        assert (await case.send(event)).applied
+    await soon(eventually_done(case))
+    assert (case.configuration, source.configuration) == (("RETURNED",), ("CHECKING",))
+    kept = await record(runtime, handoff)
+    assert (kept.status, kept.result["outcome"], kept.result["rating"]) == (HandoffStatus.COMPLETED, "returned", 2)
+
+
+async def test_a_case_for_which_no_agent_waits_is_not_returned(runtime):
+    case = await taken(await runtime.start("human_desk", at="HIGH"))
+    assert (await refused(case, "RETURN", {})).guards == ("can_be_returned",)
+    assert (await refused(case, "handoff.accepted", {})).guards == ("is_taken_back",)
+
+
 async def test_work_that_was_given_away_is_not_dropped_by_returning_it_to_nobody(runtime):
     _, (_, case) = await asking(runtime, "GIVE")
     assert (await refused(await taken(case), "RETURN", {})).guards == ("can_be_returned",)

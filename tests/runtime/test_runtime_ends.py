@@ -201,7 +201,7 @@ class WrappedErasure(WrappedStore):
     async def erase(self, agent_id):
         self.reached.set()
         await self.gate.wait()
-        await self.store.erase(agent_id)
+        return await self.store.erase(agent_id)
 
     async def load(self, agent_id):
         snapshot, loading = await self.store.load(agent_id), self.loading

@@ -39,6 +39,18 @@ class KeepsHandoffsOfTheErased(MemoryStore):
         self._handoffs.forget = lambda agent_id: None
 
 
+class ErasesWhatIsOffered(MemoryStore):
+    def __init__(self):
+        super().__init__()
+        self._handoffs.is_offered = lambda agent_id: False
+
+
+class PrunesWhoIsWaitedFor(MemoryStore):
+    def __init__(self):
+        super().__init__()
+        self._handoffs.at_work = set
+
+
 class FindsWithoutTheStatus(MemoryStore):
     async def handoffs(self, query):
         return await super().handoffs(HandoffQuery(query.source, query.target, None, query.request, query.id))
@@ -62,6 +74,8 @@ class TakesWhatWasNeverOffered(MemoryStore):
         (LosesItsPlaces(), HandoffContract.test_places_are_bounded_and_a_repeat_takes_no_second, ()),
         (NeverGivesPlacesBack(), HandoffContract.test_what_is_over_gives_its_place_back, (False,)),
         (KeepsHandoffsOfTheErased(), HandoffContract.test_an_erased_agent_takes_its_handoffs_along, ()),
+        (ErasesWhatIsOffered(), HandoffContract.test_an_agent_to_which_something_is_offered_is_not_erased, ()),
+        (PrunesWhoIsWaitedFor(), HandoffContract.test_a_pruning_leaves_who_has_a_part_in_an_open_handoff, ()),
         (FindsWithoutTheStatus(), HandoffContract.test_handoffs_are_found_by_all_that_is_asked, ()),
         (TakesWhatWasNeverOffered(), HandoffContract.test_an_answer_to_what_was_taken_meanwhile_is_stale, ()),
     ],

@@ -14,10 +14,11 @@ from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentErr
 from gatechart.stores import open_store
 from gatechart.stores.committing import STANDING
 from gatechart.stores.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
+from gatechart.stores.offering import found_handoffs
 from gatechart.stores.standing import APPLIED, NAMED, UNDER_WAY
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
-from gatechart.values import MailEnd, MailQuery, StepRecord
+from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, StepRecord
 
 FULL = 2
 
@@ -165,6 +166,10 @@ async def test_a_transaction_that_raises_is_taken_back(sqlite_url, error):
         (running_invokes(None, 5, 9), "SEARCH invokes USING INTEGER PRIMARY KEY (rowid>?)"),
         (running_invokes("a", 5, 9), "INDEX sqlite_autoindex_invokes_1 (agent=?"),
         (STANDING, "USING INDEX sqlite_autoindex_agents_1 (id=?)"),
+        (found_handoffs(HandoffQuery(status=HandoffStatus.PENDING)), "INDEX ix_handoffs_status (status=? AND rowid>?)"),
+        (found_handoffs(HandoffQuery(status=HandoffStatus.ACCEPTED)), "INDEX ix_handoffs_status (status=?"),
+        (found_handoffs(HandoffQuery(target="b", status=HandoffStatus.PENDING)), "INDEX ix_handoffs_target (target=?"),
+        (found_handoffs(HandoffQuery(source="a")), "INDEX ix_handoffs_source (source=? AND rowid>?)"),
     ],
 )
 async def test_what_is_asked_often_is_asked_by_an_index(sqlite_url, statement, plan):

@@ -57,11 +57,11 @@ _INVOKE: Final = {
     "onDone": "transitions",
     "onError": "transitions",
 }
-_OF_AN_AGENT: Final = {"agent": "text", "at": "text", "packet": "function", "ladder": "ladder"}
+_OF_AN_AGENT: Final = {"agent": "name", "at": "name", "packet": "function", "ladder": "ladder"}
 _HANDOFF: Final = {
     "handoff": {
-        "to": "text",
-        "at": "text",
+        "to": "name",
+        "at": "name",
         "mode": "mode",
         "reason": "handoff_reason",
         "deadline": "delay",
@@ -71,7 +71,7 @@ _HANDOFF: Final = {
         "achieved": "function",
     },
     "handing_on": {"handoff": "handoff"},
-    "rung": {"again": "again", "other": "text", "person": "text", "at": "text", "agent": "text"},
+    "rung": {"again": "again", "other": "name", "person": "name", "at": "name", "agent": "text"},
     "again": {"attempts": "count", "first_s": "number", "factor": "factor", "most_s": "number"},
 }
 """What XState has nothing like."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gatechart.charts.keys import KEYS, MEANINGS
 from gatechart.graph import CODES, OnRefusal
+from gatechart.graph.delays import LONGEST_S, PATTERN
 from gatechart.values import Mode, Reason
 
 _KINDS: Final = ("other", "person")
@@ -125,7 +126,8 @@ def _handoff_kinds(dialect: str) -> dict[str, Any]:
         "handoff": _part(dialect, "handoff"),
         "mode": {"enum": [mode.value for mode in Mode]},
         "handoff_reason": {"enum": [reason.value for reason in Reason]},
-        "delay": {"type": ["string", "number"]},
+        "delay": {"type": ["string", "number"], "minimum": 0, "maximum": LONGEST_S, "pattern": rf"^\s*{PATTERN}\s*$"},
+        "name": {"type": ["string", "number"], "minLength": 1},
         "ladder": _one_or_many(_part(dialect, "rung")),
         "again": {"anyOf": [_part(dialect, "again"), {"type": "null"}]},
         "factor": {"type": "number", "minimum": 1},

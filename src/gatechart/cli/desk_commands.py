@@ -148,6 +148,8 @@ async def show_case(settings: Settings, case: CaseArgument) -> None:
         print_document(whole_document(found, now))
     else:
         print_case(found, now)
+    if found.context.evidence:
+        print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the packet, with all that came in it")
 
 
 async def take_case(settings: Settings, case: CaseArgument, operator: OperatorOption) -> ExitCode | None:
@@ -219,12 +221,12 @@ async def return_case(
     """
     graph, found = await _found(settings, case)
     concluded = {"note": note, "rating": rating}
-    if found.context.mode is Mode.TRANSFER and found.snapshot.status is Status.ACTIVE:
+    is_open = found.snapshot.status is Status.ACTIVE
+    if found.context.mode is Mode.TRANSFER and is_open:
         door = await _way_back(settings, found, at)
         return await _send(settings, graph, found, "RETURN_TO_AGENT", {**concluded, "at": door})
-    if at is not None:
-        asking = found.context.asked_by or "whoever started it"
-        raise UsageError(f"--at: {asking} still has the case, and goes on where it waits; leave --at out")
+    if at is not None and is_open:
+        raise UsageError(f"--at: {_why_no_door(found)}")
     return await _send(settings, graph, found, "RETURN", concluded)
 
 
@@ -298,6 +300,13 @@ async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
     return asking.entry_point(at).name
 
 
+def _why_no_door(found: Case) -> str:
+    """Why the case goes back to no entry point."""
+    if found.context.mode is Mode.DELEGATE:
+        return f"{found.context.asked_by} still has the case, and goes on where it waits; leave --at out"
+    return f"no agent gave the case away; `gatechart desk resolve {found.snapshot.agent_id}` ends it"
+
+
 def _taking_back(graph: StateTransitionGraph) -> Iterable[str]:
     """The entry points at which a living agent of the graph takes offers somewhere."""
     return (door for door in graph.entry_points if f"{OFFERED}{door}" in graph.events)
@@ -325,12 +334,19 @@ async def _send(
 def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
     """Says what comes before what was refused."""
     name, operator = case.snapshot.agent_id, case.context.operator
-    if outcome.configuration == ("WAITING",):
+    if outcome.status is not Status.ACTIVE:
+        print_hint(f"it is {outcome.status.value}: `gatechart desk show {name}` tells what is known of it")
+    elif outcome.configuration == ("WAITING",):
         print_hint(f"nobody has it: `gatechart desk take {name} --operator NAME` takes it")
     elif outcome.configuration == ("RETURNING",):
-        print_hint(f"it is offered to {case.context.asked_by}: `gatechart send {name} KEEP` takes that back")
+        print_hint(
+            f"it is offered to {case.context.asked_by}: `gatechart send {name} KEEP` takes that back, "
+            "unless it has accepted by then"
+        )
     elif outcome.event == "TAKE":
         print_hint(f"{operator} has it: `gatechart desk release {name}` puts it back")
+    elif outcome.event == "RETURN" and case.context.mode is None:
+        print_hint(f"no agent asked, so none goes on: `gatechart desk resolve {name}` ends it")
 
 
 async def _hint_at_news(runtime: Runtime, case: Case) -> None:

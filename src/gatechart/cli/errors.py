@@ -126,6 +126,20 @@ class ServicesError(DefinitionError):
 
 
 @dataclass(eq=False)
+class PacketMigrationsError(DefinitionError):
+    """What brings packets of an older gatechart to this one cannot be had."""
+
+    migrations: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the packet migrations {self.migrations!r} cannot be had: {self.problem}; name them as module:attribute, "
+            "with GATECHART_PACKET_MIGRATIONS or as packet_migrations in pyproject.toml"
+        )
+
+
+@dataclass(eq=False)
 class AppGraphsError(DefinitionError):
     """The attribute holds something else than graphs."""
 

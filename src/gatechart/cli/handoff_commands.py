@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Final
 
 import typer
 
@@ -14,8 +15,9 @@ from gatechart.cli.errors import HandoffStandsError, OtherGraphError, UsageError
 from gatechart.cli.handoff_views import print_handoff, print_handoffs, print_whole_handoff
 from gatechart.cli.hosting import host, visit
 from gatechart.cli.loading import Graphs, load_graphs, newest
-from gatechart.cli.moments import read_age
+from gatechart.cli.moments import read_deadline
 from gatechart.cli.options import AgentArgument, Settings
+from gatechart.cli.pages import print_page
 from gatechart.cli.printing import print_document, print_hint, print_line
 from gatechart.cli.reading_commands import LimitOption
 from gatechart.errors import FeedLaggedError, NoHandoffError
@@ -27,6 +29,8 @@ from gatechart.runtime.core import SystemClock
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Side, Snapshot
+
+_GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
 
 HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The handoff's id.", show_default=False)]
 SourceOption = Annotated[
@@ -99,7 +103,8 @@ async def hand_on(
     whose graph says nothing of that has ended.
 
     The offer is kept when the command returns. Whoever hosts the agents, such as `gatechart run`, takes it to the
-    other one, which accepts or rejects it; with --wait this command does, and the exit code is 1 where nobody took it.
+    other one, which accepts or rejects it; with --wait this command does. The exit code is 1 where nobody took it, or
+    it is rejected at once, as a loop is.
 
     Examples:
       gatechart handoff case-1 --to refunds --at REVIEWING
@@ -108,7 +113,7 @@ async def hand_on(
     """
     graphs = load_graphs(settings.app)
     target = _target(graphs, to, at)
-    due = read_age("--deadline", deadline)
+    due = read_deadline("--deadline", deadline, datetime.now(UTC))
     async with open_store(settings.store, read_only=True) as store:
         Registry(graphs).graph_for(await store.load(agent))
         if living is not None:
@@ -125,11 +130,11 @@ async def hand_on(
         asked = await (_answered(runtime, agent, ask) if wait else ask())
         made = (await runtime.handoffs(request=asked))[-1]
     _print(settings, made)
-    if not wait:
+    if made.status is HandoffStatus.PENDING:
         print_hint(
             f"it waits for a host: `gatechart run` takes it there, `gatechart handoffs show {made.id}` tells of it"
         )
-    return ExitCode.REFUSED if wait and _came_to_nothing(made) else None
+    return None if made.status in (HandoffStatus.PENDING, *_GOES_ON) else ExitCode.REFUSED
 
 
 async def list_handoffs(
@@ -155,17 +160,7 @@ async def list_handoffs(
     query = HandoffQuery(source, target, status, request, None, after, limit + 1)
     async with open_store(settings.store, read_only=True) as store:
         found = await store.handoffs(query)
-    handoffs = found[:limit]
-    next_after = handoffs[-1].number if len(found) > limit else None
-    if settings.json:
-        print_document({"handoffs": list(map(handoff_document, handoffs)), "next": next_after})
-        return
-    if handoffs:
-        print_handoffs(handoffs)
-    else:
-        print_hint("no handoffs found")
-    if next_after is not None:
-        print_hint(f"there are more: add --after {next_after}")
+    print_page(settings, "handoffs", found, limit, handoff_document, print_handoffs)
 
 
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
@@ -269,7 +264,3 @@ def _print(settings: Settings, made: HandoffRecord) -> None:
         print_document(handoff_document(made))
     else:
         print_handoff(made)
-
-
-def _came_to_nothing(made: HandoffRecord) -> bool:
-    return made.status not in (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)

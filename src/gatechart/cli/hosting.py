@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from gatechart.cli.loading import load_packet_migrations
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_hint
 from gatechart.cli.services import opened_services
@@ -22,7 +23,13 @@ async def visit(settings: Settings, graphs: Sequence[StateTransitionGraph] = ())
     """A runtime that does only what the command asks for: mail, timers and invokes of others wait for a host."""
     async with (
         opened_services(settings) as services,
-        Runtime.open(settings.store, graphs=graphs, services=services, attend=False) as runtime,
+        Runtime.open(
+            settings.store,
+            graphs=graphs,
+            services=services,
+            attend=False,
+            packet_migrations=load_packet_migrations(),
+        ) as runtime,
     ):
         yield runtime
 
@@ -35,7 +42,14 @@ async def host(
     await check_there(settings)
     async with (
         opened_services(settings) as services,
-        Runtime.open(settings.store, graphs=graphs, services=services, clock=clock, limits=limits) as runtime,
+        Runtime.open(
+            settings.store,
+            graphs=graphs,
+            services=services,
+            clock=clock,
+            limits=limits,
+            packet_migrations=load_packet_migrations(),
+        ) as runtime,
     ):
         yield runtime
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,9 +10,18 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from gatechart.cli.chart_files import is_chart, load_chart
-from gatechart.cli.errors import AppAttributeError, AppConfigError, AppGraphsError, AppNameError, AppUnnamedError
+from gatechart.cli.errors import (
+    AppAttributeError,
+    AppConfigError,
+    AppGraphsError,
+    AppNameError,
+    AppUnnamedError,
+    PacketMigrationsError,
+)
 from gatechart.cli.importing import App, imported
+from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE
 from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import PacketMigration
 from gatechart.runtime.registry import Registry
 
 Graphs: TypeAlias = tuple[StateTransitionGraph, ...]
@@ -27,6 +37,26 @@ def find_services(name: str | None) -> App | None:
     """Where the services of this name are, else the project's; None where nothing names any. Raises AppConfigError."""
     folder = Path.cwd()
     return App(name, folder) if name else _of_project(folder, "services")
+
+
+def load_packet_migrations() -> tuple[PacketMigration, ...]:
+    """Those that the environment or the project names; none where neither does.
+
+    Raises PacketMigrationsError, AppConfigError, AppModuleError, AppImportError.
+    """
+    folder = Path.cwd()
+    name = os.environ.get(PACKET_MIGRATIONS_VARIABLE)
+    app = App(name, folder) if name else _of_project(folder, "packet_migrations")
+    if app is None:
+        return ()
+    module_name, _, attribute = app.name.partition(":")
+    if not module_name or not attribute or module_name.startswith((".", "/")):
+        raise PacketMigrationsError(app.name, "that is not of the form module:attribute")
+    value = getattr(imported(app, module_name), attribute, None)
+    migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
+    if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
+        raise PacketMigrationsError(app.name, f"there is {type(value).__name__}, no PacketMigration or several")
+    return migrations
 
 
 def load_graphs(name: str | None) -> Graphs:

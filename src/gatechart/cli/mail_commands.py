@@ -14,8 +14,9 @@ from gatechart.cli.hosting import check_there, visit
 from gatechart.cli.mail_views import print_mail, print_whole_mail
 from gatechart.cli.moments import read_due
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
+from gatechart.cli.pages import print_page
 from gatechart.cli.payload import read_payload
-from gatechart.cli.printing import print_document, print_hint, print_line, print_warning
+from gatechart.cli.printing import print_document, print_line, print_warning
 from gatechart.cli.reading_commands import LimitOption
 from gatechart.errors import UnknownMailError
 from gatechart.ports import Store
@@ -70,7 +71,7 @@ async def post_event(
       gatechart post case-1 FEEDBACK_RECEIVED -p '{"rating": 5}' --id form-4711
     """
     brought = read_payload(payload)
-    moment = read_due(due, datetime.now(UTC))
+    moment = read_due("--due", due, datetime.now(UTC))
     async with open_store(settings.store, read_only=True) as store:
         is_known = bool(await store.load_many([agent]))
     async with visit(settings) as runtime:
@@ -107,17 +108,7 @@ async def list_mail(
     query = MailQuery(agent, status, after, limit + 1)
     async with open_store(settings.store, read_only=True) as store:
         found = await store.mail(query)
-    mail = found[:limit]
-    next_after = mail[-1].number if len(found) > limit else None
-    if settings.json:
-        print_document({"mail": list(map(mail_document, mail)), "next": next_after})
-        return
-    if mail:
-        print_mail(mail)
-    else:
-        print_hint("no mail found")
-    if next_after is not None:
-        print_hint(f"there is more: add --after {next_after}")
+    print_page(settings, "mail", found, limit, mail_document, print_mail)
 
 
 async def show_mail(settings: Settings, number: NumberArgument) -> None:

@@ -20,15 +20,20 @@ def read_age(option: str, given: str | None) -> datetime | timedelta | None:
     return _moment(option, given) if duration is None else duration
 
 
-def read_due(given: str | None, now: datetime) -> datetime | None:
+def read_due(option: str, given: str | None, now: datetime) -> datetime | None:
     """A moment, or a delay from now on. Raises UsageError."""
     if given is None:
         return None
     delay = _duration(given)
-    try:
-        return _moment("--due", given) if delay is None else now + delay
-    except OverflowError:
-        raise UsageError(f"--due: {given!r} is too far away") from None
+    return _moment(option, given) if delay is None else now + delay
+
+
+def read_deadline(option: str, given: str | None, now: datetime) -> datetime | None:
+    """A moment to come, or a delay from now on. Raises UsageError."""
+    due = read_due(option, given, now)
+    if due is not None and due <= now:
+        raise UsageError(f"{option}: {given!r} has passed; write a moment to come, or a delay like '10m'")
+    return due
 
 
 def read_duration(option: str, given: str) -> timedelta:
@@ -41,10 +46,7 @@ def read_duration(option: str, given: str) -> timedelta:
 
 def _duration(given: str) -> timedelta | None:
     seconds = seconds_of(given)
-    try:
-        return None if seconds is None else timedelta(seconds=seconds)
-    except OverflowError:
-        return None
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def _moment(option: str, given: str) -> datetime:
@@ -55,4 +57,7 @@ def _moment(option: str, given: str) -> datetime:
             f"{option}: {given!r} is neither a duration, like '12h' or '90d', nor a moment, like '2026-07-01' or "
             "'2026-07-01T12:00+02:00'"
         ) from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(f"{option}: {given!r} is too far away") from None

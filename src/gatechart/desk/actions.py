@@ -30,13 +30,18 @@ def brings(kind: type[BaseModel], name: str) -> Guard:
 
 
 def can_be_returned(context: DeskContext, event: Event) -> bool:
-    """Whether whoever asked still has the case, and waits."""
-    return context.mode is not Mode.TRANSFER and _content(Returned, event) is not None
+    """Whether an agent asked that still has the case, and waits."""
+    return context.mode is Mode.DELEGATE and _content(Returned, event) is not None
 
 
 def can_go_back(context: DeskContext, event: Event) -> bool:
     """Whether there is an agent that gave the case away."""
     return context.mode is Mode.TRANSFER and _content(GoingBack, event) is not None
+
+
+def is_taken_back(context: DeskContext, event: Event) -> bool:
+    """Whether the agent that gave the case away has it again."""
+    return event.payload.get("mode") == Mode.TRANSFER and event.payload.get("agent") == context.asked_by
 
 
 def can_be_split(_context: DeskContext, event: Event) -> bool:

@@ -103,9 +103,15 @@ def _ending() -> list[Transition]:
         ),
         Transition("TAKEN", "RETURN", "RETURNED", guard=do.can_be_returned, actions=do.give_back),
         Transition("TAKEN", "RETURN_TO_AGENT", "RETURNING", guard=do.can_go_back, actions=do.hand_back),
-        Transition("RETURNING", "handoff.accepted", "RETURNED"),
+        Transition(
+            "OPEN",
+            "handoff.accepted",
+            "RETURNED",
+            guard=do.is_taken_back,
+            description="perhaps before it learnt that the operator wants it after all",
+        ),
         *(Transition("RETURNING", failure, "WORKING", actions=do.note_way_back_shut) for failure in FAILURES),
-        Transition("RETURNING", "KEEP", "WORKING", description="the operator wants it after all"),
+        Transition("RETURNING", "KEEP", "WORKING", description="the operator wants it, unless it is taken already"),
     ]
 
 

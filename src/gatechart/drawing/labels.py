@@ -17,6 +17,7 @@ from gatechart.values import StateName
 
 _LONGEST_LINE = 36  # characters; a longer transition is broken before its guard or its actions
 _LONGEST_PROSE = 90
+_MANY = 20  # columns, over which Graphviz spreads what is left of a width: next to nothing to the one beside them
 _ENTITIES = {
     "&": "&amp;",
     "<": "&lt;",
@@ -111,7 +112,8 @@ def _card_door(number: int, entry: Door) -> str:
     """A doorway with its name and terms, to which lines lead; only outlined where the graph does not have it."""
     ink = DOOR_INK if entry.is_known else DOOR
     lines = [f"<B>{_font(entry.name, MEDIUM, ink)}</B>", *(_font(term, SMALL, ink) for term in entry.terms)]
-    inside = _row(f'<TD VALIGN="MIDDLE">{_doorway(ink)}</TD>{_cell(_lines(lines))}')
+    text = f'<TD ALIGN="LEFT" COLSPAN="{_MANY}">{_lines(lines)}</TD>'
+    inside = _row(f'<TD VALIGN="MIDDLE">{_doorway(ink)}</TD>{text}')
     ground = f'BGCOLOR="{DOOR}"' if entry.is_known else f'BORDER="1" STYLE="DASHED" COLOR="{DOOR}"'
     return f'<TD PORT="door{number}" ALIGN="LEFT" {ground}>{_bare_table(inside, padding=2)}</TD>'
 

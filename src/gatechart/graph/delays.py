@@ -9,20 +9,27 @@ from typing import Final, TypeAlias
 Delay: TypeAlias = str | int | float | timedelta  # "500ms", "30s", "2m", "1h", "7d"; numbers are seconds
 
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DELAY: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h|d)")
+PATTERN: Final = r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(ms|s|m|h|d)"
+"""A delay as text, but for white space around it."""
+
+LONGEST_S: Final = 36525 * 86400
+"""A hundred years: so far every delay from now on leads to a moment that a datetime can tell."""
+
+_DELAY: Final = re.compile(PATTERN)
 
 
 def seconds_of(delay: Delay) -> float | None:
-    """How many seconds a delay is; None where it is none.
+    """How many seconds a delay is; None where it is none: below zero, longer than a hundred years, or no number.
 
-    >>> seconds_of("500ms"), seconds_of("1h"), seconds_of(2), seconds_of("soon"), seconds_of(-1)
-    (0.5, 3600.0, 2.0, None, None)
+    >>> seconds_of("500ms"), seconds_of("1h"), seconds_of(2), seconds_of("soon"), seconds_of(-1), seconds_of("36526d")
+    (0.5, 3600.0, 2.0, None, None, None)
     """
     if isinstance(delay, str):
         found = _DELAY.fullmatch(delay.strip())
-        return float(found[1]) * _UNITS_S[found[2]] if found else None
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else float(delay)
-    return seconds if seconds >= 0 else None
+        seconds: float = float(found[1]) * _UNITS_S[found[2]] if found else -1
+    else:
+        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    return float(seconds) if 0 <= seconds <= LONGEST_S else None
 
 
 def delay_text(delay: Delay) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from gatechart.errors import (
     EventIdReusedError,
     OutsideError,
     OwnershipLostError,
+    RuntimeClosedError,
     StaleAgentError,
     UnknownAgentError,
 )
 from gatechart.runtime.core import Core
-from gatechart.runtime.offers import give_up, is_pending
+from gatechart.runtime.offers import give_up, is_pending, is_word_of_handoff
 from gatechart.turn import told
 from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailQuery, MailStatus, Outcome, Verdict
 
@@ -23,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 STORE_PAUSE: Final = timedelta(seconds=1)
 NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # what a store says of mail to be tried again
+
+
+Process: TypeAlias = Callable[[Event, int], Awaitable[Outcome]]  # of an event, and the number of its mail
 
 
 class Recipient(Protocol):
@@ -58,19 +63,31 @@ class Recipient(Protocol):
         ...
 
 
-async def take(recipient: Recipient, mail: Mail) -> bool:
-    """Whether it is done with the mail, rather than the runtime closes; until then the mail holds the queue."""
+async def take(recipient: Recipient, mail: Mail, note: Process | None = None) -> bool:
+    """Whether it is done with the mail, rather than the runtime closes; until then the mail holds the queue.
+
+    note: what becomes of an answer or a withdrawal whose every attempt failed: nobody is to wait for what comes of it.
+    """
     core, mail = recipient.core, recipient.newest(mail)
+    process: Process = recipient.process
+    tries = 0  # that came to nothing, not even to a failure
     while recipient.holds(mail):
         if not await _is_time(core, mail):
             return False
-        after = await _try(recipient, mail)
+        after = await _try(recipient, mail, process)
         if after is None:
             return True
+        if after is mail:
+            tries += 1
+            await _wait_between(core, mail, tries)
+            continue
         if after.status is MailStatus.DEAD and after.event.startswith(OFFERED):
             await give_up(core, after, recipient.accept)
             return True
-        verdict = None if after is mail else await core.persist(MailChange(after))
+        if after.status is MailStatus.DEAD and note is not None and process is not note and is_word_of_handoff(mail):
+            process = note
+            continue
+        verdict = await core.persist(MailChange(after))
         if after.status is not MailStatus.WAITING or verdict in NOT_WAITING:
             return True
         mail = after
@@ -84,7 +101,13 @@ async def _is_time(core: Core, mail: Mail) -> bool:
     return core.is_open
 
 
-async def _try(recipient: Recipient, mail: Mail) -> Mail | None:
+async def _wait_between(core: Core, mail: Mail, tries: int) -> None:
+    """Waits where an offer is STALE again and again: another turn is behind it once, not for ever."""
+    if mail.event.startswith(OFFERED) and tries > 1:
+        await core.pause(core.clock.now() + STORE_PAUSE)
+
+
+async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | None:
     """What is to stand for the mail after another attempt; None where the agent is done with it."""
     core = recipient.core
     try:
@@ -94,8 +117,8 @@ async def _try(recipient: Recipient, mail: Mail) -> Mail | None:
         if recipient.is_over(mail):
             await core.persist(MailEnd(mail.number))  # it was dead when the state was left, and is tried again since
             return None
-        outcome = await recipient.process(mail.happens(core.clock.now()), consumes=mail.number)
-    except OutsideError as error:
+        outcome = await process(mail.happens(core.clock.now()), mail.number)
+    except (OutsideError, RuntimeClosedError) as error:
         return mail if await _stands(core, mail, error) else None
     except Exception as error:
         return _failed(core, mail, error)
@@ -133,10 +156,12 @@ def _failed(core: Core, mail: Mail, error: Exception) -> Mail | None:
     return replace(failed, retry_at=core.clock.now() + timedelta(seconds=wait_s))
 
 
-async def _stands(core: Core, mail: Mail, error: OutsideError) -> bool:
+async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedError) -> bool:
     """Whether there is still something to try, perhaps after a while: mail may have been cancelled."""
     if isinstance(error, OwnershipLostError):
         return False  # for this runtime; the owner has it
+    if isinstance(error, RuntimeClosedError):
+        return not core.is_open  # where it is open, another owner has it
     if not isinstance(error, StaleAgentError):
         logger.warning("mail waits for the store", extra={"agent_id": mail.recipient}, exc_info=error)
         await core.pause(core.clock.now() + STORE_PAUSE)

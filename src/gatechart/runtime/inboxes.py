@@ -53,6 +53,10 @@ class Inboxes:
         _count_down(self._mail, agent_id)
         self._admit(agent_id)
 
+    def holds(self, agent_id: AgentId) -> bool:
+        """Whether there is mail that the agent is not done with."""
+        return agent_id in self._mail
+
     def forget(self, agent_id: AgentId) -> None:
         """Counts none of the agent's mail, which is about to be counted anew."""
         self._mail.pop(agent_id, None)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from time import time_ns
 from typing import Any, Final, TypeVar
 
-from gatechart.errors import OutsideError, TurnTimeoutError
+from gatechart.errors import OutsideError, RuntimeClosedError, TurnTimeoutError
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime.arguments import MOST
 from gatechart.runtime.core import Core, OpenTurn
 from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, is_about_handoff, readable, rejection
+from gatechart.turn.offering import ANSWERS
 from gatechart.values import (
     OFFERED,
     WITHDRAWN,
@@ -61,11 +63,16 @@ async def in_turn(
 
 
 async def no_place(core: Core, graph: StateTransitionGraph, event: Event) -> Rejection | None:
-    """The rejection where all places with the graph are held; else None, and the handoff holds one."""
+    """The rejection where all places with the graph are held; else None, and the handoff holds one.
+
+    Raises RuntimeClosedError where the runtime closes before that is known.
+    """
     most = graph.accepts.capacity
     if most is None or not is_about_handoff(event) or event.name == WITHDRAWN:
         return None
     verdict = await core.persist(Reserve(event.id or "", graph.name, most))
+    if verdict is None:
+        raise RuntimeClosedError("handoff")
     if verdict is not Verdict.STALE:
         return None
     packet = readable(event, core.packet_migrations)
@@ -87,6 +94,12 @@ async def answer(
     await core.persist(MailEnd(consumes))
 
 
+def is_word_of_handoff(mail: Mail) -> bool:
+    """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
+    is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
+    return is_word and mail.sender is not None and "handoff" in mail.payload
+
+
 async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> None:
     """Rejects an offer whose every attempt failed."""
     packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
@@ -94,15 +107,44 @@ async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> Non
     await answer(core, mail.recipient, given, mail.number, accept)
 
 
-async def refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:
+async def erase(
+    core: Core, agent_id: AgentId, stop: Callable[[], Awaitable[object]], accept: Callable[[Mail], None]
+) -> None:
+    """Forgets an agent once all are told that wait for it, also those who came to do so meanwhile.
+
+    stop: ends the agent, so that it takes nothing more. Raises RuntimeClosedError where the runtime closes before.
+    """
+    while not await core.store.erase(agent_id):
+        if not core.is_open:
+            raise RuntimeClosedError("erase")
+        await stop()
+        await _refuse_pending(core, agent_id, accept)
+    core.erasures += 1
+
+
+async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:
     """Rejects the offers that wait for an agent that is about to be erased."""
-    for row in await core.store.handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=MOST)):
-        for mail in await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=MOST)):
-            if mail.id == row.id:
-                packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
-                why = "the agent was erased"
-                given = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.ENDED, why)
-                await answer(core, agent_id, given, mail.number, accept)
+    rows = await core.store.handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=MOST))
+    mails = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=MOST)) if rows else ()
+    offers = {mail.id: mail for mail in mails if mail.event.startswith(OFFERED)}
+    await asyncio.gather(*(_refuse(core, row, offers.get(row.id), accept) for row in rows))
+
+
+async def _refuse(core: Core, row: HandoffRecord, offer: Mail | None, accept: Callable[[Mail], None]) -> None:
+    """Rejects an offer for which there is no agent any more. offer: its mail; None where that is gone."""
+    mail = offer or replace(_offer_of(core, row), id=None)
+    if offer is None:  # an answer consumes mail
+        await core.persist(Posting(mail))
+    packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
+    why = "the agent was erased"
+    said = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.ENDED, why)
+    given = replace(
+        said,
+        settle=replace(said.settle, handoff=row.id),
+        told={**said.told, "handoff": row.id},
+        asked_by=row.source,  # whatever an unreadable packet says
+    )
+    await answer(core, row.target, given, mail.number, accept)
 
 
 async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
@@ -117,10 +159,14 @@ async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
 
 
 async def _send_again(core: Core, offered: HandoffRecord, accept: Callable[[Mail], None]) -> None:
-    number, event, now = core.store.numbers(1), f"{OFFERED}{offered.entry_point}", core.clock.now()
-    mail = Mail(number, offered.target, event, offered.packet, now, offered.id, offered.source)
+    mail = _offer_of(core, offered)
     if await core.committer.commit(Posting(mail), partial(accept, mail)) is Verdict.COMMITTED:
         logger.warning("an offer was lost, and is sent again", extra={"handoff": offered.id})
+
+
+def _offer_of(core: Core, offered: HandoffRecord) -> Mail:
+    number, event, now = core.store.numbers(1), f"{OFFERED}{offered.entry_point}", core.clock.now()
+    return Mail(number, offered.target, event, offered.packet, now, offered.id, offered.source)
 
 
 async def is_pending(core: Core, mail: Mail) -> bool:

@@ -127,8 +127,8 @@ class Outside:
 
     def forget(self, agent_id: AgentId) -> None:
         """Ends the calls of an agent that was erased, and forgets its timers and mail."""
-        self.timers.drop(agent_id, lambda _: True)
-        self.post.forget(agent_id)
+        had_timers = self.timers.drop(agent_id, lambda _: True)
+        self.post.forget(agent_id, had_timers=had_timers)
         self.calls.end(agent_id)
 
     def _amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:

@@ -120,8 +120,9 @@ class PostOffice:
         if resident is not None:
             resident.drop(is_over)
 
-    def forget(self, agent_id: AgentId) -> None:
-        """Forgets the mail of an agent that was erased."""
+    def forget(self, agent_id: AgentId, *, had_timers: bool) -> None:
+        """Forgets the mail of an agent that was erased; what was accepted since then comes from the store again."""
+        is_known = self._inboxes.holds(agent_id)
         if agent_id in self._late:
             self._late[agent_id].clear()
         else:
@@ -129,6 +130,9 @@ class PostOffice:
         self._held.pop(agent_id, None)
         self._called.discard(agent_id)
         self._inboxes.clear(agent_id)
+        if is_known or had_timers:
+            self._uncollected.add(agent_id)
+            self._core.spawn(self.collect(agent_id), "collect mail")
 
     def hand_over(self, resident: Resident) -> None:
         """Gives an agent that has come into memory what was held for it, before anything else comes to it."""
@@ -221,7 +225,7 @@ class PostOffice:
         self._core.spawn(self._read_recipients(), "read the recipients of mail")
 
     def _put(self, resident: Resident, mail: Mail) -> None:
-        resident.put(mail, lambda: take(resident, mail))
+        resident.put(mail, lambda: take(resident, mail, resident.note))
 
     async def _read_recipients(self) -> None:
         try:

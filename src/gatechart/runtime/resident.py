@@ -26,7 +26,7 @@ from gatechart.runtime.commits import NOBODY_CAN_WRITE
 from gatechart.runtime.core import Core, run_at_once
 from gatechart.runtime.going_back import check_given_away, rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
-from gatechart.runtime.offers import answer, in_turn, no_place, refuse_pending, unchanged
+from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged
 from gatechart.runtime.telemetry import as_the_caller
 from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
@@ -210,13 +210,17 @@ class Resident:
             self._watchers = Watchers(self.core)
         return await self._watchers.wait(name_of(state), leaves)
 
-    async def process(self, event: Event, consumes: int | None = None) -> Outcome:
-        """What becomes of the event now. consumes: the number of the mail that brought it."""
+    async def note(self, event: Event, consumes: int) -> Outcome:
+        """What becomes of mail about a handoff, the chart not being asked, which has failed at it."""
+        return await self.process(event, consumes, quietly=True)
+
+    async def process(self, event: Event, consumes: int | None = None, *, quietly: bool = False) -> Outcome:
+        """What becomes of the event now. consumes: the number of the mail that brought it. quietly: see `take_mail`."""
         await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is not None:
             return repeat
-        decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes))
+        decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes, quietly))
         if isinstance(decided, Outcome):
             return decided
         await self._commit(decided if consumes is None else replace(decided, consumes=consumes))
@@ -243,8 +247,8 @@ class Resident:
     def forget(self) -> None:
         """Takes note that the agent was erased, and tells those who wait for it."""
         self.is_erased = True
-        self.drop(lambda _: True)
         self._surroundings.forget(self.snapshot.agent_id)
+        self.drop(lambda _: True)
         if self._watchers is not None:
             self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
 
@@ -275,11 +279,11 @@ class Resident:
         turn = take_turn(self.graph, self.snapshot, event, self.core.services)
         return await in_turn(self.core, self.graph, self.snapshot.agent_id, event.name, turn)
 
-    async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
+    async def _decide_mail(self, event: Event, consumes: int, quietly: bool) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = await no_place(core, graph, event)
         if decided is None:
-            turn = take_mail(graph, before, event, core.services, core.packet_migrations)
+            turn = take_mail(graph, before, event, core.services, core.packet_migrations, quietly=quietly)
             decided = await in_turn(core, graph, before.agent_id, event.name, turn)
         if isinstance(decided, Rejection | Void):
             await answer(core, before.agent_id, decided, consumes, self.accept)
@@ -350,11 +354,7 @@ class Resident:
 
     async def _erase(self) -> None:
         self._check_stored()
-        if self.snapshot.handoffs:
-            await self._stop()  # the others are told
-        await refuse_pending(self.core, self.snapshot.agent_id, self.accept)
-        await self.core.store.erase(self.snapshot.agent_id)
-        self.core.erasures += 1
+        await erase(self.core, self.snapshot.agent_id, self._stop, self.accept)
         self.forget()
 
     def _commit(self, turn: TurnRecord) -> Coroutine[Any, Any, None]:

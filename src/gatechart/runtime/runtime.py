@@ -22,7 +22,7 @@ from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
-from gatechart.runtime.offers import refuse_pending
+from gatechart.runtime.offers import erase
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
@@ -89,7 +89,6 @@ class Runtime:
         read_only: take no ownership of the store, and write nothing.
         attend: False for one that comes and goes and does only what it is called for: an agent that is resumed takes
         its own mail that is due; all other mail, timers and invokes are left to the next runtime.
-
         packet_migrations: how packets of handoffs that an older gatechart made come to this one.
 
         Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
@@ -216,7 +215,10 @@ class Runtime:
         return await (await self._outside.residents.get(known_id(id))).stop()
 
     async def erase(self, id: AgentId) -> None:  # noqa: A002
-        """Forgets the agent, its history, its mail and its invokes, for good. Raises UnknownAgentError."""
+        """Forgets the agent, its history, its mail and its invokes, for good; those that wait for it are told.
+
+        Raises UnknownAgentError.
+        """
         self._core.admit("erase", writes=True)
         resident = self._outside.residents.known(known_id(id))
         await (Mailbox(self._core).run(lambda: self._erase(id)) if resident is None else resident.erase())
@@ -283,7 +285,7 @@ class Runtime:
         to: Name | StateTransitionGraph,
         at: Name,
         packet: HandoffPacket | None = None,
-        reason: Reason | str = Reason.OTHER,
+        reason: Reason | str | None = None,
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
@@ -295,11 +297,10 @@ class Runtime:
         Raises UnknownAgentError, PayloadError, and EventRefusedError where the agent has ended.
         """
         self._core.admit("handoff", writes=True)
-        why = checked_member("handoff", "reason", reason, Reason)
 
         def ask(turn: Turn) -> str:
             return turn.handoff(
-                to, at=at, packet=packet, reason=why, agent=agent, mode=mode, deadline=deadline, ladder=ladder
+                to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
             )
 
         return await (await self._outside.residents.get(known_id(id))).hand_on(ask)
@@ -428,14 +429,15 @@ class Runtime:
         return Agent(resident)
 
     async def _erase(self, agent_id: AgentId) -> None:
-        snapshot = await self._core.store.load(agent_id)
-        if snapshot.handoffs and snapshot.status is Status.ACTIVE:  # the others are told
-            turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
-            await self._core.committer.commit(turn, lambda: self._outside.carry_out(turn))
-        await refuse_pending(self._core, agent_id, self._outside.accept)
-        await self._core.store.erase(agent_id)
-        self._core.erasures += 1
+        await erase(self._core, agent_id, lambda: self._stop_unseen(agent_id), self._outside.accept)
         self._outside.forget(agent_id)
         resident = self._outside.residents.known(agent_id)
         if resident is not None:  # it was resumed meanwhile
             resident.forget()
+
+    async def _stop_unseen(self, agent_id: AgentId) -> None:
+        """Ends an agent that is not in memory, unless it changes meanwhile."""
+        snapshot = await self._core.store.load(agent_id)
+        if snapshot.status is Status.ACTIVE:
+            turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
+            await self._core.committer.commit(turn, lambda: self._outside.carry_out(turn))

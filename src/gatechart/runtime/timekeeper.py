@@ -51,13 +51,14 @@ class Timekeeper:
             self._shrink()
         self._set_alarm()
 
-    def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
-        """Forgets those of the agent's timers that are over."""
+    def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> bool:
+        """Forgets those of the agent's timers that are over; whether there were any."""
         over = [number for number in self._of_agent.get(agent_id, ()) if is_over(self._mail[number])]
         for number in over:
             self._forget(number)
         if over:
             self._set_alarm()
+        return bool(over)
 
     async def _work(self) -> None:
         """Delivers what is due, and reads on when little is left."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
+from gatechart.handoff import is_open
 from gatechart.stores.book import Book, entry_of_record, with_entry
 from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Reserve, Settle, TurnRecord, Verdict
 
@@ -48,6 +49,15 @@ class Handoffs:
             and query.status in (None, record.status)
         )
         return list(islice(found, query.limit))
+
+    def is_offered(self, agent_id: AgentId) -> bool:
+        """Whether an offer to the agent is neither taken nor answered."""
+        return bool(self.find(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=1)))
+
+    def at_work(self) -> set[AgentId]:
+        """The agents that have a part in a handoff that is not over."""
+        standing = [each for each in self._records.values() if is_open(each.status)]
+        return {agent_id for each in standing for agent_id in (each.source, each.target)}
 
     def forget(self, agent_id: AgentId) -> None:
         """Forgets those in which the agent has a part. One that another agent has taken keeps its place."""

@@ -42,6 +42,7 @@ from gatechart.values import (
     Reserve,
     Running,
     Snapshot,
+    Status,
     StepRecord,
     TurnRecord,
     Unit,
@@ -172,17 +173,22 @@ class MemoryStore:
         """See Store."""
         return self._graphs.get(fingerprint)
 
-    async def erase(self, agent_id: AgentId) -> None:
+    async def erase(self, agent_id: AgentId) -> bool:
         """See Store."""
-        self._drop(agent_id, self._turns_of(agent_id))
+        turns = self._turns_of(agent_id)
+        now = turns[-1].snapshot
+        if (now.handoffs and now.status is Status.ACTIVE) or self._handoffs.is_offered(agent_id):
+            return False
+        self._drop(agent_id, turns)
         del self._turns[agent_id]
         self._pending.forget(agent_id)
         self._handoffs.forget(agent_id)
+        return True
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """See Store. `after` counts the agents that were looked at and are still there."""
         part = list(islice(self._turns, after, after + limit))
-        awaited = {mail.recipient for mail in self._pending.mail() if _waits(mail)}
+        awaited = {mail.recipient for mail in self._pending.mail() if _waits(mail)} | self._handoffs.at_work()
         erased = [each for each in part if self._may_be_erased(each, awaited, pruning)]
         dropped = {each: droppable(self._turns[each], pruning) for each in part if each not in erased}
         if not dry_run:
@@ -204,7 +210,7 @@ class MemoryStore:
             del turns[:count]
 
     def _may_be_erased(self, agent_id: AgentId, awaited: Set[AgentId], pruning: Pruning) -> bool:
-        """awaited: the agents for which mail waits."""
+        """awaited: the agents for which mail waits, or that have a part in an open handoff."""
         turns = self._turns.get(agent_id)
         return turns is not None and agent_id not in awaited and may_be_erased(turns, pruning)
 

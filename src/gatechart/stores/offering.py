@@ -14,18 +14,20 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     not_,
     or_,
     select,
     update,
 )
 
+from gatechart.handoff import is_open
 from gatechart.stores.book import Book, settles_of
 from gatechart.stores.dialects import listed
 from gatechart.stores.handoff_rows import entry_row, handoff_row, to_entry
 from gatechart.stores.rows import to_json
 from gatechart.stores.statements import Ask, Many
-from gatechart.stores.tables import handoffs, places
+from gatechart.stores.tables import IS_OPEN, handoffs, places
 from gatechart.values import Answer, HandoffQuery, HandoffStatus, Offer, Reserve, TurnRecord, Unit
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
@@ -49,6 +51,9 @@ FREE: Final = delete(places).where(
     places.c.handoff.in_(select(handoffs.c.id).where(or_(_IS_TARGET, and_(_IS_SOURCE, not_(_IS_TAKEN)))))
 )
 FORGET: Final = delete(handoffs).where(or_(_IS_TARGET, _IS_SOURCE))
+OFFERED_TO: Final = Ask(
+    select(func.count()).where(handoffs.c.target.in_(listed()), handoffs.c.status == literal_column("'pending'"))
+)
 
 
 def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
@@ -83,6 +88,12 @@ def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
     connection.execute(FORGET, wanted)
 
 
+def is_offered(connection: Connection, agent_id: str) -> bool:
+    """Whether an offer to the agent is neither taken nor answered."""
+    ((count,),) = OFFERED_TO.all(connection, to_json([agent_id]))
+    return bool(count)
+
+
 def touches_handoffs(units: Sequence[Unit]) -> bool:
     """Whether any unit offers, settles or reserves."""
     return any(
@@ -103,4 +114,7 @@ def found_handoffs(query: HandoffQuery) -> Select[Any]:
         handoffs.c.target: query.target,
         handoffs.c.status: None if query.status is None else query.status.value,
     }
-    return found.where(*(column == value for column, value in wanted.items() if value is not None))
+    asked = [column == value for column, value in wanted.items() if value is not None]
+    if query.status is not None and is_open(query.status) and len(asked) == 1:
+        asked.append(IS_OPEN)  # literally, as its index has it; what else is asked has an index that narrows more
+    return found.where(*asked)

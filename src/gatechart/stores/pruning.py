@@ -32,7 +32,7 @@ from gatechart.stores.offering import forget_handoffs
 from gatechart.stores.past import snapshot_at
 from gatechart.stores.rows import to_json, to_us, whole_copy
 from gatechart.stores.statements import Many
-from gatechart.stores.tables import WAITS, agents, history, mail
+from gatechart.stores.tables import IS_OPEN, WAITS, agents, handoffs, history, mail
 from gatechart.values import MailStatus, Pruned, Pruning, Status
 
 TURNS: Final = 5_000  # that a part forgets at the most; a few more of an agent that is erased
@@ -120,6 +120,8 @@ def _may_be_erased(pruning: Pruning) -> ColumnElement[bool]:
         last < to_us(pruning.ended_before),
         ~exists(select(history.c.key).where(of_agent, _is_recognised(pruning))),
         ~exists(select(mail.c.number).where(mail.c.recipient == agents.c.id, WAITS).correlate(agents)),
+        ~exists(select(handoffs.c.key).where(handoffs.c.source == agents.c.id, IS_OPEN).correlate(agents)),
+        ~exists(select(handoffs.c.key).where(handoffs.c.target == agents.c.id, IS_OPEN).correlate(agents)),
     )
 
 

@@ -28,7 +28,7 @@ from gatechart.stores.dialects import listed, read_errors, write_errors
 from gatechart.stores.handoff_rows import to_record
 from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
 from gatechart.stores.mail_rows import to_mail, to_running
-from gatechart.stores.offering import forget_handoffs, found_handoffs
+from gatechart.stores.offering import forget_handoffs, found_handoffs, is_offered
 from gatechart.stores.ownership import check_epoch, current_epoch
 from gatechart.stores.past import entries_of, snapshot_at
 from gatechart.stores.pruning import prune_part, tell_part
@@ -52,6 +52,7 @@ from gatechart.values import (
     Query,
     Running,
     Snapshot,
+    Status,
     Unit,
     Verdict,
 )
@@ -180,16 +181,19 @@ class SqlStore:
 
         return await self._read(read)
 
-    async def erase(self, agent_id: AgentId) -> None:
+    async def erase(self, agent_id: AgentId) -> bool:
         """See Store."""
 
-        def write(connection: Connection) -> None:
-            key = _agent(connection, agent_id).key
-            connection.execute(delete(agents).where(agents.c.key == key))  # history and invocations go with it
+        def write(connection: Connection) -> bool:
+            agent = _agent(connection, agent_id)
+            if (agent.handoffs and agent.status == Status.ACTIVE.value) or is_offered(connection, agent_id):
+                return False
+            connection.execute(delete(agents).where(agents.c.key == agent.key))  # history and invocations go with it
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
             forget_handoffs(connection, [agent_id])
+            return True
 
-        await self._write(write)
+        return await self._write(write)
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """See Store."""

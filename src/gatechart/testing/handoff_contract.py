@@ -33,6 +33,7 @@ from gatechart.values import (
     Send,
     Settle,
     Side,
+    Status,
     TurnRecord,
     Unit,
 )
@@ -140,12 +141,11 @@ class HandoffContract:
         assert [change.status for change in found.changes] == [PENDING, ACCEPTED, COMPLETED]
         assert found.result == {"sum": 0.1}
 
-    @pytest.mark.parametrize("before", [PENDING, REJECTED])
-    async def test_a_handoff_that_was_never_offered_is_not_taken(self, store: Store, before: HandoffStatus) -> None:
+    async def test_a_handoff_that_was_never_offered_is_not_taken(self, store: Store) -> None:
         """The turn is STALE, and so is an answer."""
         mail = letter(store, "b", OFFER, id="1")
         await posted(store, mail)
-        assert await verdicts(store, acting(store, started("b"), settle("1", before, ACCEPTED))) == [STALE]
+        assert await verdicts(store, acting(store, started("b"), settle("1", PENDING, ACCEPTED))) == [STALE]
         assert await verdicts(store, answer(store, "1", mail)) == [STALE]
         assert await kept(store) == [mail]
 
@@ -256,7 +256,8 @@ class HandoffContract:
         """Those that it asked for, and those that it took; others stay."""
         await offered(store, offer("1"), offer("2", target="c"))
         await offered(store, offer("3", source="d", target="a"), offer("4", source="d", target="c"), agent_id="d")
-        await store.erase("a")
+        assert await verdicts(store, answer(store, "3", (await kept(store, "a"))[0])) == [COMMITTED]
+        assert await store.erase("a")
         assert await found_ids(store, HandoffQuery()) == ["4"]
         assert await verdicts(store, Reserve("1", "g", 9), Reserve("4", "g", 9)) == [STALE, COMMITTED]
 
@@ -275,11 +276,71 @@ class HandoffContract:
         assert await verdicts(store, Reserve("1", "g", 1)) == [COMMITTED]
         take = taking(store, "1", (await kept(store))[0])
         await commit_each(store, take)
-        await store.erase("b" if whose == "target" else "a")
+        if whose == "target":
+            await commit_each(store, with_open(going_on(take, "STOPPED", status=Status.STOPPED)))
+        assert await store.erase("b" if whose == "target" else "a")
         if whose == "source":
             assert await verdicts(store, Reserve("2", "g", 1)) == [STALE]
             await commit_each(store, acting(store, going_on(take, "ENDED"), settle("1", ACCEPTED, COMPLETED)))
         assert await verdicts(store, Reserve("2", "g", 1)) == [COMMITTED]
+
+    @pytest.mark.parametrize("together", [False, True])
+    async def test_a_place_that_is_taken_and_given_back_at_once_is_free(self, store: Store, together: bool) -> None:
+        """An answer may come with the reservation that was made for it."""
+        await offered(store, offer("1"), offer("2"))
+        units: Sequence[Unit] = [Reserve("1", "g", 1), answer(store, "1", (await kept(store))[0])]
+        if together:
+            assert await verdicts(store, *units) == [COMMITTED] * 2
+        else:
+            assert [(await verdicts(store, unit))[0] for unit in units] == [COMMITTED] * 2
+        assert await verdicts(store, Reserve("2", "g", 1)) == [COMMITTED]
+
+    async def test_an_agent_to_which_something_is_offered_is_not_erased(self, store: Store) -> None:
+        """Nothing of it is forgotten, whatever it is itself, until the offer is answered."""
+        begun = started("b")
+        stopped = going_on(begun, "STOPPED", status=Status.STOPPED)
+        await commit_each(store, begun, stopped)
+        await offered(store, offer("1"))
+        (mail,) = await kept(store)
+        assert not await store.erase("b")
+        assert await store.load("b") == stopped.snapshot
+        assert (await kept(store), await statuses(store)) == ([mail], [PENDING])
+        assert await verdicts(store, answer(store, "1", mail)) == [COMMITTED]
+        assert await store.erase("b")
+        assert await store.load_many(["b"]) == []
+
+    @pytest.mark.parametrize("whose", ["source", "target"])
+    async def test_an_agent_that_has_a_part_in_a_handoff_is_not_erased_before_it_is_ended(
+        self, store: Store, whose: str
+    ) -> None:
+        """Its last turn tells the other agent."""
+        asked = OpenHandoff("1", Side.ASKED, "b", Mode.TRANSFER, 1)
+        source = asking(store, with_open(started("a"), asked), offer("1"))
+        await commit_each(store, source)
+        target = taking(store, "1", (await kept(store))[0])
+        await commit_each(store, target)
+        turn = source if whose == "source" else target
+        assert not await store.erase(turn.snapshot.agent_id)
+        assert await store.load(turn.snapshot.agent_id) == turn.snapshot
+        assert await statuses(store) == [ACCEPTED]
+        await commit_each(store, with_open(going_on(turn, "STOPPED", status=Status.STOPPED)))
+        assert await store.erase(turn.snapshot.agent_id)
+
+    async def test_a_pruning_leaves_who_has_a_part_in_an_open_handoff(self, store: Store) -> None:
+        """An agent that has handed on its work is pruned only when that is done."""
+        source = await offered(store, offer("1"))
+        (mail,) = await kept(store)
+        took = OpenHandoff("1", Side.TOOK, "a", Mode.TRANSFER, 1)
+        take = acting(store, with_open(started("b"), took), settle("1", PENDING, ACCEPTED), consumes=mail)
+        await commit_each(store, going_on(source, "ENDED", status=Status.DONE), take)
+        pruning = Pruning(ids_since=NOON, ended_before=LATER)
+        for dry_run in (True, False):
+            assert (await store.prune(pruning, dry_run=dry_run)).erased == ()
+        assert await statuses(store) == [ACCEPTED]
+        end = acting(store, with_open(going_on(take, "ENDED")), settle("1", ACCEPTED, COMPLETED))
+        await commit_each(store, end)
+        for dry_run in (True, False):
+            assert (await store.prune(pruning, dry_run=dry_run)).erased == ("a",)
 
     async def test_the_taker_of_an_erased_handoff_can_end_it(self, store: Store) -> None:
         """There is nothing to note it with, and the turn is committed all the same."""
