@@ -29,7 +29,9 @@ def test_the_help_of_a_command_has_examples_and_every_option(command, gatechart)
     assert (told.code, told.err) == (0, "")
     assert f"gatechart {command}" in told.out.partition("Examples")[2]
     for parameter in get_command(app).commands[command].params:
-        assert parameter.opts[-1].upper() in told.out.upper()
+        is_argument = parameter.param_type_name == "argument"
+        shown = (parameter.metavar if is_argument else None) or parameter.opts[-1]
+        assert shown.upper() in told.out.upper()
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in MAIL_COMMANDS)])
