@@ -255,7 +255,8 @@ async def test_an_offer_that_is_withdrawn_is_told_of_as_it_was_made(watch, clock
     by = ("reason", "source.graph", "target.graph", "mode", "status")
     assert watch.counts("ends", *by) == {("out of scope", "orders", "refunds", "delegate", status): 1}
     assert watch.points("rejections") == []
-    (offer,), (answer,) = watch.spans("handoff.offer"), watch.spans("handoff.answer")
+    (offer,), (answer, *others) = watch.spans("handoff.offer"), watch.spans("handoff.answer")
+    assert all(other.status.status_code is StatusCode.ERROR for other in others)  # the offer that was sent again
     assert [link.context.span_id for link in answer.links] == [offer.context.span_id]
     assert caplog.records[-1].handoff == made.id
 

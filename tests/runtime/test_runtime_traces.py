@@ -169,6 +169,7 @@ async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(pl
         await runtime.post("a", "NOTED", {"n": "lost"})
         await at_rest(runtime, clock)
         await runtime.erase("a")
+        await at_rest(runtime, clock)
         assert not runtime._outside.post._uncollected
         await runtime.post("a", "STAMPED", {"at": "kept"})
         agent = await runtime.start("parcel", at="PACKING", id="a")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 from pydantic import Field, JsonValue, ValidationError
@@ -158,25 +159,30 @@ def _filled(kind: type[ConversationContext], packet: HandoffPacket) -> dict[str,
     return fitting(kind, _own_fields(kind), packet.internal_state | packet.entities)
 
 
+@cache
 def _own_fields(kind: type[ConversationContext]) -> tuple[str, ...]:
     return tuple(name for name in kind.model_fields if name not in ConversationContext.model_fields)
 
 
 def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
     """The fields of the subclass that tell something, as JSON values."""
-    kind, values = type(context), values_of(context)
+    kind = type(context)
+    own = _own_fields(kind)
+    if not own:
+        return {}
+    values = values_of(context)
     telling = {
         name
-        for name in _own_fields(kind)
+        for name in own
         if name in values
         and values[name] != kind.model_fields[name].get_default(call_default_factory=True, validated_data=values)
     }
     try:
         text = context.model_dump_json(include=telling, round_trip=True, by_alias=False, warnings=False)
-        own: dict[str, JsonValue] = from_json(text)
+        told: dict[str, JsonValue] = from_json(text)
     except (PydanticSerializationError, ValueError) as error:
         raise _refusal((f"internal_state: {error}",)) from error
-    return own
+    return told
 
 
 def _shortened(messages: list[Message], last: int | None, summarize: Summarize | None) -> tuple[Message, ...]:

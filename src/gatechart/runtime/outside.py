@@ -55,8 +55,8 @@ class Outside:
             return
         await self.post.recover()
         await self.timers.recover()
-        await self.calls.recover()
         await send_again(self._core, self.accept)
+        await self.calls.recover()
         self.post.begin()
         self._migrate_callers()
 
