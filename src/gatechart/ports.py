@@ -98,8 +98,8 @@ class Store(Protocol):
         says, or an Answer that would, or whose mail does not wait, is STALE. A Reserve is STALE where the graph's
         places are all held; a handoff that has one keeps it, and gives it back when it comes to its end.
 
-        Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to a
-        status that cannot follow; and then writes none of them.
+        Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to
+        a status that cannot follow; and then writes none of them.
         """
         ...
 
