@@ -17,8 +17,8 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.runtime.core import Core
-from gatechart.runtime.offers import give_up, is_pending, is_word_of_handoff
-from gatechart.turn import told
+from gatechart.runtime.offers import give_up, is_pending
+from gatechart.turn import is_word_of_handoff, told
 from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailQuery, MailStatus, Outcome, Verdict
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.runtime.arguments import MOST
 from gatechart.runtime.core import Core, OpenTurn
 from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
-from gatechart.turn import Rejection, Void, is_about_handoff, readable, rejection
-from gatechart.turn.offering import ANSWERS
+from gatechart.turn import Rejection, Void, is_about_handoff, rejected
 from gatechart.values import (
     OFFERED,
     WITHDRAWN,
@@ -75,8 +74,7 @@ async def no_place(core: Core, graph: StateTransitionGraph, event: Event) -> Rej
         raise RuntimeClosedError("handoff")
     if verdict is not Verdict.STALE:
         return None
-    packet = readable(event, core.packet_migrations)
-    return packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.OVERLOAD, f"{most} are under way")
+    return rejected(event, core.packet_migrations, Obstacle.OVERLOAD, f"{most} are under way")
 
 
 async def answer(
@@ -94,16 +92,9 @@ async def answer(
     await core.persist(MailEnd(consumes))
 
 
-def is_word_of_handoff(mail: Mail) -> bool:
-    """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
-    is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
-    return is_word and mail.sender is not None and "handoff" in mail.payload
-
-
 async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> None:
     """Rejects an offer whose every attempt failed."""
-    packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
-    given = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.FAILURE, mail.reason)
+    given = rejected(mail.happens(core.clock.now()), core.packet_migrations, Obstacle.FAILURE, mail.reason)
     await answer(core, mail.recipient, given, mail.number, accept)
 
 
@@ -132,18 +123,11 @@ async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail]
 
 async def _refuse(core: Core, row: HandoffRecord, offer: Mail | None, accept: Callable[[Mail], None]) -> None:
     """Rejects an offer for which there is no agent any more. offer: its mail; None where that is gone."""
-    mail = offer or replace(_offer_of(core, row), id=None)
+    made = _offer_of(core, row)
+    mail = offer or replace(made, id=None)
     if offer is None:  # an answer consumes mail
         await core.persist(Posting(mail))
-    packet = readable(mail.happens(core.clock.now()), core.packet_migrations)
-    why = "the agent was erased"
-    said = packet if isinstance(packet, Rejection) else rejection(packet, Obstacle.ENDED, why)
-    given = replace(
-        said,
-        settle=replace(said.settle, handoff=row.id),
-        told={**said.told, "handoff": row.id},
-        asked_by=row.source,  # whatever an unreadable packet says
-    )
+    given = rejected(made.happens(made.accepted), core.packet_migrations, Obstacle.ENDED, "the agent was erased")
     await answer(core, row.target, given, mail.number, accept)
 
 

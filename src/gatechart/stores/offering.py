@@ -28,7 +28,7 @@ from gatechart.stores.handoff_rows import entry_row, handoff_row, to_entry
 from gatechart.stores.rows import to_json
 from gatechart.stores.statements import Ask, Many
 from gatechart.stores.tables import IS_OPEN, handoffs, places
-from gatechart.values import Answer, HandoffQuery, HandoffStatus, Offer, Reserve, TurnRecord, Unit
+from gatechart.values import Answer, HandoffQuery, HandoffStatus, Offer, Reserve, Settle, TurnRecord, Unit
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
 
@@ -58,7 +58,7 @@ OFFERED_TO: Final = Ask(
 
 def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
     """What stands of the handoffs and places that the units are about."""
-    ids = {each.handoff for unit in units if isinstance(unit, TurnRecord) and unit.effects for each in settles_of(unit)}
+    ids = {each.handoff for unit in units if isinstance(unit, TurnRecord) for each in settles_of(unit)}
     ids |= {unit.settle.handoff for unit in units if isinstance(unit, Answer)}
     asked = [unit for unit in units if isinstance(unit, Reserve)]
     ids |= {unit.handoff for unit in asked}
@@ -96,12 +96,13 @@ def is_offered(connection: Connection, agent_id: str) -> bool:
 
 def touches_handoffs(units: Sequence[Unit]) -> bool:
     """Whether any unit offers, settles or reserves."""
-    return any(
-        any(isinstance(effect, Offer) for effect in unit.effects) or bool(settles_of(unit))
-        if isinstance(unit, TurnRecord)
-        else isinstance(unit, Answer | Reserve)
-        for unit in units
-    )
+    return any(map(_touches_handoffs, units))
+
+
+def _touches_handoffs(unit: Unit) -> bool:
+    if isinstance(unit, TurnRecord):
+        return bool(unit.effects) and any(isinstance(effect, Offer | Settle) for effect in unit.effects)
+    return isinstance(unit, Answer | Reserve)
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:

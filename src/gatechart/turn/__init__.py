@@ -1,12 +1,12 @@
 """One event processed to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
 from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id
-from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, requested, take_mail
+from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, is_word_of_handoff, requested, take_mail
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
 from gatechart.turn.payload import fit_payload, own_copy, plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
-from gatechart.turn.rejections import Rejection, Void, readable, rejection, withdrawn
+from gatechart.turn.rejections import Rejection, Void, readable, rejected, rejection, withdrawn
 from gatechart.turn.standing import Standing, failures, still_awaited
 from gatechart.turn.take import begin, beginnings, committed_context, take_turn
 from gatechart.turn.taking import begin_with_offer
@@ -32,11 +32,13 @@ __all__ = [
     "failures",
     "fit_payload",
     "is_about_handoff",
+    "is_word_of_handoff",
     "known_id",
     "message_of",
     "own_copy",
     "plain_payload",
     "readable",
+    "rejected",
     "rejection",
     "requested",
     "still_awaited",

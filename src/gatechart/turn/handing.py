@@ -43,6 +43,12 @@ def is_about_handoff(mail: Mail | Event) -> bool:
     return mail.sender is not None and (name.startswith(OFFERED) or name == WITHDRAWN)
 
 
+def is_word_of_handoff(mail: Mail) -> bool:
+    """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
+    is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
+    return is_word and mail.sender is not None and "handoff" in mail.payload
+
+
 async def take_mail(
     graph: StateTransitionGraph,
     previous: Snapshot,

@@ -59,3 +59,9 @@ def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPack
     except PacketError as error:
         kept = unreadable(event.payload, str(error)).model_copy(update=mail)
         return rejection(kept, Obstacle.UNREADABLE, str(error))
+
+
+def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> Rejection:
+    """The rejection of an offer as it came: for this obstacle, or because nobody can read it."""
+    packet = readable(event, migrations)
+    return packet if isinstance(packet, Rejection) else rejection(packet, obstacle, details)

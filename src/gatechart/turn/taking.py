@@ -7,6 +7,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
+from gatechart.context import AgentContext
 from gatechart.errors import EntryGuardError, PayloadError
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.handoff import (
@@ -48,18 +49,10 @@ async def begin_with_offer(
 ) -> TurnRecord | Rejection:
     """The first turn of an agent that begins by taking a handoff. Raises what `take_turn` raises."""
     started = perf_counter_ns()
-    objection = _objection(graph, packet, event)
-    if objection is not None:
-        return objection
-    entry = graph.entry_points[packet.entry_point]
-    try:
-        told = _as_read(event, packet)
-        context = beginning_context(graph, entry, _fields(graph, entry, packet))
-        ask_entry_guard(graph, entry, context, told)
-    except PayloadError as error:
-        return rejection(packet, Obstacle.PAYLOAD, str(error))
-    except EntryGuardError as error:
-        return rejection(packet, Obstacle.GUARD, str(error))
+    context = _checked(graph, packet, event, None)
+    if isinstance(context, Rejection):
+        return context
+    entry, told = graph.entry_points[packet.entry_point], _as_read(event, packet)
     macrostep = macrostep_of(graph, None, agent_id, context, told, (_taken(packet, 1),), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     return recorded(macrostep, None, event, started, before=_acceptance(packet))
@@ -79,20 +72,11 @@ async def take_offer(
         return packet
     if previous.status is not Status.ACTIVE:
         return rejection(packet, Obstacle.ENDED, f"it is {previous.status.value}")
-    objection = _objection(graph, packet, event)
-    if objection is not None:
-        return objection
-    entry = graph.entry_points[packet.entry_point]
-    context = committed_context(graph, previous)
-    try:
-        _fields(graph, entry, packet)
-        ask_entry_guard(graph, entry, context, _as_read(event, packet))
-    except PayloadError as error:
-        return rejection(packet, Obstacle.PAYLOAD, str(error))
-    except EntryGuardError as error:
-        return rejection(packet, Obstacle.GUARD, str(error))
+    context = _checked(graph, packet, event, previous)
+    if isinstance(context, Rejection):
+        return context
+    entry, told = graph.entry_points[packet.entry_point], _as_read(event, packet)
     handoffs = (*previous.handoffs, _taken(packet, previous.version + 1))
-    told = _as_read(event, packet)
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, told, handoffs, services)
     await macrostep.react()
     if not _leads_to(macrostep, entry):
@@ -121,6 +105,26 @@ async def take_withdrawal(
         return unmoved(previous, event, (), ended, Status.STOPPED)
     happened = replace(event, name=CANCELLED)
     return await reacted(graph, previous, happened, others, (settle, *answers), services, quietly=quietly)
+
+
+def _checked(
+    graph: StateTransitionGraph, packet: HandoffPacket, event: Event, previous: Snapshot | None
+) -> AgentContext | Rejection:
+    """The context with which the packet is taken. previous: of a living agent; None for one that begins with it."""
+    objection = _objection(graph, packet, event)
+    if objection is not None:
+        return objection
+    entry = graph.entry_points[packet.entry_point]
+    known = None if previous is None else committed_context(graph, previous)
+    try:
+        fields = _fields(graph, entry, packet)
+        context = beginning_context(graph, entry, fields) if known is None else known
+        ask_entry_guard(graph, entry, context, _as_read(event, packet))
+    except PayloadError as error:
+        return rejection(packet, Obstacle.PAYLOAD, str(error))
+    except EntryGuardError as error:
+        return rejection(packet, Obstacle.GUARD, str(error))
+    return context
 
 
 def _as_read(event: Event, packet: HandoffPacket) -> Event:
