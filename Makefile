@@ -16,16 +16,16 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 	@$(BIN)/python -m statecharts.demo
 
 .PHONY: test
-test: $(READY) dot  ## run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+test: $(READY) dot  ## run the tests; WITH= takes more options for pytest
+	@$(BIN)/python -m pytest -q -n 2 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder -m "not slow" $(WITH)
 
 .PHONY: campaign
 campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point where it touches the database
-	@$(BIN)/python -m pytest -q -n 2 -m slow
+	@$(BIN)/python -m pytest -q -n 2 -m slow -o faulthandler_timeout=0
 
 .PHONY: check
-check: lint dot  ## format, lint, types, import layers, tests with coverage
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --cov --cov-report=term
+check: lint  ## format, lint, types, import layers, and the tests with coverage
+	@$(MAKE) --no-print-directory test WITH="--cov --cov-report=term"
 
 .PHONY: lint
 lint: $(READY)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gatechart import Runtime
+from tests.cli.terminal import chunks
 
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
@@ -77,18 +78,7 @@ def on_a_terminal(arguments):
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     with subprocess.Popen([GATECHART, *arguments], stdout=theirs, stdin=theirs, env=environment) as process:
         os.close(theirs)
-        printed = b"".join(_chunks(ours))
+        printed = b"".join(chunks(ours))
     os.close(ours)
     assert process.returncode == 0
     return printed.decode().replace("\r\n", "\n")
-
-
-def _chunks(terminal):
-    while True:
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:  # Linux's way of saying that nobody holds the other end any more
-            return
-        if not chunk:
-            return
-        yield chunk

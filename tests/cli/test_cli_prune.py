@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal import chunks
+
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 ALL = ("prune", "--older-than", "0s", "--ids-for", "0s")
 
@@ -97,13 +99,14 @@ def test_whoever_sits_at_the_terminal_is_asked(answer, rest, shop, gatechart):
     ours, theirs = pty.openpty()
     with subprocess.Popen([GATECHART, *ALL], cwd=shop, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as process:
         os.close(theirs)
-        asked = b""
-        while b"[y/N]" not in asked:
-            asked += os.read(ours, 65536)
-        os.write(ours, answer.encode())
+        shown = b""
+        for chunk in chunks(ours):  # to the end: a terminal that nobody reads stops whoever writes to it
+            shown += chunk
+            if chunk.endswith(b"[y/N]: "):
+                os.write(ours, answer.encode())
         told = process.stdout.read().decode()
     os.close(ours)
     assert process.returncode == 0
-    assert "agents that ended before 0s; turns before 0s; refused and dead mail before 0s" in asked.decode()
+    assert "agents that ended before 0s; turns before 0s; refused and dead mail before 0s" in shown.decode()
     assert told == ("forgotten: 1 agent, 3 turns, 1 mail\n" if answer == "y\n" else "")
     assert left(gatechart)[0] == rest

@@ -12,8 +12,6 @@ import pytest
 
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
-pytestmark = pytest.mark.usefixtures("deadline")
-
 
 @pytest.fixture(autouse=True)
 def agents(shop, gatechart):

@@ -13,8 +13,6 @@ from gatechart.values import HandoffStatus, Mode, Reason
 from tests.desk.support import NOON, accepted, answered, asking, office, orders, record, refunds, refused, taken
 from tests.runtime.support import at_rest, eventually, soon
 
-pytestmark = pytest.mark.usefixtures("deadline")
-
 
 @pytest.fixture
 def clock():
