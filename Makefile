@@ -28,7 +28,7 @@ check: lint  ## format, lint, types, import layers, and the tests with coverage
 	@$(MAKE) --no-print-directory test WITH="--cov --cov-report=term"
 
 .PHONY: lint
-lint: $(READY)
+lint: $(READY)  ## format, lint, types, import layers
 	@$(BIN)/ruff format --check --quiet . || { echo "run 'make format'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
