@@ -70,6 +70,9 @@ REMEDIES: dict[str, str] = {
     "PacketError": "a text",  # the remedy that it was given
     "PayloadError": "Expected: a text",
     "ReadOnlyError": "open it for writing",
+    "RemoteDefinitionError": "its log may tell more",
+    "RemoteEventError": "its log may tell more",
+    "RemoteOutsideError": "its log may tell more",
     "RollbackError": "go back to a version since then",
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
     "SchemaOutdatedError": "run `gatechart upgrade`",

@@ -55,6 +55,7 @@ from gatechart.errors.outside import (
     StoreUnreadableError,
     StoreUrlError,
 )
+from gatechart.errors.remote import RemoteDefinitionError, RemoteEventError, RemoteOutsideError
 from gatechart.errors.root import (
     DefinitionError,
     EventError,
@@ -113,6 +114,9 @@ __all__ = [
     "PacketError",
     "PayloadError",
     "ReadOnlyError",
+    "RemoteDefinitionError",
+    "RemoteEventError",
+    "RemoteOutsideError",
     "RollbackError",
     "RuntimeClosedError",
     "SchemaOutdatedError",
