@@ -208,7 +208,7 @@ class Host(Protocol):
         """What the agent was at a version, as `Store.snapshot_at` gives it."""
         ...
 
-    async def rollback(self, version: int, reason: str) -> Snapshot:
+    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
         """Restores what the agent was at a version, as a new one; no action runs. Raises as `Agent.rollback`."""
         ...
 

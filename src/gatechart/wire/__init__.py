@@ -35,6 +35,7 @@ from gatechart.wire.calls import (
     StopCall,
     WritingCall,
 )
+from gatechart.wire.direct import Direct
 from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
 from gatechart.wire.errors import ErrorDocument, facts_of
 from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
@@ -47,6 +48,7 @@ __all__ = [
     "BaseCall",
     "Call",
     "CancelHandoffCall",
+    "Direct",
     "Document",
     "DoneDocument",
     "EntryDocument",

@@ -48,7 +48,7 @@ class ErrorDocument(Document):
         if kind is not None:
             try:
                 return kind(**_facts(kind, self.facts))
-            except (ValidationError, TypeError):  # another gatechart's
+            except (ValidationError, KeyError, TypeError):  # another gatechart's
                 pass
         match self.blame:
             case "definition":
@@ -68,17 +68,17 @@ def facts_of(error: BaseException) -> dict[str, Any]:
     return told
 
 
-def _facts(kind: type[GatechartError], told: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(kind: Any, told: Mapping[str, Any]) -> dict[str, Any]:
     """The facts as the class has them: tuples, moments and values again."""
-    return {name: _fact(kind, name).validate_python(value) for name, value in told.items()}
+    readers = _readers(kind)
+    return {name: readers[name].validate_python(value) for name, value in told.items()}
 
 
 @cache
-def _fact(kind: type[Any], name: str) -> TypeAdapter[Any]:
+def _readers(kind: Any) -> Mapping[str, TypeAdapter[Any]]:
+    """What reads each of the facts of a class of errors."""
     hints = get_type_hints(kind)
-    if name not in hints:
-        raise TypeError(f"{kind.__name__} has no fact {name!r}")
-    return TypeAdapter(hints[name])
+    return {field.name: TypeAdapter(hints[field.name]) for field in fields(kind)}
 
 
 def _kinds() -> dict[str, type[GatechartError]]:
