@@ -55,7 +55,13 @@ from gatechart.errors.outside import (
     StoreUnreadableError,
     StoreUrlError,
 )
-from gatechart.errors.remote import RemoteDefinitionError, RemoteEventError, RemoteOutsideError
+from gatechart.errors.remote import (
+    OwnerGoneError,
+    RemoteDefinitionError,
+    RemoteEventError,
+    RemoteOutsideError,
+    RequestTimeoutError,
+)
 from gatechart.errors.root import (
     DefinitionError,
     EventError,
@@ -110,6 +116,7 @@ __all__ = [
     "NoHandoffError",
     "OpenHandoffError",
     "OutsideError",
+    "OwnerGoneError",
     "OwnershipLostError",
     "PacketError",
     "PayloadError",
@@ -117,6 +124,7 @@ __all__ = [
     "RemoteDefinitionError",
     "RemoteEventError",
     "RemoteOutsideError",
+    "RequestTimeoutError",
     "RollbackError",
     "RuntimeClosedError",
     "SchemaOutdatedError",

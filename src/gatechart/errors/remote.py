@@ -40,5 +40,38 @@ class RemoteOutsideError(OutsideError):
         return _told(self.error, self.message)
 
 
+@dataclass(eq=False)
+class RequestTimeoutError(OutsideError):
+    """The owner of the database did not answer in time. Where the request was withdrawn, nothing was done."""
+
+    path: str
+    verb: str
+    waited_s: float
+    withdrawn: bool  # False: the owner had begun, and comes to an end with it
+
+    def __str__(self) -> str:
+        became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has begun {_AT_WORK}"
+        return (
+            f"the owner of {self.path} did not answer {self.verb!r} within {self.waited_s:g} s: {became}; "
+            "wait longer, or see what the owner is doing"
+        )
+
+
+@dataclass(eq=False)
+class OwnerGoneError(OutsideError):
+    """The owner of the database has gone before it answered. Where the request was withdrawn, nothing was done."""
+
+    path: str
+    request: str  # its id
+    withdrawn: bool  # False: the owner had begun
+
+    def __str__(self) -> str:
+        became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it had begun {_AT_WORK}"
+        return f"the owner of {self.path} has gone before it answered {self.request!r}: {became}; ask again"
+
+
+_AT_WORK = "with it, and what it comes to is to be read from the agent"
+
+
 def _told(error: str, message: str) -> str:
     return f"the host of the agents raised {error}: {message}; its log may tell more"

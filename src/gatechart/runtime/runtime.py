@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -13,13 +14,14 @@ from gatechart.agent import Agent
 from gatechart.errors import AgentExistsError, NoHandoffError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
-from gatechart.ports import Clock, Ids, Store
+from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.commits import Committer
 from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_at_once
 from gatechart.runtime.feeds import Feeds, Subscription
 from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
+from gatechart.runtime.intake import Intake
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
 from gatechart.runtime.offers import erase
@@ -51,6 +53,7 @@ from gatechart.values import (
     Status,
     Verdict,
 )
+from gatechart.wire import perform_once
 
 DEFAULTS: Final = Limits()
 
@@ -103,11 +106,17 @@ class Runtime:
                 opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend, packet_migrations
             )
             runtime = cls(core, registry)
+            requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
+            intake = None if requests is None else Intake(core, requests, partial(perform_once, runtime))
             try:
                 if not read_only:
                     await runtime._outside.recover()
+                if intake is not None:
+                    intake.begin()
                 yield runtime
             finally:
+                if intake is not None:
+                    await intake.close()
                 runtime._outside.close()
                 await core.close()
 

@@ -37,9 +37,9 @@ from gatechart.wire.calls import (
 )
 from gatechart.wire.direct import Direct
 from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
-from gatechart.wire.errors import ErrorDocument, facts_of
+from gatechart.wire.errors import ErrorDocument, Reply, facts_of
 from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
-from gatechart.wire.performing import Performer, perform
+from gatechart.wire.performing import Performer, perform, perform_once
 from gatechart.wire.verbs import Verbs
 
 __all__ = [
@@ -70,6 +70,7 @@ __all__ = [
     "PostCall",
     "ReadCall",
     "ReceiptDocument",
+    "Reply",
     "RollbackCall",
     "SendCall",
     "SnapshotAtCall",
@@ -81,4 +82,5 @@ __all__ = [
     "WritingCall",
     "facts_of",
     "perform",
+    "perform_once",
 ]

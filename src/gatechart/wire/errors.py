@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
@@ -19,6 +19,8 @@ from gatechart.errors import (
     RemoteOutsideError,
 )
 from gatechart.wire.documents import Document
+
+D = TypeVar("D", bound=Document)
 
 Blame: TypeAlias = Literal["definition", "event", "outside"]
 
@@ -90,3 +92,16 @@ def _below(kind: type[GatechartError]) -> Iterator[type[GatechartError]]:
     for each in kind.__subclasses__():
         yield each
         yield from _below(each)
+
+
+class Reply(Document):
+    """What came of a call, whichever it is: the document that the verb answers, or what it raised."""
+
+    answer: dict[str, Any] | None = None
+    error: ErrorDocument | None = None
+
+    def of_kind(self, kind: type[D]) -> D:
+        """The answer, of this kind. Raises the error."""
+        if self.error is not None:
+            raise self.error.value()
+        return kind.model_validate(self.answer)

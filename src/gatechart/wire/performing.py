@@ -48,6 +48,7 @@ from gatechart.wire.calls import (
     StartCall,
     StartOnCall,
     StopCall,
+    WritingCall,
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.wire.mail_documents import ReceiptDocument
@@ -170,6 +171,20 @@ class Performer(Protocol):
 async def perform(host: Performer, call: Call) -> Document:
     """What came of the call, as the document that `call.answer` names. Raises what the verb raises."""
     return await (_write(host, call) if call.writes else _read(host, call))
+
+
+async def perform_once(host: Performer, call: Call, request: str) -> Document:
+    """What came of the call, which is not done again where it was made under the id of this request before.
+
+    An answer tells of a repeat only where the call had an id of its own, so that its maker means a repeat.
+    """
+    if not isinstance(call, WritingCall):
+        return await perform(host, call)
+    named = call.named(request)
+    answer = await perform(host, named)
+    if named is not call and getattr(answer, "repeat", False):
+        return answer.model_copy(update={"repeat": False})
+    return answer
 
 
 async def _write(host: Performer, call: Call) -> Document:
