@@ -24,11 +24,15 @@ from gatechart.serving.problems import Refused, headers_of, status_of
 from gatechart.serving.reading import read_call
 from gatechart.serving.stage import Phase, Stage
 from gatechart.serving.tape import place_of
-from gatechart.wire import Call, Document, DoneDocument, ErrorDocument, perform
+from gatechart.wire import Call, Document, DoneDocument, ErrorDocument, ReadCall, SnapshotDocument, perform
+from gatechart.wire.ways import WAYS
 
 logger = logging.getLogger(__name__)
 
 MOST_BYTES: Final = 2**20
+
+_CREATED: Final = 201
+_READ: Final = WAYS[ReadCall]
 
 
 class Application:
@@ -93,14 +97,14 @@ class Application:
     def _performed(self) -> dict[str, dict[str, Endpoint]]:
         grouped: defaultdict[str, defaultdict[str, list[Operation]]] = defaultdict(lambda: defaultdict(list))
         for operation in OPERATIONS:
-            grouped[operation.path][operation.method].append(operation)
+            grouped[operation.way.path][operation.way.method].append(operation)
         return {
             path: {method: self._performing(operations) for method, operations in methods.items()}
             for path, methods in grouped.items()
         }
 
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
-        status = operations[0].status
+        status = operations[0].way.status
 
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._stage.runtime
@@ -136,6 +140,8 @@ class Application:
 def _told(document: Document, status: int) -> Response:
     if isinstance(document, DoneDocument):
         return Response(status_code=status)
+    if status == _CREATED and isinstance(document, SnapshotDocument):
+        return _json(document, status, {"location": _READ.path_of(ReadCall(id=document.agent_id))})
     return _json(document, status)
 
 

@@ -11,9 +11,7 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from gatechart.serving.tape import Missed, Place, Tape
-
-TURN: Final = "turn"
-MISSED: Final = "missed"
+from gatechart.wire.ways import MISSED, TURN
 
 _BATCH: Final = 100  # turns that are written at once, at the most
 _RETRY_MS: Final = 1000  # after which a browser connects again

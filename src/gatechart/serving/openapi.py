@@ -40,7 +40,7 @@ def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: boo
     paths: defaultdict[str, Json] = defaultdict(dict)
     for operation in OPERATIONS:
         if operation.call is not StartOnCall:  # it shares the path of `start`
-            paths[operation.path][operation.method.lower()] = _operation(operation, references, needs_token)
+            paths[operation.way.path][operation.way.method.lower()] = _operation(operation, references, needs_token)
     paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
     paths["/changes"]["get"] = _changes(needs_token)
     for path, summary in _HEALTHS.items():
@@ -78,7 +78,7 @@ def _schemas(graphs: Sequence[StateTransitionGraph]) -> tuple[Json, Mapping[Any,
 def _operation(operation: Operation, references: Mapping[Any, Json], needs_token: bool) -> Json:
     located = [_parameter("path", name, schema) for name, schema in _fields(operation.located)]
     described: Json = {"operationId": operation.verb, "summary": operation.summary, "parameters": located}
-    if not operation.has_body:
+    if not operation.way.has_body:
         described["parameters"] += [_parameter("query", name, schema) for name, schema in _fields(operation.rest)]
     else:
         needed = any(field.is_required() for field in operation.rest.model_fields.values())
@@ -86,7 +86,7 @@ def _operation(operation: Operation, references: Mapping[Any, Json], needs_token
     answer: Json = {"description": operation.summary}
     if operation.call.answer is not DoneDocument:
         answer |= _content(references[operation.call.answer, "serialization"])
-    described["responses"] = {str(operation.status): answer, **_errors(references, needs_token)}
+    described["responses"] = {str(operation.way.status): answer, **_errors(references, needs_token)}
     return described
 
 

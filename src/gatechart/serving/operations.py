@@ -1,8 +1,7 @@
-"""What can be asked over HTTP, in one table of which routes and OpenAPI are made: each verb's method, path, status."""
+"""What can be asked over HTTP, in one table of which the routes and the OpenAPI document are made."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,8 +30,7 @@ from gatechart.wire import (
     StartOnCall,
     StopCall,
 )
-
-MOST: Final = 1000  # entries of one answer
+from gatechart.wire.ways import MOST, WAYS, Way
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
 """What every store can keep as a name or an id."""
@@ -73,13 +71,10 @@ _NARROWER: Final[dict[str, Any]] = {  # than the calls have them, so that the sc
 
 @dataclass(frozen=True)
 class Operation:
-    """A verb over HTTP. Fields of its call that are no parts of the path are the query, or the body of a POST."""
+    """A verb over HTTP."""
 
     call: type[BaseCall]
-    method: str
-    path: str
     summary: str
-    status: int = 200
 
     @property
     def verb(self) -> str:
@@ -88,29 +83,26 @@ class Operation:
         return verb
 
     @property
-    def has_body(self) -> bool:
-        """Whether what is not in the path is in the body, rather than in the query."""
-        return self.method == "POST"
-
-    @property
-    def in_path(self) -> tuple[str, ...]:
-        """The fields that are parts of the path."""
-        return tuple(re.findall(r"{(\w+)}", self.path))
+    def way(self) -> Way:
+        """Where it is asked for."""
+        return WAYS[self.call]
 
     @cached_property
     def rest(self) -> type[BaseModel]:
-        """The fields that are not."""
-        return _part(self, [name for name in self.call.model_fields if name != "verb" and name not in self.in_path])
+        """The fields that are no parts of the path."""
+        return _part(self, [name for name in self.call.model_fields if name not in {"verb", *self.way.in_path}])
 
     @cached_property
     def located(self) -> type[BaseModel]:
-        """The fields that are parts of the path."""
-        return _part(self, self.in_path)
+        """The fields that are."""
+        return _part(self, self.way.in_path)
 
 
 def _part(operation: Operation, names: Sequence[str]) -> type[BaseModel]:
     hints = get_type_hints(operation.call, include_extras=True)
-    fields: dict[str, Any] = {name: (_narrowed(name, hints[name]), _field(operation, name)) for name in names}
+    fields: dict[str, Any] = {
+        name: (_narrowed(operation, name, hints[name]), _field(operation, name)) for name in names
+    }
     name = operation.call.__name__.removesuffix("Call")
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
@@ -123,27 +115,29 @@ def _field(operation: Operation, name: str) -> FieldInfo:
     return FieldInfo() if declared.is_required() else FieldInfo(default=declared.default)
 
 
-def _narrowed(name: str, hint: Any) -> Any:
+def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
+    if name == "limit":
+        return Annotated[int, Field(ge=1 if operation.call is FindCall else 0, le=MOST)]
     if name in _NARROWER:
         return _NARROWER[name]
     return {str: Text, str | None: Text | None}.get(hint, hint)
 
 
 OPERATIONS: Final = (
-    Operation(StartCall, "POST", "/agents", "A new agent, begun at an entry point or on a business trigger", 201),
-    Operation(StartOnCall, "POST", "/agents", "A new agent, begun on a business trigger", 201),
-    Operation(FindCall, "GET", "/agents", "Agents in the order they were started, a page at a time"),
-    Operation(ReadCall, "GET", "/agents/{id}", "An agent as it was last committed"),
-    Operation(EraseCall, "DELETE", "/agents/{id}", "Forgets an agent and its history for good", 204),
-    Operation(SendCall, "POST", "/agents/{to}/events", "What became of an event, once its turn is committed"),
-    Operation(PostCall, "POST", "/agents/{to}/mail", "Mail for an agent, durable when this returns", 202),
-    Operation(HistoryCall, "GET", "/agents/{id}/history", "An agent's turns, oldest first"),
-    Operation(SnapshotAtCall, "GET", "/agents/{id}/versions/{version}", "An agent as it was at one of its versions"),
-    Operation(StopCall, "POST", "/agents/{id}/stop", "Ends an agent in the state it is in"),
-    Operation(RollbackCall, "POST", "/agents/{id}/rollback", "Restores what an agent was, as a new version"),
-    Operation(HandoffCall, "POST", "/agents/{id}/handoffs", "Has an agent hand on its work", 202),
-    Operation(HandoffsCall, "GET", "/handoffs", "Handoffs in the order offered, a page at a time"),
-    Operation(CancelHandoffCall, "POST", "/handoffs/{id}/cancel", "Withdraws a handoff", 202),
-    Operation(MailCall, "GET", "/mail", "Mail in the order accepted, a page at a time"),
+    Operation(StartCall, "A new agent, begun at an entry point or on a business trigger"),
+    Operation(StartOnCall, "A new agent, begun on a business trigger"),
+    Operation(FindCall, "Agents in the order they were started, a page at a time"),
+    Operation(ReadCall, "An agent as it was last committed"),
+    Operation(EraseCall, "Forgets an agent and its history for good"),
+    Operation(SendCall, "What became of an event, once its turn is committed"),
+    Operation(PostCall, "Mail for an agent, durable when this returns"),
+    Operation(HistoryCall, "An agent's turns, oldest first"),
+    Operation(SnapshotAtCall, "An agent as it was at one of its versions"),
+    Operation(StopCall, "Ends an agent in the state it is in"),
+    Operation(RollbackCall, "Restores what an agent was, as a new version"),
+    Operation(HandoffCall, "Has an agent hand on its work"),
+    Operation(HandoffsCall, "Handoffs in the order offered, a page at a time"),
+    Operation(CancelHandoffCall, "Withdraws a handoff"),
+    Operation(MailCall, "Mail in the order accepted, a page at a time"),
 )
 """Every verb that has a call. `start_on` shares its path with `start`: its body has a trigger."""

@@ -23,10 +23,10 @@ async def read_call(operations: Sequence[Operation], request: Request, most_byte
 
     operations: those of its method and path; where there are several, the body tells which one it is.
     """
-    text = await _body(request, most_bytes) if operations[0].has_body else b""
+    text = await _body(request, most_bytes) if operations[0].way.has_body else b""
     operation = operations[0] if len(operations) == 1 else _chosen(operations, text)
     given = _located(operation, request.path_params)
-    rest = _of_body(operation.rest, text) if operation.has_body else _of_query(operation.rest, request.url.query)
+    rest = _of_body(operation.rest, text) if operation.way.has_body else _of_query(operation.rest, request.url.query)
     return operation.call.model_construct(**given, **dict(rest))
 
 

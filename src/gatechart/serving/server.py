@@ -16,6 +16,7 @@ from gatechart.serving.access import is_loopback
 from gatechart.serving.errors import AddressError, OpenDoorError
 
 _BACKLOG: Final = 2048
+_IDLE_S: Final = 75  # that a silent connection is kept; longer than clients do, so that they do not write into its end
 
 
 class _Uvicorn(uvicorn.Server):
@@ -98,5 +99,6 @@ def _config(application: ASGIApp, grace_s: float) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=ceil(grace_s),
     )
