@@ -48,10 +48,14 @@ class Intake:
         """Takes requests from now on, in a task that is not counted as anything under way."""
         self._task = asyncio.create_task(self._run())
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Takes no more; what was taken comes to its end with the runtime, or is left to the next one."""
         if self._task is not None:
             self._task.cancel()
+
+    async def end(self) -> None:
+        """Returns when it has closed."""
+        if self._task is not None:
             await asyncio.wait((self._task,))
 
     async def _run(self) -> None:

@@ -116,9 +116,11 @@ class Runtime:
                 yield runtime
             finally:
                 if intake is not None:
-                    await intake.close()
+                    intake.close()
                 runtime._outside.close()
                 await core.close()
+                if intake is not None:
+                    await intake.end()
 
     @property
     def graphs(self) -> tuple[StateTransitionGraph, ...]:
