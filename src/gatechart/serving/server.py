@@ -79,13 +79,22 @@ async def listening(
 
 
 def _listener(host: str, port: int) -> socket.socket:
+    """A socket that listens there. asyncio turns Nagle's algorithm off only where the socket says that it is TCP."""
     try:
-        family, *_, address = socket.getaddrinfo(
+        family, kind, _, _, address = socket.getaddrinfo(
             host.removeprefix("[").removesuffix("]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        listener = socket.socket(family, kind, socket.IPPROTO_TCP)
     except (OSError, OverflowError, UnicodeError) as error:
         raise AddressError(host, port, str(error)) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise AddressError(host, port, str(error)) from error
+    return listener
 
 
 def _config(application: ASGIApp, grace_s: float) -> uvicorn.Config:
