@@ -187,6 +187,10 @@ class Store(Protocol):
 class Asking(Protocol):
     """How anyone asks something of the owner of a database. A call that raises has written nothing."""
 
+    async def owner(self) -> str:
+        """Which process is asked, in words."""
+        ...
+
     async def ask(self, request: Request) -> int:
         """Keeps the request for the owner, and returns its number. One whose id is kept already is not kept again."""
         ...

@@ -45,6 +45,7 @@ class RequestTimeoutError(OutsideError):
     """The owner of the database did not answer in time. Where the request was withdrawn, nothing was done."""
 
     path: str
+    owner: str  # which process
     verb: str
     waited_s: float
     withdrawn: bool  # False: the owner had begun, and comes to an end with it
@@ -52,8 +53,8 @@ class RequestTimeoutError(OutsideError):
     def __str__(self) -> str:
         became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has begun {_AT_WORK}"
         return (
-            f"the owner of {self.path} did not answer {self.verb!r} within {self.waited_s:g} s: {became}; "
-            "wait longer, or see what the owner is doing"
+            f"{self.path} is owned by {self.owner}, which did not answer {self.verb!r} within {self.waited_s:.3g} s: "
+            f"{became}; wait longer, or see what the owner is doing"
         )
 
 

@@ -81,7 +81,8 @@ class Asker(Verbs):
             now = loop.time()
             if now >= ends:
                 withdrawn = await self._asking.withdraw(number)
-                raise RequestTimeoutError(self._path, call.verb, self._timeout_s, withdrawn)
+                owner = await self._asking.owner()
+                raise RequestTimeoutError(self._path, owner, call.verb, self._timeout_s, withdrawn)
             if now >= checks:
                 checks = now + CHECKS_EVERY_S
                 if not self._is_owned() and await self._asking.answer_to(number) is None:

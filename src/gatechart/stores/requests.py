@@ -15,7 +15,7 @@ from gatechart.stores.dialects import listed, read_errors, write_errors
 from gatechart.stores.reader import Reader
 from gatechart.stores.rows import from_us, to_json, to_us
 from gatechart.stores.statements import Ask
-from gatechart.stores.tables import requests
+from gatechart.stores.tables import owner, requests
 from gatechart.stores.writer import Writer
 from gatechart.values import Request
 
@@ -30,6 +30,7 @@ LOOKS_EVERY: Final = 20  # naps: then it looks into the database, whatever the f
 
 _IS_NEW: Final = requests.c.taken_us.is_(None)
 _IS_OPEN: Final = requests.c.answered_us.is_(None)
+_OWNER: Final = select(owner.c.pid, owner.c.host)
 ANY_NEW: Final = Ask(select(exists().where(_IS_NEW)))
 ANY_OPEN: Final = Ask(select(exists().where(_IS_OPEN)))
 
@@ -93,6 +94,12 @@ class SqlAsking:
         self._path = path
         self._reader = reader
         self._writer = writer
+
+    async def owner(self) -> str:
+        """See Asking."""
+        with read_errors(self._path):
+            pid, host = await self._reader.run(lambda connection: connection.execute(_OWNER).one())
+        return f"process {pid} on {host}"
 
     async def ask(self, request: Request) -> int:
         """See Asking."""

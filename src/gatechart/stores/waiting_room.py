@@ -29,6 +29,10 @@ class WaitingRoom:
         self._numbers = 0
         self._news: asyncio.Event | None = None  # of whoever waits for the next
 
+    async def owner(self) -> str:
+        """See Asking."""
+        return "this process"
+
     async def ask(self, request: Request) -> int:
         """See Asking."""
         known = [number for number, each in self._asked.items() if each.request.id == request.id]
