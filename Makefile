@@ -55,7 +55,7 @@ $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
 
 .bench-venv/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
-	@sh .ci/environment .bench-venv -e . -r benchmarks/requirements.txt
+	@sh .ci/environment .bench-venv -e '.[serve]' -r benchmarks/requirements.txt
 
 .PHONY: dot
 dot:

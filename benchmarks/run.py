@@ -14,6 +14,7 @@ from benchmarks import (
     durable,
     events,
     footprint,
+    http,
     large,
     mail,
     multitude,
@@ -50,6 +51,8 @@ MEASURES = {
         past.measure,
         pending.in_memory,
         pending.opening,
+        http.sends,
+        http.answers,
         bytes_written.of_event,
         bytes_written.of_conversation,
     )

@@ -73,14 +73,16 @@ class Agent:
         """What the agent was at one of its versions. Raises UnknownVersionError where that is not kept."""
         return await self._host.snapshot_at(version)
 
-    async def rollback(self, version: int, *, reason: str) -> Snapshot:
+    async def rollback(self, version: int, *, reason: str, once: str | None = None) -> Snapshot:
         """Restores what the agent was at one of its versions, and returns it: as a new version, nothing is erased.
 
         No action runs. What was sent stays sent, and the ids of events stay seen. The timers and invokes of the states
         restored begin anew, the timers set by `turn.after` are cancelled. reason: for the history.
+        once: an id of this very call, kept as that of its event; made again with it, it does nothing again and returns
+        what it came to.
         Raises UnknownVersionError, and RollbackError where another version of the graph drove the agent then.
         """
-        return await self._host.rollback(version, reason)
+        return await self._host.rollback(version, reason, once)
 
     async def until(self, state: Name) -> Snapshot:
         """Waits for the state to be active; returns the first committed snapshot, now or later, in which it is.

@@ -22,6 +22,7 @@ from gatechart.values import (
     Pruned,
     Pruning,
     Query,
+    Request,
     Running,
     Snapshot,
     Unit,
@@ -183,6 +184,50 @@ class Store(Protocol):
         ...
 
 
+class Asking(Protocol):
+    """How anyone asks something of the owner of a database. A call that raises has written nothing."""
+
+    async def owner(self) -> str:
+        """Which process is asked, in words."""
+        ...
+
+    async def ask(self, request: Request) -> int:
+        """Keeps the request for the owner, and returns its number. One whose id is kept already is not kept again."""
+        ...
+
+    async def answer_to(self, number: int) -> str | None:
+        """What the owner answered; None where it has not yet."""
+        ...
+
+    async def withdraw(self, number: int) -> bool:
+        """Forgets a request that the owner has not taken; False where it has, so that it comes to its end."""
+        ...
+
+    async def forget(self, number: int) -> None:
+        """Forgets a request that was answered."""
+        ...
+
+
+class Requests(Protocol):
+    """What others ask of the owner of a database, for the owner. Raises OwnershipLostError as `Store.commit` does."""
+
+    async def asked(self) -> None:
+        """Returns as soon as something is asked that was not taken, within a moment."""
+        ...
+
+    async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
+        """Requests in the order asked, which can be withdrawn no more: each is taken once.
+
+        One whose time is over is forgotten instead, as is what was answered an hour ago and nobody has fetched.
+        again: those, too, that were taken before and not answered, by an owner that is gone.
+        """
+        ...
+
+    async def answer(self, number: int, text: str, now: datetime) -> None:
+        """Keeps the answer to a request; nothing where there is no such request."""
+        ...
+
+
 class Host(Protocol):
     """What a runtime does for one of its agents."""
 
@@ -208,7 +253,7 @@ class Host(Protocol):
         """What the agent was at a version, as `Store.snapshot_at` gives it."""
         ...
 
-    async def rollback(self, version: int, reason: str) -> Snapshot:
+    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
         """Restores what the agent was at a version, as a new one; no action runs. Raises as `Agent.rollback`."""
         ...
 

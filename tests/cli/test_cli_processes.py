@@ -40,11 +40,11 @@ async def test_an_owned_database_names_its_owner_and_can_be_read(project, child,
     async with Runtime.open(graphs=both) as runtime:
         await runtime.start("desk", at="LISTENING", id="a")
         with unchanged():
-            sent, started = child("send", "a", "LEFT"), child("start", "strict", "--at", "OPEN", "--json")
+            stopped, back = child("stop", "a"), child("rollback", "a", "1", "--reason", "x", "--json")
         listed, told = child("list"), child("history", "a")
-    assert (sent.code, sent.out) == (5, "")
-    assert f"{project / 'agents.db'} is owned by process {os.getpid()} on " in sent.err
-    assert started.error["facts"]["pid"] == os.getpid()
+    assert (stopped.code, stopped.out) == (5, "")
+    assert f"{project / 'agents.db'} is owned by process {os.getpid()} on " in stopped.err
+    assert back.error["facts"]["pid"] == os.getpid()
     assert listed.rows[1:] == [["a", "active", "LISTENING", "desk"]]
     assert told.code == 0
 

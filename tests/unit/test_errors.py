@@ -30,6 +30,7 @@ BRANCHES = (DefinitionError, EventError, OutsideError)
 SAMPLES: dict[str, Any] = {
     "str": "a text",
     "str | None": "a text or nothing",
+    "bool": False,
     "int": 7,
     "int | None": 7,
     "float": 2.5,
@@ -70,6 +71,11 @@ REMEDIES: dict[str, str] = {
     "PacketError": "a text",  # the remedy that it was given
     "PayloadError": "Expected: a text",
     "ReadOnlyError": "open it for writing",
+    "RemoteDefinitionError": "its log may tell more",
+    "RemoteEventError": "its log may tell more",
+    "RemoteOutsideError": "its log may tell more",
+    "OwnerGoneError": "ask again",
+    "RequestTimeoutError": "wait longer, or see what the owner is doing",
     "RollbackError": "go back to a version since then",
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
     "SchemaOutdatedError": "run `gatechart upgrade`",

@@ -6,23 +6,24 @@ from typing import Annotated
 
 import typer
 
-from gatechart.agent import Agent
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import outcome_document, snapshot_document
 from gatechart.cli.errors import UsageError
 from gatechart.cli.hosting import hint_at_waiting, visit
 from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
+from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.payload import read_payload
 from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.views import print_agent, print_outcome
 from gatechart.graph import EntryPoint, StateTransitionGraph
-from gatechart.runtime import Runtime
+from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
 from gatechart.turn import fit_payload
 from gatechart.values import MailStatus, Outcome, Snapshot
+from gatechart.wire import Verbs
 
 GraphArgument = Annotated[
     str | None,
@@ -60,11 +61,12 @@ async def start_agent(
     on: OnOption = None,
     payload: PayloadOption = None,
     id: NewIdOption = None,  # noqa: A002
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
     """Start an agent at an entry point of a graph.
 
     Say where with --at, or with --on what happened, and let the entry point be found. Its timers and invokes wait for
-    a host, such as `gatechart run`.
+    a host, such as `gatechart run`. Where one runs, it is asked to start the agent.
 
     Examples:
       gatechart start customer_service --at GREETING_CUSTOMER
@@ -75,10 +77,13 @@ async def start_agent(
     chosen, entry = _beginning(load_graphs(settings.app), graph, at, on)
     fit_payload(chosen.name, entry, brought)  # before the store is opened, so that a new one is not made in vain;
     # an entry guard that says no is asked by the runtime only, so it may leave a new database without agents
-    async with visit(settings, (chosen,)) as runtime:
-        started = await runtime.start(chosen.name, at=entry.name, payload=brought, id=id)
-        _print(settings, chosen, started.snapshot)
-        await hint_at_waiting(settings, runtime, chosen, started.snapshot)
+
+    async def start(way: Way) -> None:
+        started = await way.verbs.start(chosen.name, at=entry.name, payload=brought, id=id)
+        _print(settings, chosen, started)
+        await way.hint_at_waiting(settings, chosen, started)
+
+    await carried_out(settings, (chosen,), start, timeout_s=timeout)
     if settings.store == MEMORY_URL:
         print_warning(f"the store {MEMORY_URL} keeps nothing, so this agent is gone; name a database with --store")
 
@@ -89,6 +94,7 @@ async def send_event(
     event: EventArgument,
     payload: PayloadOption = None,
     id: EventIdOption = None,  # noqa: A002
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
     """Send an event to an agent.
 
@@ -96,7 +102,8 @@ async def send_event(
     told why it was refused and what would be accepted.
 
     Mail and timers of the agent that are due come first, for they were accepted before. What its states invoke, its
-    later timers, and all other agents wait for a host, such as `gatechart run`.
+    later timers, and all other agents wait for a host, such as `gatechart run`. Where one runs, it is asked to send
+    the event; what it has not begun within --timeout, or when you press Ctrl-C, is withdrawn.
 
     Examples:
       gatechart send case-1 REQUIREMENTS_COLLECTED
@@ -105,17 +112,21 @@ async def send_event(
     """
     brought = read_payload(payload)
     graph, before = await _stored(agent, settings)
-    async with visit(settings, (graph,)) as runtime:
-        receiver = await runtime.resume(agent)
-        await _hint_at_waits(runtime, agent)
-        outcome = await receiver.send(event, brought, id=id)
-        await _hint_at_turns_before(receiver, before, outcome)
+
+    async def send(way: Way) -> ExitCode | None:
+        await way.verbs.read(agent)
+        await _hint_at_waits(way.verbs, agent)
+        outcome = await way.verbs.send(agent, event, brought, id=id)
+        after = await way.verbs.read(agent)
+        await _hint_at_turns_before(way.verbs, before, outcome)
         if settings.json:
             print_document(outcome_document(agent, outcome))
         else:
-            print_outcome(graph, receiver.snapshot, outcome)
-        await hint_at_waiting(settings, runtime, graph, receiver.snapshot)
-    return None if outcome.applied else ExitCode.REFUSED
+            print_outcome(graph, after, outcome)
+        await way.hint_at_waiting(settings, graph, after)
+        return None if outcome.applied else ExitCode.REFUSED
+
+    return await carried_out(settings, (graph,), send, timeout_s=timeout)
 
 
 async def stop_agent(settings: Settings, agent: AgentArgument) -> None:
@@ -176,9 +187,9 @@ async def _stored(agent: str, settings: Settings) -> tuple[StateTransitionGraph,
     return Registry(graphs).graph_for(snapshot), snapshot
 
 
-async def _hint_at_waits(runtime: Runtime, agent: str) -> None:
+async def _hint_at_waits(verbs: Verbs, agent: str) -> None:
     """Says why it may take a while: mail that failed holds the queue until it is tried again."""
-    for mail in await runtime.mail(agent, status=MailStatus.WAITING):
+    for mail in await verbs.mail(agent, status=MailStatus.WAITING):
         if mail.retry_at is not None and mail.due is None:
             print_hint(
                 f"mail {mail.number} ({mail.event}) failed and is tried again at {mail.retry_at:%H:%M:%S} UTC; "
@@ -186,10 +197,10 @@ async def _hint_at_waits(runtime: Runtime, agent: str) -> None:
             )
 
 
-async def _hint_at_turns_before(agent: Agent, before: Snapshot, outcome: Outcome) -> None:
+async def _hint_at_turns_before(verbs: Verbs, before: Snapshot, outcome: Outcome) -> None:
     """Says what came before the event."""
     own = outcome.applied and not outcome.repeat
-    entries = await agent.history(after=before.version)
+    entries = await verbs.history(before.agent_id, after=before.version)
     earlier = [entry.event.name for entry in entries if not (own and entry.version == outcome.version)]
     if earlier:
         print_hint(f"turns of the agent that came before it: {', '.join(earlier)}")

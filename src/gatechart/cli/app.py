@@ -26,6 +26,7 @@ from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, ret
 from gatechart.cli.options import Job, Work, common_options, with_settings
 from gatechart.cli.reading_commands import list_agents, show_agent, show_history
 from gatechart.cli.run_command import run_agents
+from gatechart.cli.serve_command import serve_agents
 from gatechart.cli.store_commands import upgrade_database
 
 HELP: Final = """Agents driven by statecharts that have many doors.
@@ -41,6 +42,7 @@ EPILOG: Final = """[bold]Examples[/]
   gatechart show case-1
   gatechart draw customer_service case-1.svg --agent case-1
   gatechart run --watch
+  gatechart serve --port 8700
 
 [bold]Exit codes[/]
 
@@ -73,6 +75,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "stop": stop_agent,
     "rollback": roll_back_agent,
     "run": run_agents,
+    "serve": serve_agents,
     "post": post_event,
     "handoff": hand_on,
     "migrate": migrate_agents,

@@ -14,9 +14,9 @@ from gatechart.cli.codes import ExitCode
 from gatechart.cli.desk_views import Case, case_document, print_case, print_cases, whole_document
 from gatechart.cli.documents import outcome_document
 from gatechart.cli.errors import NoCaseError, NoDeskError, NoWayBackError, UsageError
-from gatechart.cli.hosting import visit
 from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import Settings
+from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.reading_commands import LimitOption
 from gatechart.cli.views import print_outcome
@@ -25,6 +25,7 @@ from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownG
 from gatechart.graph import StateTransitionGraph
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
+from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.turn import committed_context
@@ -152,7 +153,12 @@ async def show_case(settings: Settings, case: CaseArgument) -> None:
         print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the packet, with all that came in it")
 
 
-async def take_case(settings: Settings, case: CaseArgument, operator: OperatorOption) -> ExitCode | None:
+async def take_case(
+    settings: Settings,
+    case: CaseArgument,
+    operator: OperatorOption,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> ExitCode | None:
     """Take a case that waits. One that another operator has is refused: let it be released first.
 
     The operator may be named by GATECHART_OPERATOR.
@@ -163,20 +169,29 @@ async def take_case(settings: Settings, case: CaseArgument, operator: OperatorOp
     if not operator.strip():
         raise UsageError(f"--operator: {operator!r} is no name; write it like 'ana'")
     graph, found = await _found(settings, case)
-    return await _send(settings, graph, found, "TAKE", {"operator": operator})
+    return await _send(settings, timeout, graph, found, "TAKE", {"operator": operator})
 
 
-async def release_case(settings: Settings, case: CaseArgument) -> ExitCode | None:
+async def release_case(
+    settings: Settings,
+    case: CaseArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> ExitCode | None:
     """Put a case back, so that another operator can take it.
 
     Examples:
       gatechart desk release case-7
     """
     graph, found = await _found(settings, case)
-    return await _send(settings, graph, found, "RELEASE", {})
+    return await _send(settings, timeout, graph, found, "RELEASE", {})
 
 
-async def answer_case(settings: Settings, case: CaseArgument, text: TextArgument) -> ExitCode | None:
+async def answer_case(
+    settings: Settings,
+    case: CaseArgument,
+    text: TextArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> ExitCode | None:
     """Say something in the conversation of a case, which goes on.
 
     Examples:
@@ -185,7 +200,7 @@ async def answer_case(settings: Settings, case: CaseArgument, text: TextArgument
     if not text.strip():
         raise UsageError("TEXT: it says nothing; write what the operator says, in quotes")
     graph, found = await _found(settings, case)
-    return await _send(settings, graph, found, "ANSWER", {"text": text})
+    return await _send(settings, timeout, graph, found, "ANSWER", {"text": text})
 
 
 async def resolve_case(
@@ -194,6 +209,7 @@ async def resolve_case(
     answer: AnswerOption = None,
     rating: RatingOption = None,
     note: NoteOption = "",
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
     """Resolve a case: it is done, and an agent that waits for the result gets it.
 
@@ -204,11 +220,18 @@ async def resolve_case(
       gatechart desk resolve case-7 --rating 1 --note "the order number was missing"
     """
     graph, found = await _found(settings, case)
-    return await _send(settings, graph, found, "RESOLVE", {"answer": answer or "", "rating": rating, "note": note})
+    return await _send(
+        settings, timeout, graph, found, "RESOLVE", {"answer": answer or "", "rating": rating, "note": note}
+    )
 
 
 async def return_case(
-    settings: Settings, case: CaseArgument, note: NoteOption = "", rating: RatingOption = None, at: BackOption = None
+    settings: Settings,
+    case: CaseArgument,
+    note: NoteOption = "",
+    rating: RatingOption = None,
+    at: BackOption = None,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
     """Return a case to the agent that asked, which goes on with it.
 
@@ -224,10 +247,10 @@ async def return_case(
     is_open = found.snapshot.status is Status.ACTIVE
     if found.context.mode is Mode.TRANSFER and is_open:
         door = await _way_back(settings, found, at)
-        return await _send(settings, graph, found, "RETURN_TO_AGENT", {**concluded, "at": door})
+        return await _send(settings, timeout, graph, found, "RETURN_TO_AGENT", {**concluded, "at": door})
     if at is not None and is_open:
         raise UsageError(f"--at: {_why_no_door(found)}")
-    return await _send(settings, graph, found, "RETURN", concluded)
+    return await _send(settings, timeout, graph, found, "RETURN", concluded)
 
 
 def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
@@ -313,22 +336,24 @@ def _taking_back(graph: StateTransitionGraph) -> Iterable[str]:
 
 
 async def _send(
-    settings: Settings, graph: StateTransitionGraph, case: Case, event: str, payload: dict[str, Any]
+    settings: Settings, timeout_s: float, graph: StateTransitionGraph, case: Case, event: str, payload: dict[str, Any]
 ) -> ExitCode | None:
     """Sends the case's agent an event, and tells what became of it."""
     agent_id = case.snapshot.agent_id
-    async with visit(settings, (graph,)) as runtime:
-        agent = await runtime.resume(agent_id)
-        outcome = await agent.send(event, payload)
+
+    async def send(way: Way) -> ExitCode | None:
+        outcome = await way.verbs.send(agent_id, event, payload)
         if settings.json:
             print_document(outcome_document(agent_id, outcome))
         else:
-            print_outcome(graph, agent.snapshot, outcome)
-        if outcome.applied:
-            await _hint_at_news(runtime, case)
-        else:
+            print_outcome(graph, await way.verbs.read(agent_id), outcome)
+        if not outcome.applied:
             _hint_at_what_would_do(case, outcome)
-    return None if outcome.applied else ExitCode.REFUSED
+        elif way.runtime is not None:
+            await _hint_at_news(way.runtime, case)
+        return None if outcome.applied else ExitCode.REFUSED
+
+    return await carried_out(settings, (graph,), send, timeout_s=timeout_s)
 
 
 def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias
 
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import to_json
 
 from gatechart.checks import Allowed, Finding, Report, reach
 from gatechart.cli.codes import ExitCode
-from gatechart.errors import GatechartError
 from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
-from gatechart.values import (
-    GuardError,
-    HandoffRecord,
-    HistoryEntry,
-    Mail,
-    Migrated,
-    Outcome,
-    Refusal,
-    Running,
-    Snapshot,
+from gatechart.values import HandoffRecord, HistoryEntry, Mail, Migrated, Outcome, Running, Snapshot
+from gatechart.wire import (
+    EntryDocument,
+    HandoffDocument,
+    MailDocument,
+    OutcomeDocument,
+    SnapshotDocument,
+    facts_of,
 )
 
 Document: TypeAlias = dict[str, Any]
@@ -35,74 +31,22 @@ def text_of(document: Document) -> str:
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """An agent as it was last committed."""
-    return {
-        "agent_id": snapshot.agent_id,
-        "graph": snapshot.graph,
-        "graph_version": snapshot.graph_version,
-        "fingerprint": snapshot.fingerprint,
-        "configuration": snapshot.configuration,
-        "context": json.loads(snapshot.context),
-        "version": snapshot.version,
-        "status": snapshot.status,
-    }
+    return SnapshotDocument.of(snapshot).model_dump(exclude={"memory", "entered", "handoffs"})
 
 
 def outcome_document(agent_id: str, outcome: Outcome) -> Document:
     """What became of an event; `refusal` is null where it was applied."""
-    return {
-        "agent_id": agent_id,
-        "event": outcome.event,
-        "applied": outcome.applied,
-        "repeat": outcome.repeat,
-        "configuration": outcome.configuration,
-        "version": outcome.version,
-        "status": outcome.status,
-        "taken": outcome.taken,
-        "refusal": None if outcome.refusal is None else _refusal_document(outcome.refusal),
-        "guard_errors": _guard_documents(outcome.guard_errors),
-    }
+    return OutcomeDocument.of(agent_id, outcome).model_dump()
 
 
 def entry_document(entry: HistoryEntry) -> Document:
     """A turn of an agent's history."""
-    return {
-        "version": entry.version,
-        "event": {
-            "name": entry.event.name,
-            "payload": entry.event.payload,
-            "time": entry.event.time,
-            "id": entry.event.id,
-            "sender": entry.event.sender,
-        },
-        "source": entry.source,
-        "target": entry.target,
-        "taken": entry.taken,
-        "changed": entry.changed,
-        "appended": entry.appended,
-        "status": entry.status,
-        "took_us": entry.took_us,
-        "guard_errors": _guard_documents(entry.guard_errors),
-    }
+    return EntryDocument.of(entry).model_dump(exclude={"agent_id"})
 
 
 def mail_document(mail: Mail) -> Document:
     """Mail, or a timer: that has a `state` or a `key`."""
-    return {
-        "number": mail.number,
-        "agent_id": mail.recipient,
-        "event": mail.event,
-        "payload": mail.payload,
-        "id": mail.id,
-        "sender": mail.sender,
-        "status": mail.status,
-        "accepted": mail.accepted,
-        "due": mail.due,
-        "state": mail.state,
-        "key": mail.key,
-        "attempts": mail.attempts,
-        "retry_at": mail.retry_at,
-        "reason": mail.reason,
-    }
+    return MailDocument.of(mail).model_dump(exclude={"epoch"})
 
 
 def running_document(running: Running) -> Document:
@@ -113,23 +57,7 @@ def running_document(running: Running) -> Document:
 
 def handoff_document(handoff: HandoffRecord) -> Document:
     """A handoff as it stands, without what it hands on."""
-    return {
-        "handoff": handoff.id,
-        "request": handoff.request,
-        "number": handoff.number,
-        "status": handoff.status,
-        "mode": handoff.mode,
-        "reason": handoff.reason,
-        "source": handoff.source,
-        "source_graph": handoff.source_graph,
-        "target": handoff.target,
-        "target_graph": handoff.target_graph,
-        "entry_point": handoff.entry_point,
-        "is_new": handoff.is_new,
-        "deadline": handoff.deadline,
-        "changes": [{"status": each.status, "time": each.time, "details": each.details} for each in handoff.changes],
-        "result": handoff.result,
-    }
+    return HandoffDocument.of(handoff).model_dump(exclude={"packet"})
 
 
 def migrated_document(migrated: Migrated) -> Document:
@@ -159,31 +87,13 @@ def accepted_document(accepted: Mapping[str, Sequence[Edge]]) -> list[Document]:
 
 def error_document(error: BaseException, message: str, code: ExitCode, trace: str | None) -> Document:
     """What a command raised; `facts` are the error's own, and `traceback` is there where it was asked for."""
-    facts = _facts_of(error) if isinstance(error, GatechartError) else {}
     return {
         "error": type(error).__name__,
         "message": message,
         "exit_code": int(code),
-        "facts": to_jsonable_python(facts, fallback=repr),
+        "facts": facts_of(error),
         **({} if trace is None else {"traceback": trace}),
     }
-
-
-def _facts_of(error: GatechartError) -> Document:
-    return {field.name: getattr(error, field.name) for field in fields(error)}
-
-
-def _refusal_document(refusal: Refusal) -> Document:
-    return {
-        "reason": refusal.reason,
-        "configuration": refusal.configuration,
-        "accepts": refusal.accepts,
-        "guards": refusal.guards,
-    }
-
-
-def _guard_documents(errors: Sequence[GuardError]) -> list[Document]:
-    return [{"guard": error.guard, "transition": error.transition, "raised": error.raised} for error in errors]
 
 
 def _graph_document(graph: StateTransitionGraph) -> Document:

@@ -6,11 +6,26 @@ from dataclasses import dataclass
 
 import typer
 
-from gatechart.errors import DefinitionError, EventError, suggestion
+from gatechart.errors import DefinitionError, EventError, OutsideError, suggestion
 
 
 class UsageError(typer.TyperException):
     """The command line was understood, and cannot be meant."""
+
+
+@dataclass(eq=False)
+class ExtraMissingError(OutsideError):
+    """A command needs packages that are not installed."""
+
+    command: str
+    extra: str
+    module: str
+
+    def __str__(self) -> str:
+        return (
+            f"`gatechart {self.command}` needs {self.module!r}, which is not installed; "
+            f"install what it needs with `pip install 'gatechart[{self.extra}]'`"
+        )
 
 
 @dataclass(eq=False)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
+from time import monotonic
 from typing import Annotated, Final
 
 import typer
@@ -13,10 +16,11 @@ from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import handoff_document
 from gatechart.cli.errors import HandoffStandsError, OtherGraphError, UsageError
 from gatechart.cli.handoff_views import print_handoff, print_handoffs, print_whole_handoff
-from gatechart.cli.hosting import host, visit
+from gatechart.cli.hosting import host
 from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.moments import read_deadline
 from gatechart.cli.options import AgentArgument, Settings
+from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.pages import print_page
 from gatechart.cli.printing import print_document, print_hint, print_line
 from gatechart.cli.reading_commands import LimitOption
@@ -24,12 +28,15 @@ from gatechart.errors import FeedLaggedError, NoHandoffError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import HandoffPacket, is_open, packet_of
 from gatechart.ports import Store
-from gatechart.runtime import Runtime
+from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.runtime.core import SystemClock
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
-from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Side, Snapshot
+from gatechart.turn import committed_context
+from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, Side, Snapshot
+from gatechart.wire import Verbs
 
+_LOOKS_S: Final = 0.05  # between two looks at what another process hosts
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
 
 HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The handoff's id.", show_default=False)]
@@ -96,6 +103,7 @@ async def hand_on(
     reason: ReasonOption = Reason.OTHER,
     problem: ProblemOption = None,
     wait: WaitOption = False,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
     """Have an agent hand on its work to another one.
 
@@ -104,7 +112,7 @@ async def hand_on(
 
     The offer is kept when the command returns. Whoever hosts the agents, such as `gatechart run`, takes it to the
     other one, which accepts or rejects it; with --wait this command does. The exit code is 1 where nobody took it, or
-    it is rejected at once, as a loop is.
+    it is rejected at once, as a loop is. Where a host runs, it is asked, and --wait only waits.
 
     Examples:
       gatechart handoff case-1 --to refunds --at REVIEWING
@@ -115,22 +123,26 @@ async def hand_on(
     target = _target(graphs, to, at)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
     async with open_store(settings.store, read_only=True) as store:
-        Registry(graphs).graph_for(await store.load(agent))
+        graph = Registry(graphs).graph_for(await store.load(agent))
         if living is not None:
             _check_graph(await store.load(living), target)
-    async with _opened(settings, graphs, wait=wait) as runtime:
-        source = await runtime.resume(agent)
-        packet = _packet(packet_of(source.context, reason), problem)
+
+    async def hand(way: Way) -> tuple[HandoffRecord, bool]:
+        context = committed_context(graph, await way.verbs.read(agent))
+        packet = _packet(packet_of(context, reason), problem)
 
         async def ask() -> str:
-            return await runtime.handoff(
+            return await way.verbs.handoff(
                 agent, to=target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due
             )
 
-        asked = await (_answered(runtime, agent, ask) if wait else ask())
-        made = (await runtime.handoffs(request=asked))[-1]
+        asked = await (_answered(way, agent, ask, timeout) if wait else ask())
+        return (await way.verbs.handoffs(request=asked))[-1], way.runtime is None
+
+    opening = partial(host, settings, graphs, SystemClock()) if wait else None
+    made, is_hosted = await carried_out(settings, graphs, hand, timeout_s=timeout, opening=opening)
     _print(settings, made)
-    if made.status is HandoffStatus.PENDING:
+    if made.status is HandoffStatus.PENDING and not is_hosted:
         print_hint(
             f"it waits for a host: `gatechart run` takes it there, `gatechart handoffs show {made.id}` tells of it"
         )
@@ -183,7 +195,12 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
         print_hint(f"one of {len(attempts)} attempts: `gatechart handoffs list --request {found.request}`")
 
 
-async def cancel_handoff(settings: Settings, handoff: HandoffArgument, reason: WhyOption) -> None:
+async def cancel_handoff(
+    settings: Settings,
+    handoff: HandoffArgument,
+    reason: WhyOption,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
     """Withdraw a handoff: an offer, or a delegation that is under way. A transfer that was accepted stands.
 
     Whoever hosts the agents, such as `gatechart run`, takes the withdrawal to the other agent, and the order of its
@@ -195,13 +212,17 @@ async def cancel_handoff(settings: Settings, handoff: HandoffArgument, reason: W
     async with open_store(settings.store, read_only=True) as store:
         found = await known_handoff(store, handoff)
     _check_can_be_cancelled(found)
-    async with visit(settings) as runtime:
-        receipt = await runtime.cancel_handoff(handoff, reason=reason)
+
+    async def cancel(way: Way) -> tuple[Receipt, bool]:
+        return await way.verbs.cancel_handoff(handoff, reason=reason), way.runtime is None
+
+    receipt, is_hosted = await carried_out(settings, (), cancel, timeout_s=timeout)
     if settings.json:
         print_document({**handoff_document(found), "mail": receipt.number})
         return
     print_line(f"the withdrawal of handoff {handoff} waits for {found.target}, as mail {receipt.number}")
-    print_hint("it waits for a host: `gatechart run` delivers it")
+    if not is_hosted:
+        print_hint("it waits for a host: `gatechart run` delivers it")
 
 
 async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
@@ -240,22 +261,26 @@ def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
     return packet if problem is None else packet.model_copy(update={"current_problem": problem})
 
 
-def _opened(settings: Settings, graphs: Graphs, *, wait: bool) -> AbstractAsyncContextManager[Runtime]:
-    return host(settings, graphs, SystemClock()) if wait else visit(settings, graphs)
+async def _answered(way: Way, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
+    """The id of the handoff that is asked for, once an offer of it is accepted, or there is no other to be made.
 
-
-async def _answered(runtime: Runtime, agent: AgentId, ask: Callable[[], Awaitable[str]]) -> str:
-    """The id of the handoff that is asked for, once an offer of it is accepted, or there is no other to be made."""
-    async with runtime.changes() as changes:
+    timeout_s: how long to wait for that where another process hosts the agents; it is pending still then.
+    """
+    if way.runtime is None:
+        asked, ends = await ask(), monotonic() + timeout_s
+        while monotonic() < ends and await _is_offered(way.verbs, agent, asked):  # noqa: ASYNC110  nobody tells a reader
+            await asyncio.sleep(_LOOKS_S)
+        return asked
+    async with way.runtime.changes() as changes:
         asked = await ask()
-        while await _is_offered(runtime, agent, asked):
+        while await _is_offered(way.verbs, agent, asked):
             with suppress(FeedLaggedError):
                 await anext(changes)
     return asked
 
 
-async def _is_offered(runtime: Runtime, agent: AgentId, request: str) -> bool:
-    standing = (await runtime.resume(agent)).snapshot.handoffs
+async def _is_offered(verbs: Verbs, agent: AgentId, request: str) -> bool:
+    standing = (await verbs.read(agent)).handoffs
     return any(each.side is Side.ASKED and each.request == request and not each.is_accepted for each in standing)
 
 

@@ -36,10 +36,16 @@ async def visit(settings: Settings, graphs: Sequence[StateTransitionGraph] = ())
 
 @asynccontextmanager
 async def host(
-    settings: Settings, graphs: Sequence[StateTransitionGraph], clock: SystemClock, limits: Limits = DEFAULTS
+    settings: Settings,
+    graphs: Sequence[StateTransitionGraph],
+    clock: SystemClock,
+    limits: Limits = DEFAULTS,
+    *,
+    creates: bool = False,
 ) -> AsyncIterator[Runtime]:
-    """A runtime that hosts all agents of the graphs. A database that is not there is not created."""
-    await check_there(settings)
+    """A runtime that hosts all agents of the graphs. creates: the database, where there is none."""
+    if not creates:
+        await check_there(settings)
     async with (
         opened_services(settings) as services,
         Runtime.open(

@@ -14,6 +14,7 @@ from gatechart.cli.hosting import check_there, visit
 from gatechart.cli.mail_views import print_mail, print_whole_mail
 from gatechart.cli.moments import read_due
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
+from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.pages import print_page
 from gatechart.cli.payload import read_payload
 from gatechart.cli.printing import print_document, print_line, print_warning
@@ -21,8 +22,9 @@ from gatechart.cli.reading_commands import LimitOption
 from gatechart.errors import UnknownMailError
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
+from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.stores import open_store
-from gatechart.values import Mail, MailQuery, MailStatus
+from gatechart.values import Mail, MailQuery, MailStatus, Receipt
 
 EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.", show_default=False)]
 IdOption = Annotated[
@@ -60,6 +62,7 @@ async def post_event(
     payload: PayloadOption = None,
     id: IdOption = None,  # noqa: A002
     due: DueOption = None,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
     """Post mail: an event that an agent takes later.
 
@@ -74,8 +77,11 @@ async def post_event(
     moment = read_due("--due", due, datetime.now(UTC))
     async with open_store(settings.store, read_only=True) as store:
         is_known = bool(await store.load_many([agent]))
-    async with visit(settings) as runtime:
-        receipt = await runtime.post(agent, event, brought, id=id, due=moment)
+
+    async def post(way: Way) -> Receipt:
+        return await way.verbs.post(agent, event, brought, id=id, due=moment)
+
+    receipt = await carried_out(settings, (), post, timeout_s=timeout)
     if settings.json:
         print_document({"agent_id": agent, "event": event, "mail": receipt.number, "repeat": receipt.repeat})
     elif receipt.repeat:

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -17,6 +11,7 @@ import typer
 
 from gatechart.cli.documents import entry_document
 from gatechart.cli.hosting import host
+from gatechart.cli.leaving import spare_the_collector, told_to_go
 from gatechart.cli.loading import load_graphs, newest
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_hint, print_json_line, print_line, print_warning
@@ -60,10 +55,10 @@ async def run_agents(
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
     """
-    _spare_the_collector()
+    spare_the_collector()
     graphs = load_graphs(settings.app)
     clock = _CountingClock()
-    with _told_to_go(grace) as gone:
+    with told_to_go(grace) as gone:
         async with (
             host(settings, graphs, clock, Limits(close_s=grace)) as runtime,
             runtime.changes() as changes,
@@ -84,15 +79,6 @@ async def run_agents(
             finally:
                 for task in tasks:
                     task.cancel()
-
-
-def _spare_the_collector() -> None:
-    """Lets the garbage collector look less often, and not at the libraries.
-
-    A crowd of turns under way is no garbage, and looking through it every 700 objects is a fifth of all work.
-    """
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 class _CountingClock(SystemClock):
@@ -139,39 +125,3 @@ def _print(settings: Settings, entry: HistoryEntry) -> None:
         line = f"{entry.agent_id} {entry.version}  {entry.event.name}{moved}"
         print_line(f"{entry.event.time:%H:%M:%S}  {visible(line)}")
     sys.stdout.flush()
-
-
-@contextmanager
-def _told_to_go(grace_s: float) -> Iterator[asyncio.Event]:
-    """An event that is set by the first SIGINT or SIGTERM; a second one does what it does without this."""
-    loop, gone = asyncio.get_running_loop(), asyncio.Event()
-    signals = (signal.SIGINT, signal.SIGTERM)
-
-    def go() -> None:
-        for each in signals:
-            loop.remove_signal_handler(each)
-        print_hint(f"ending; what is under way gets {grace_s:g} s")
-        _leave_after(grace_s + 1)
-        gone.set()
-
-    for each in signals:
-        loop.add_signal_handler(each, go)
-    try:
-        yield gone
-    finally:
-        for each in signals:
-            loop.remove_signal_handler(each)
-
-
-def _leave_after(seconds: float) -> None:
-    """Ends the process then, whatever threads and tasks do not end: what they do is begun again next time."""
-
-    def leave() -> None:
-        with suppress(OSError):
-            print_warning("left without what does not end; it is begun again next time")
-            sys.stdout.flush()
-        os._exit(0)
-
-    timer = threading.Timer(seconds, leave)
-    timer.daemon = True
-    timer.start()

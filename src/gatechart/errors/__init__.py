@@ -55,6 +55,13 @@ from gatechart.errors.outside import (
     StoreUnreadableError,
     StoreUrlError,
 )
+from gatechart.errors.remote import (
+    OwnerGoneError,
+    RemoteDefinitionError,
+    RemoteEventError,
+    RemoteOutsideError,
+    RequestTimeoutError,
+)
 from gatechart.errors.root import (
     DefinitionError,
     EventError,
@@ -109,10 +116,15 @@ __all__ = [
     "NoHandoffError",
     "OpenHandoffError",
     "OutsideError",
+    "OwnerGoneError",
     "OwnershipLostError",
     "PacketError",
     "PayloadError",
     "ReadOnlyError",
+    "RemoteDefinitionError",
+    "RemoteEventError",
+    "RemoteOutsideError",
+    "RequestTimeoutError",
     "RollbackError",
     "RuntimeClosedError",
     "SchemaOutdatedError",

@@ -41,8 +41,13 @@ def stopped(before: Snapshot, now: datetime) -> TurnRecord:
     return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
 
 
+def going_back(version: int, reason: str, now: datetime, once: str | None = None) -> Event:
+    """What a rollback to that version is in the history."""
+    return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, once)
+
+
 def rolled_back(
-    graph: StateTransitionGraph, before: Snapshot, target: Snapshot, reason: str, now: datetime, services: Any = None
+    graph: StateTransitionGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None
 ) -> TurnRecord:
     """The turn that restores what the agent was at an earlier version. No action runs.
 
@@ -57,10 +62,9 @@ def rolled_back(
     states = attended(graph, target.configuration) if target.status is Status.ACTIVE else ()
     entered = tuple((state, version) for state in states)
     restored = replace(target, version=version, entered=entered, handoffs=before.handoffs)
-    event = Event(ROLLED_BACK, {"version": target.version, "reason": reason}, now)
     standing = delegated(graph, restored, states, event, services)
     after = replace(restored, handoffs=standing.handoffs)
-    begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, now)]
+    begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, event.time)]
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun, *standing.effects))
 
 

@@ -8,10 +8,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from gatechart.context import canonical_json
 from gatechart.errors import (
     EventError,
-    EventIdReusedError,
     EventRefusedError,
     OutsideError,
     RollbackError,
@@ -23,9 +21,10 @@ from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.runtime.arguments import check_part, check_version
 from gatechart.runtime.commits import NOBODY_CAN_WRITE
 from gatechart.runtime.core import Core, run_at_once
-from gatechart.runtime.going_back import check_given_away, rolled_back, stopped
+from gatechart.runtime.going_back import check_given_away, going_back, rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
 from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged
+from gatechart.runtime.once import request_of, turn_of
 from gatechart.runtime.telemetry import as_the_caller
 from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
@@ -167,15 +166,16 @@ class Resident:
         """Ends the agent where it is, after what is under way; its exit actions do not run."""
         return await self._in_turn(self._stop)
 
-    async def rollback(self, version: int, reason: str) -> Snapshot:
+    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
         """See Host."""
         self.core.admit("rollback", writes=True)
         check_version("rollback", version)
-        return await self._in_turn(lambda: self._roll_back(version, reason))
+        checked_id(once)
+        return await self._in_turn(lambda: self._roll_back(version, reason, once))
 
-    async def hand_on(self, ask: Callable[[Turn], str]) -> str:
+    async def hand_on(self, ask: Callable[[Turn], str], once: str | None = None) -> str:
         """The id of a handoff that somebody outside asks for, once it is offered. ask: calls `Turn.handoff`."""
-        return await self._in_turn(lambda: self._hand_on(ask))
+        return await self._in_turn(lambda: self._hand_on(ask, once))
 
     async def erase(self) -> None:
         """Forgets the agent and its history, after what is under way."""
@@ -291,13 +291,8 @@ class Resident:
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """The outcome that the event had when its id was applied; None where it was not."""
-        agent_id = self.snapshot.agent_id
-        entry = await self.core.store.applied(agent_id, event_id)
-        if entry is None:
-            return None
-        if entry.event.name != event.name or canonical_json(entry.event.payload) != canonical_json(event.payload):
-            raise EventIdReusedError(agent_id, event_id, entry.event.name)
-        return entry.outcome.repeated()
+        entry = await turn_of(self.core.store, self.snapshot.agent_id, event, event_id)
+        return None if entry is None else entry.outcome.repeated()
 
     def _told(self, outcome: Outcome) -> Outcome:
         """The outcome, as the graph wants it told. Raises EventRefusedError."""
@@ -331,22 +326,28 @@ class Resident:
             await self._commit(stopped(self.snapshot, self.core.clock.now()))
         return self.snapshot
 
-    async def _roll_back(self, version: int, reason: str) -> Snapshot:
+    async def _roll_back(self, version: int, reason: str, once: str | None) -> Snapshot:
         await self.refresh()
-        now = self.snapshot
-        target = await self.core.store.snapshot_at(now.agent_id, version)
+        core, now = self.core, self.snapshot
+        event = going_back(version, reason, core.clock.now(), once)
+        done = None if once is None else await turn_of(core.store, now.agent_id, event, once)
+        if done is not None:
+            return await core.store.snapshot_at(now.agent_id, done.version)
+        target = await core.store.snapshot_at(now.agent_id, version)
         if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
             raise RollbackError(now.agent_id, version, target.graph_version, now.graph_version)
-        core = self.core
         await check_given_away(core.store, now, target)
-        await self._commit(rolled_back(self.graph, now, target, reason, core.clock.now(), core.services))
+        await self._commit(rolled_back(self.graph, now, target, event, core.services))
         return self.snapshot
 
-    async def _hand_on(self, ask: Callable[[Turn], str]) -> str:
+    async def _hand_on(self, ask: Callable[[Turn], str], once: str | None) -> str:
         await self.refresh()
         made: list[str] = []
-        event = Event(REQUESTED, {}, self.core.clock.now())
+        event = Event(REQUESTED, {}, self.core.clock.now(), once)
         services = self.core.services
+        done = None if once is None else await turn_of(self.core.store, self.snapshot.agent_id, event, once)
+        if done is not None:
+            return await request_of(self.core.store, done)
         turn = requested(self.graph, self.snapshot, event, lambda turn: made.append(ask(turn)), services)
         await self._commit(turn)
         return made[0]

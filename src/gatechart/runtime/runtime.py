@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -13,16 +14,18 @@ from gatechart.agent import Agent
 from gatechart.errors import AgentExistsError, NoHandoffError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
-from gatechart.ports import Clock, Ids, Store
+from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.commits import Committer
 from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_at_once
 from gatechart.runtime.feeds import Feeds, Subscription
 from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
+from gatechart.runtime.intake import Intake
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
 from gatechart.runtime.offers import erase
+from gatechart.runtime.once import is_withdrawn, turn_of
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
@@ -50,6 +53,7 @@ from gatechart.values import (
     Status,
     Verdict,
 )
+from gatechart.wire import perform_once
 
 DEFAULTS: Final = Limits()
 
@@ -102,13 +106,21 @@ class Runtime:
                 opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend, packet_migrations
             )
             runtime = cls(core, registry)
+            requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
+            intake = None if requests is None else Intake(core, requests, partial(perform_once, runtime))
             try:
                 if not read_only:
                     await runtime._outside.recover()
+                if intake is not None:
+                    intake.begin()
                 yield runtime
             finally:
+                if intake is not None:
+                    intake.close()
                 runtime._outside.close()
                 await core.close()
+                if intake is not None:
+                    await intake.end()
 
     @property
     def graphs(self) -> tuple[StateTransitionGraph, ...]:
@@ -136,12 +148,15 @@ class Runtime:
         at: Name,
         payload: Any = None,
         id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
     ) -> Agent:
         """A new agent that has begun at the entry point, its entry actions run and its first turn committed.
 
         at: the entry point's name, by default that of its state.
         payload: what the entry point takes, as the model or as a mapping.
         id: the agent's own; made up where left out.
+        once: an id of this very call, kept as that of its event, and the agent's where that has none; made again with
+        it, it begins nothing again and returns the agent that it has begun.
 
         Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
         entry action raises; then nothing was started.
@@ -150,10 +165,14 @@ class Runtime:
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
         fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(id) or self._core.ids()
+        agent_id = checked_id(id) or checked_id(once) or self._core.ids()
+        name = f"{STARTED}{entry.name}"
+        event = Event(name, plain_payload(fitted, name), self._core.clock.now(), once)
+        if once is not None and await turn_of(self._core.store, agent_id, event, once) is not None:
+            return await self.resume(agent_id)
         if chosen.runs_at_once and self._core.store.is_instant:
-            return run_at_once(self._begin(chosen, entry, fitted, agent_id))
-        return await Mailbox(self._core).run(lambda: self._begin(chosen, entry, fitted, agent_id))
+            return run_at_once(self._begin(chosen, entry, fitted, agent_id, event))
+        return await Mailbox(self._core).run(lambda: self._begin(chosen, entry, fitted, agent_id, event))
 
     async def start_on(
         self,
@@ -161,13 +180,14 @@ class Runtime:
         payload: Any = None,
         *,
         id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
     ) -> Agent:
-        """A new agent, begun at the entry point that opens on the business trigger.
+        """A new agent, begun at the entry point that opens on the business trigger. id, once: as of `start`.
 
         Raises UnknownTriggerError, AmbiguousTriggerError where several graphs have one, and what `start` raises.
         """
         graph, entry = self._registry.opened_by(trigger)
-        return await self.start(graph.name, at=entry.name, payload=payload, id=id)
+        return await self.start(graph.name, at=entry.name, payload=payload, id=id, once=once)
 
     async def resume(self, id: AgentId) -> Agent:  # noqa: A002
         """The agent as it was last committed; no action runs.
@@ -290,10 +310,12 @@ class Runtime:
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
         ladder: Ladder | None = None,
+        once: str | None = None,
     ) -> str:
         """Has an agent hand on its work, and returns the handoff's id: what `Turn.handoff` does, asked from outside.
 
         The agent waits where it is. Where its graph says nothing of `handoff.accepted`, it ends with that.
+        once: an id of this very call; made again with it, it offers nothing again, and returns the id that it had.
         Raises UnknownAgentError, PayloadError, and EventRefusedError where the agent has ended.
         """
         self._core.admit("handoff", writes=True)
@@ -303,7 +325,7 @@ class Runtime:
                 to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
             )
 
-        return await (await self._outside.residents.get(known_id(id))).hand_on(ask)
+        return await (await self._outside.residents.get(known_id(id))).hand_on(ask, checked_id(once))
 
     async def handoffs(
         self,
@@ -325,18 +347,21 @@ class Runtime:
         wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
         return await self._core.store.handoffs(HandoffQuery(source, target, wanted, request, id, after, limit))
 
-    async def cancel_handoff(self, id: str, *, reason: str) -> Receipt:  # noqa: A002
+    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
         """Withdraws a handoff: one that is not accepted is cancelled, a delegation ended, a transfer stands.
 
         The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
+        once: an id of this very call, and of its mail; made again with it, it withdraws nothing again.
         Raises NoHandoffError where there is none, or it is over.
         """
         self._core.admit("cancel_handoff", writes=True)
         found = await self._core.store.handoffs(HandoffQuery(id=id))
         if not found or not is_open(found[0].status):
+            if found and once is not None and await is_withdrawn(self._core.store, found[0], reason, once):
+                return Receipt(self._core.store.numbers(1), repeat=True)
             raise NoHandoffError(id, found[0].status.value if found else None)
         told = {"handoff": id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), sender=found[0].source)
+        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), checked_id(once), found[0].source)
         return await self._outside.post.post(mail, self._outside.accept)
 
     @asynccontextmanager
@@ -412,16 +437,16 @@ class Runtime:
         return await self._housekeeping.prune(pruning, on_progress, dry_run=dry_run)
 
     async def _begin(
-        self, graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId
+        self, graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
     ) -> Agent:
-        name = f"{STARTED}{entry.name}"
-        event = Event(name, plain_payload(payload, name), self._core.clock.now())
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
         turn = self._core.numbered(turn)
         residents = self._outside.residents
         with residents.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
             if await self._core.committer.commit(turn) is Verdict.STALE:
+                if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
+                    return await self.resume(agent_id)
                 raise AgentExistsError(agent_id)
             resident = residents.settle(graph, turn.snapshot)
         resident.tell(turn)

@@ -12,11 +12,12 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from gatechart.errors import StoreMissingError, StoreOwnedError
-from gatechart.ports import Store
+from gatechart.ports import Asking, Store
 from gatechart.stores.dialects import NamedErrors, read_errors, reading_engine, write_errors, writing_engine
 from gatechart.stores.mail_queries import last_number
 from gatechart.stores.ownership import owned, owner_lock, raise_epoch, unknown_owner
 from gatechart.stores.reader import Reader, opened_reader
+from gatechart.stores.requests import SqlAsking
 from gatechart.stores.sql import SqlStore
 from gatechart.stores.upgrade import check_schema, check_upgradable, create_schema, schema_of, upgrade_schema
 from gatechart.stores.urls import located_file
@@ -41,6 +42,25 @@ async def upgrade_file(url: str) -> tuple[str | None, str]:
         async with opened_writer(writing_engine(located)) as writer:
             with write_errors(path):
                 return await writer.run(lambda connection: upgrade_schema(connection, path))
+
+
+@asynccontextmanager
+async def open_file_to_ask(store: str) -> AsyncIterator[Asking]:
+    """How to ask something of the owner of the database file that a URL names. Raises as `open_asking`."""
+    url, path = located_file(store)
+    _check_exists(path)
+    async with opened_reader(reading_engine(url)) as reader:
+        if await _is_empty(reader, path, read_errors):
+            raise StoreMissingError(str(path))
+        async with opened_writer(writing_engine(url)) as writer:
+            yield SqlAsking(path, reader, writer)
+
+
+def is_file_owned(store: str) -> bool:
+    """Whether a runtime owns the database file that a URL names."""
+    _, path = located_file(store)
+    with owner_lock(path) as is_ours:
+        return not is_ours
 
 
 @asynccontextmanager

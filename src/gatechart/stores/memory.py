@@ -15,6 +15,7 @@ from gatechart.stores.forgetting import droppable, is_mail_to_forget, may_be_era
 from gatechart.stores.handoffs import Handoffs
 from gatechart.stores.pending import Pending
 from gatechart.stores.refusing import refused_for_its_id
+from gatechart.stores.waiting_room import WaitingRoom
 from gatechart.turn import own_copy
 from gatechart.values import (
     ActiveIn,
@@ -63,6 +64,7 @@ class MemoryStore:
         self._handoffs = Handoffs()
         self._graphs: dict[str, KnownGraph] = {}
         self._numbers = 1  # the next
+        self.requests = WaitingRoom()
 
     def numbers(self, count: int) -> int:
         """See Store."""

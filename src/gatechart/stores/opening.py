@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from gatechart.errors import StoreUrlError
-from gatechart.ports import Store
+from gatechart.ports import Asking, Store
 from gatechart.stores.memory import MemoryStore
 
 DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
@@ -31,6 +31,34 @@ async def open_store(store: str | Store = DEFAULT_URL, *, read_only: bool = Fals
 
         async with open_file(store, read_only=read_only) as opened:
             yield opened
+
+
+@asynccontextmanager
+async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
+    """How to ask something of the owner of a database, open. Raises as `open_store` for one that is only read.
+
+    store: a URL, or the store that the owner holds, where that lets itself be asked. Raises StoreUrlError where nobody
+    can ask there.
+    """
+    if not isinstance(store, str):
+        asking: Any = getattr(store, "requests", None)
+        if not callable(getattr(asking, "ask", None)):
+            raise StoreUrlError(str(store), f"it is a {type(store).__name__}, which cannot be asked anything")
+        yield asking
+        return
+    from gatechart.stores.files import open_file_to_ask  # noqa: PLC0415
+
+    async with open_file_to_ask(store) as opened:
+        yield opened
+
+
+def is_owned(store: str | Store) -> bool:
+    """Whether a runtime owns the database that a URL names; a store that is held is its holder's."""
+    if not isinstance(store, str):
+        return True
+    from gatechart.stores.files import is_file_owned  # noqa: PLC0415
+
+    return is_file_owned(store)
 
 
 async def upgrade_store(url: str) -> tuple[str | None, str]:

@@ -33,6 +33,7 @@ from gatechart.stores.ownership import check_epoch, current_epoch
 from gatechart.stores.past import entries_of, snapshot_at
 from gatechart.stores.pruning import prune_part, tell_part
 from gatechart.stores.reader import Reader
+from gatechart.stores.requests import SqlRequests
 from gatechart.stores.rows import to_entry, to_json, to_snapshot
 from gatechart.stores.tables import agents, graphs, history, mail
 from gatechart.stores.writer import Writer
@@ -79,6 +80,7 @@ class SqlStore:
         self._epoch = epoch
         self._last_number = last_number
         self._inode = path.stat().st_ino
+        self.requests = None if writer is None else SqlRequests(self, path)
 
     def numbers(self, count: int) -> int:
         """See Store."""
@@ -200,6 +202,14 @@ class SqlStore:
         if dry_run:
             return await self._read(lambda connection: tell_part(connection, pruning, after, limit))
         return await self._write(lambda connection: prune_part(connection, pruning, after, limit))
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """The result of what only reads."""
+        return await self._read(work)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """The result of what the owner writes."""
+        return await self._write(work)
 
     async def _read_mail(self, wanted: Select[Any]) -> Sequence[Mail]:
         return await self._read(lambda connection: [to_mail(row) for row in connection.execute(wanted)])

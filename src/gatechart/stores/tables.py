@@ -189,6 +189,20 @@ places = Table(
     Index("ix_places_graph", "graph"),
 )
 
+requests = Table(
+    "requests",  # what others ask of the owner; anyone may add to it
+    metadata,
+    Column("number", Integer, primary_key=True),  # in the order asked
+    Column("id", String, nullable=False, unique=True),
+    Column("asker", String, nullable=False),
+    Column("call", Text, nullable=False),  # JSON
+    Column("until_us", BigInteger, nullable=False),  # not begun later
+    Column("taken_us", BigInteger),  # NULL: it can be withdrawn
+    Column("answered_us", BigInteger),
+    Column("answer", Text),  # JSON
+    sqlite_autoincrement=True,  # so that a number that was withdrawn is not given again
+)
+
 owner = Table(
     "owner",
     metadata,

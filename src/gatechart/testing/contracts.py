@@ -8,6 +8,7 @@ _REWRITTEN = (
     "mail_contract",
     "invocation_contract",
     "handoff_contract",
+    "requests_contract",
     "records",
     "errands",
 )
@@ -15,6 +16,7 @@ pytest.register_assert_rewrite(*(f"gatechart.testing.{name}" for name in _REWRIT
 
 from gatechart.testing.handoff_contract import HandoffContract  # noqa: E402  only what is imported later is rewritten
 from gatechart.testing.history_contract import HistoryContract  # noqa: E402
+from gatechart.testing.requests_contract import RequestsContract  # noqa: E402
 from gatechart.testing.store_contract import StoreContract  # noqa: E402
 
-__all__ = ["HandoffContract", "HistoryContract", "StoreContract"]
+__all__ = ["HandoffContract", "HistoryContract", "RequestsContract", "StoreContract"]

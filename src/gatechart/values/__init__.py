@@ -55,6 +55,7 @@ from gatechart.values.records import (
     Unit,
     Verdict,
 )
+from gatechart.values.requests import Request
 from gatechart.values.retry import Retry
 from gatechart.values.stored import Stored
 
@@ -110,6 +111,7 @@ __all__ = [
     "Refusal",
     "RefusalReason",
     "Report",
+    "Request",
     "Reserve",
     "Retry",
     "Running",

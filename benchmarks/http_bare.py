@@ -1,0 +1,29 @@
+"""The server program of `gatechart serve` by itself: it reads a request and answers with as many bytes."""
+
+import asyncio
+
+from benchmarks.ring import EVENT, STATES
+from gatechart.serving import listening
+from gatechart.values import Outcome, Status
+from gatechart.wire import OutcomeDocument
+
+ANSWER = OutcomeDocument.of("a123", Outcome(EVENT, (STATES[0],), 7, Status.ACTIVE, ("A --GO--> B",))).model_dump_json()
+
+
+async def application(scope, receive, send):
+    while (await receive()).get("more_body"):
+        pass
+    body = ANSWER.encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def main():
+    async with listening(application, host="127.0.0.1", port=0, has_token=False) as server:
+        print(f'{{"url":"{server.url}"}}', flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,94 @@
+"""What a command asks, done by whoever owns the database: the command itself, or the host that runs already."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Annotated, Final, TypeAlias, TypeVar
+
+import typer
+
+from gatechart.cli.hosting import hint_at_waiting, visit
+from gatechart.cli.options import Settings
+from gatechart.cli.printing import print_hint
+from gatechart.errors import OwnerGoneError, StoreMissingError, StoreOwnedError
+from gatechart.graph import StateTransitionGraph
+from gatechart.runtime import Runtime
+from gatechart.runtime.asking import TIMEOUT_S, open_asker
+from gatechart.values import Snapshot
+from gatechart.wire import Direct, Verbs
+
+T = TypeVar("T")
+
+TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
+SHORTEST_S: Final = 0.1
+
+TimeoutOption = Annotated[
+    float,
+    typer.Option(
+        "--timeout",
+        envvar=TIMEOUT_VARIABLE,
+        min=SHORTEST_S,
+        metavar="SECONDS",
+        help="How long to wait for an answer where another process owns the database, such as `gatechart run`.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a command gets at the agents."""
+
+    verbs: Verbs
+    runtime: Runtime | None  # None where another process hosts the agents
+
+    async def hint_at_waiting(self, settings: Settings, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+        """Says that something waits for a host, where there is none and something does."""
+        if self.runtime is not None:
+            await hint_at_waiting(settings, self.runtime, graph, snapshot)
+
+
+Work: TypeAlias = Callable[[Way], Awaitable[T]]
+Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Runtime]]
+
+
+async def carried_out(
+    settings: Settings,
+    graphs: Sequence[StateTransitionGraph],
+    work: Work[T],
+    *,
+    timeout_s: float = TIMEOUT_S,
+    opening: Opening | None = None,
+) -> T:
+    """What the work returns, which asks for one thing that writes, and does so before it prints anything.
+
+    Where the database has an owner, it is asked; where that goes before it has answered, the work begins anew, under
+    the id of the request that it may have carried out. opening: of the command's own runtime, one that visits if left
+    out. Raises RequestTimeoutError, and what the work raises.
+    """
+    ends, request = monotonic() + timeout_s, None
+    while True:
+        try:
+            async with visit(settings, graphs) if opening is None else opening() as runtime:
+                return await work(Way(Direct(runtime, request), runtime))
+        except StoreOwnedError as error:
+            owned = error
+        left_s = max(ends - monotonic(), SHORTEST_S)
+        try:
+            async with open_asker(
+                settings.store, graphs=graphs, timeout_s=left_s, given_up=_tell_given_up, request=request
+            ) as asker:
+                return await work(Way(asker, None))
+        except OwnerGoneError as gone:
+            request = None if gone.withdrawn else gone.request
+        except StoreMissingError:  # its owner has just begun to create it
+            raise owned from None
+
+
+def _tell_given_up(is_withdrawn: bool) -> None:
+    if is_withdrawn:
+        print_hint("the request was withdrawn: nothing was done")
+    else:
+        print_hint("the owner of the database has begun with it, and comes to an end with it")

@@ -1,0 +1,113 @@
+"""The command that hosts agents behind HTTP: it stays until it is told to go."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from gatechart.cli.errors import ExtraMissingError
+from gatechart.cli.hosting import host as hosting
+from gatechart.cli.leaving import spare_the_collector, told_to_go
+from gatechart.cli.loading import load_graphs, newest
+from gatechart.cli.logs import logging_of_a_server
+from gatechart.cli.options import Settings
+from gatechart.cli.printing import print_hint, print_json_line, print_line
+from gatechart.runtime import Limits
+from gatechart.runtime.core import SystemClock
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
+
+HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")]
+PortOption = Annotated[
+    int, typer.Option("--port", min=0, max=65535, metavar="NUMBER", help="0 for any that is free; it is printed.")
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="Holds the token that callers have to send; without one, only this machine is let in.",
+        show_default=False,
+    ),
+]
+TokenOption = Annotated[
+    str | None, typer.Option("--token", envvar=TOKEN_VARIABLE, hidden=True, help="For the environment.")
+]
+GraceOption = Annotated[
+    float, typer.Option("--grace", min=0.1, metavar="SECONDS", help="How long what is under way gets to end.")
+]
+DrainOption = Annotated[
+    float,
+    typer.Option(
+        "--drain",
+        min=0.0,
+        metavar="SECONDS",
+        help="How long it goes on serving, as no longer ready, after it was told to go.",
+    ),
+]
+BodyOption = Annotated[
+    int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest body of a request that is read.")
+]
+
+
+async def serve_agents(
+    settings: Settings,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8700,
+    token_file: TokenFileOption = None,
+    token: TokenOption = None,
+    grace: GraceOption = 10.0,
+    drain: DrainOption = 0.0,
+    max_body: BodyOption = 2**20,
+) -> None:
+    """Host the agents of the app, as `gatechart run` does, behind an HTTP interface that many programs share.
+
+    The URL is printed once it is ready; /openapi.json there tells what can be asked, /health/live and /health/ready
+    how it is. Callers send `Authorization: Bearer TOKEN`, with the token of --token-file or GATECHART_TOKEN; without
+    one it listens to this machine only.
+
+    It stays until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
+    under way some seconds to end; a second Ctrl-C does not wait. With --json, its log is lines of JSON.
+
+    Examples:
+      gatechart serve
+      gatechart serve --port 0 --json
+      gatechart serve --host 0.0.0.0 --token-file /run/secrets/gatechart
+    """
+    serving = _serving()
+    secret = serving.read_token(token_file, token, TOKEN_VARIABLE)
+    spare_the_collector()
+    graphs = load_graphs(settings.app)
+    stage = serving.Stage()
+    application = serving.Application(stage, newest(graphs), token=secret, most_bytes=max_body)
+    with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + 2 * grace + 1) as gone:
+        async with (
+            serving.listening(application, host=host, port=port, has_token=secret is not None, grace_s=grace) as server,
+            hosting(settings, graphs, SystemClock(), Limits(close_s=grace), creates=True) as runtime,
+            stage.hosting(runtime),
+        ):
+            names = [graph.name for graph in newest(graphs)]
+            if settings.json:
+                print_json_line({"url": server.url, "graphs": names})
+            else:
+                print_line(server.url)
+                print_hint(f"hosting agents of {', '.join(names)} in {settings.store}; Ctrl-C ends it")
+            await gone.wait()
+            stage.stop()
+            await asyncio.sleep(drain)
+            await server.close()
+
+
+def _serving() -> ModuleType:
+    """The package that needs more than the others. Raises ExtraMissingError."""
+    try:
+        from gatechart import serving  # noqa: PLC0415  only this command needs what it needs
+    except ModuleNotFoundError as error:
+        raise ExtraMissingError("serve", "serve", error.name or "a package") from error
+    return serving

@@ -1,0 +1,115 @@
+"""Committed turns as a server streams them, over as many connections as that takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from time import monotonic
+from types import TracebackType
+from typing import Final, Self
+
+import httpx
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from gatechart.client.answers import is_not_ready, refusal
+from gatechart.client.errors import ChangesMissedError, ServerAnswerError, ServerUnreachableError
+from gatechart.client.lines import Told, told_events
+from gatechart.values import HistoryEntry, Retry
+from gatechart.wire import EntryDocument
+from gatechart.wire.ways import CHANGES, MISSED, TURN
+
+_SILENCE_S: Final = 45.0  # three beats of the server: then the connection is taken for dead
+_AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)
+
+
+class Changes:
+    """An async iterator, which begins when it is entered and does not end. Got by `Client.changes`.
+
+    Raises ChangesMissedError, behind which it may go on, ServerUnreachableError, and what the server refuses it with.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, url: str, patience_s: float) -> None:
+        self._http = http
+        self._url = url
+        self._patience_s = patience_s
+        self._place = ""  # the id of the event that came last
+        self._connection = AsyncExitStack()
+        self._events: AsyncIterator[Told] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._connect()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._connection.aclose()
+
+    def __aiter__(self) -> AsyncIterator[HistoryEntry]:
+        return self
+
+    async def __anext__(self) -> HistoryEntry:
+        while True:
+            told = await self._next()
+            self._place = told.id or self._place
+            if told.kind == TURN:
+                return self._entry(told)
+            if told.kind == MISSED:
+                raise ChangesMissedError(from_json(told.data)["lost"] or 0, 0)
+
+    async def _next(self) -> Told:
+        """The next event, on this connection or another."""
+        while True:
+            if self._events is None:
+                await self._connect()
+            assert self._events is not None
+            try:
+                return await anext(self._events)
+            except (StopAsyncIteration, httpx.TransportError):
+                self._events = None
+                await self._connection.aclose()
+
+    async def _connect(self) -> None:
+        """Begins a connection, and reads the place at which it begins."""
+        until, failed = monotonic() + self._patience_s, 0
+        while True:
+            try:
+                self._events = await self._begun()
+            except (httpx.TransportError, _NotReadyError) as error:
+                await self._connection.aclose()
+                failed += 1
+                wait_s = _AGAIN.wait_s(failed) or 0.0
+                if monotonic() + wait_s > until:
+                    raise ServerUnreachableError(self._url, str(error) or type(error).__name__) from error
+                await asyncio.sleep(wait_s)
+            else:
+                return
+
+    async def _begun(self) -> AsyncIterator[Told]:
+        headers = {"accept": "text/event-stream", **({"last-event-id": self._place} if self._place else {})}
+        timeout = httpx.Timeout(_SILENCE_S, connect=10.0)
+        asked = self._http.stream("GET", CHANGES, headers=headers, timeout=timeout)
+        got = await self._connection.enter_async_context(asked)
+        if got.status_code != httpx.codes.OK:
+            text = await got.aread()
+            if is_not_ready(got.status_code, text):
+                raise _NotReadyError("it is not ready")
+            raise refusal(self._url, got.status_code, text)
+        events = told_events(got.aiter_raw())
+        first = await anext(events, None)  # tells where the stream begins, so that nothing is missed from here on
+        if first is None:
+            raise _NotReadyError("it ended the stream at once")
+        self._place = self._place or first.id
+        return events
+
+    def _entry(self, told: Told) -> HistoryEntry:
+        try:
+            return EntryDocument.model_validate_json(told.data).value()
+        except ValidationError as error:
+            raise ServerAnswerError(self._url, httpx.codes.OK, str(error)) from error
+
+
+class _NotReadyError(Exception):
+    """The server starts or stops."""

@@ -1,0 +1,133 @@
+"""A typed, asynchronous client of `gatechart serve`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count as counting
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import httpx
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from gatechart.client.answers import UNAVAILABLE, is_not_ready, refusal
+from gatechart.client.changes import Changes
+from gatechart.client.errors import AnswerLostError, ServerAnswerError, ServerUnreachableError
+from gatechart.client.paging import is_paged, paged
+from gatechart.values import Retry
+from gatechart.wire import Call, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
+from gatechart.wire.ways import WAYS
+
+D = TypeVar("D", bound=Document)
+
+DEFAULT_RETRY: Final = Retry(attempts=5, first_s=0.1, factor=3.0, most_s=3.0)
+
+_JSON: Final = {"content-type": "application/json"}
+_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_IDLE_S: Final = 30.0  # less than the server keeps a silent connection
+
+
+class Client(Verbs):
+    """The verbs of the runtime that a server hosts. Use it as `async with Client(url, token=...) as client`.
+
+    A call is made again where that is safe: as long as no connection comes about or the server is not ready; and where
+    an answer was lost, if the call only reads, or has an id (`id=` of `send` and `post`, `once=` of others).
+
+    token: the server's, if it has one. timeout_s: how long an answer may take. retry: between attempts at a call.
+    connections: at once, at the most; other calls wait for one.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 90.0,
+        retry: Retry = DEFAULT_RETRY,
+        connections: int = 100,
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._retry = retry
+        self._http = httpx.AsyncClient(
+            base_url=self._url,
+            headers={} if token is None else {"authorization": f"Bearer {token}"},
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
+            limits=httpx.Limits(max_connections=connections, keepalive_expiry=_IDLE_S),
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.__aexit__(kind, raised, trace)
+
+    @asynccontextmanager
+    async def changes(self, *, patience_s: float = 60.0) -> AsyncIterator[Changes]:
+        """The turns of all agents as they are committed from now on, as `Runtime.changes` gives them.
+
+        Where the connection is lost, it is made again, and the stream goes on where it was. What cannot be had any more
+        is told by a ChangesMissedError, behind which the iteration may go on.
+        patience_s: how long it tries to connect again before it raises ServerUnreachableError.
+        """
+        async with Changes(self._http, self._url, patience_s) as changes:
+            yield changes
+
+    async def _call(self, call: Call, answer: type[D]) -> D:
+        return await (paged(self._ask, call, answer) if is_paged(call) else self._ask(call, answer))
+
+    async def _ask(self, call: Call, answer: type[D]) -> D:
+        way = WAYS[type(call)]
+        path, rest = way.path_of(call), way.rest_of(call)
+        for failed in counting(1):
+            wait_s = self._retry.wait_s(failed)
+            try:
+                got = await (
+                    self._http.request(way.method, path, content=to_json(rest), headers=_JSON)
+                    if way.has_body
+                    else self._http.request(way.method, path, params=rest)
+                )
+            except _NEVER_SENT as error:
+                if wait_s is None:
+                    raise ServerUnreachableError(self._url, _text(error)) from error
+            except httpx.TransportError as error:
+                if wait_s is None or not _is_repeatable(call):
+                    raise AnswerLostError(self._url, call.verb, _text(error)) from error
+            else:
+                if wait_s is None or not _is_to_be_repeated(call, got):
+                    return self._read(got, answer)
+            await asyncio.sleep(wait_s)
+        raise AssertionError("unreachable")
+
+    def _read(self, got: httpx.Response, answer: type[D]) -> D:
+        """The document. Raises what the server raised, or ServerAnswerError."""
+        if got.is_success:
+            try:
+                return answer() if issubclass(answer, DoneDocument) else answer.model_validate_json(got.content)
+            except ValidationError as error:
+                raise ServerAnswerError(self._url, got.status_code, str(error)) from error
+        raise refusal(self._url, got.status_code, got.content)
+
+
+def _is_repeatable(call: Call) -> bool:
+    """Whether it does nothing more if it is made again."""
+    if not call.writes or isinstance(call, StopCall):
+        return True
+    return (call.id if isinstance(call, SendCall | PostCall) else getattr(call, "once", None)) is not None
+
+
+def _is_to_be_repeated(call: Call, got: httpx.Response) -> bool:
+    """Whether the server could not do it for now, and making the call again is safe."""
+    if got.status_code != UNAVAILABLE:
+        return False
+    return _is_repeatable(call) or is_not_ready(got.status_code, got.content)
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__

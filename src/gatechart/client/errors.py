@@ -1,0 +1,71 @@
+"""What a client raises besides what the runtime on the other side raises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatechart.errors import EventError, FeedLaggedError, OutsideError
+
+
+@dataclass(eq=False)
+class ServerUnreachableError(OutsideError):
+    """No connection to the server came about. Nothing was asked of it."""
+
+    url: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"the server at {self.url} cannot be reached: {self.problem}; start it, or mend the URL"
+
+
+@dataclass(eq=False)
+class AnswerLostError(OutsideError):
+    """The connection was lost before the answer came, and the call is none that may simply be made again."""
+
+    url: str
+    verb: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"nobody knows whether {self.verb}() was done at {self.url}: the answer was lost ({self.problem}); "
+            "look, or give such calls an id (once= where they have no other), with which they are made again"
+        )
+
+
+@dataclass(eq=False)
+class ServerAnswerError(OutsideError):
+    """What answered does not speak as a gatechart server of this version does."""
+
+    url: str
+    status: int
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"what answers at {self.url} is no gatechart server that is understood here (status {self.status}: "
+            f"{self.problem}); mend the URL, or bring both to the same version"
+        )
+
+
+@dataclass(eq=False)
+class UnauthorizedError(EventError):
+    """The server lets in only those who have its token, or whom it knows by name."""
+
+    url: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"the server at {self.url} refuses this client: {self.problem}"
+
+
+@dataclass(eq=False)
+class ChangesMissedError(FeedLaggedError):
+    """Turns were committed that this stream did not get. The iteration may go on behind the gap."""
+
+    def __str__(self) -> str:
+        number = f"{self.lost}" if self.lost else "some"
+        return (
+            f"{number} turns may have been missed, for the server keeps only the newest for those who connect again, "
+            "and none of another process; read the history of the agents that matter, and go on"
+        )

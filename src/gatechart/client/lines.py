@@ -1,0 +1,32 @@
+"""Server-sent events as they come over a connection."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from gatechart.values.frozen import value
+
+
+@value
+class Told:
+    """One event: what the server calls it, its data, and the place behind it."""
+
+    kind: str = ""
+    data: bytes = b""
+    id: str = ""
+
+
+async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:
+    """The events in what comes, in parts of any size. One that only says that the server lives is left out."""
+    rest = b""
+    async for part in parts:
+        *blocks, rest = (rest + part).split(b"\n\n")
+        for block in blocks:
+            told = _told(block)
+            if told != Told():
+                yield told
+
+
+def _told(block: bytes) -> Told:
+    fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
+    return Told(fields.get(b"event", b"").decode(), fields.get(b"data", b""), fields.get(b"id", b"").decode())

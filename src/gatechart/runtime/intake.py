@@ -1,0 +1,135 @@
+"""What others ask of the owner of the database, carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, TypeAlias
+
+from pydantic import ValidationError
+
+from gatechart.context import problems_of
+from gatechart.errors import OutsideError, OwnershipLostError, PayloadError, RuntimeClosedError
+from gatechart.ports import Requests
+from gatechart.runtime.core import Core
+from gatechart.values import Request
+from gatechart.wire import CALLS, Call, Document, ErrorDocument, Reply
+
+logger = logging.getLogger(__name__)
+
+MOST: Final = 1000  # that are under way at a time
+PAUSE_S: Final = 1.0  # where the store does not answer
+
+Perform: TypeAlias = Callable[[Call, str], Awaitable[Document]]  # a call, and the id of its request
+
+
+class Intake:
+    """Takes requests, has each carried out once, and answers it; those of one asker one after the other.
+
+    A call goes under its request's id where it has none of its own. So an owner that comes after one that died with a
+    request, makes the call again without doing again what was done. The requests wait in real time, whatever clock the
+    runtime has, for their askers do.
+    """
+
+    def __init__(self, core: Core, requests: Requests, perform: Perform) -> None:
+        self._core = core
+        self._requests = requests
+        self._perform = perform
+        self._under_way: dict[str, deque[Request]] = {}  # by asker
+        self._count = 0
+        self._has_room = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Takes requests from now on, in a task that is not counted as anything under way."""
+        self._task = asyncio.create_task(self._run())
+
+    def close(self) -> None:
+        """Takes no more; what was taken comes to its end with the runtime, or is left to the next one."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def end(self) -> None:
+        """Returns when it has closed."""
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    async def _run(self) -> None:
+        again = True
+        while True:
+            try:
+                if not again:
+                    await self._requests.asked()
+                await self._wait_for_room()
+                limit = MOST if again else MOST - self._count
+                taken = await self._requests.take(datetime.now(UTC), limit=limit, again=again)
+            except OwnershipLostError:
+                return
+            except OutsideError:
+                logger.exception("what is asked of the owner cannot be read; it is tried again")
+                await asyncio.sleep(PAUSE_S)
+                continue
+            again = False
+            for request in taken:
+                self._put(request)
+
+    async def _wait_for_room(self) -> None:
+        while self._count >= MOST:
+            self._has_room.clear()
+            await self._has_room.wait()
+
+    def _put(self, request: Request) -> None:
+        self._count += 1
+        waiting = self._under_way.get(request.asker)
+        if waiting is not None:
+            waiting.append(request)
+            return
+        self._under_way[request.asker] = deque([request])
+        self._core.spawn(self._serve(request.asker), "carry out requests")
+
+    async def _serve(self, asker: str) -> None:
+        """Carries out what the asker asks, one after the other, until there is nothing more."""
+        waiting = self._under_way[asker]
+        try:
+            while waiting and self._core.is_open:
+                request = waiting[0]
+                text = await self._reply_to(request)
+                if text is None:
+                    return
+                await self._core.ask(partial(self._answer, request.number, text))
+                waiting.popleft()
+                self._count -= 1
+                self._has_room.set()
+        finally:
+            del self._under_way[asker]
+
+    async def _answer(self, number: int, text: str) -> None:
+        await self._requests.answer(number, text, datetime.now(UTC))
+
+    async def _reply_to(self, request: Request) -> str | None:
+        """The reply; None where the runtime closes before, and it is left to the next one."""
+        try:
+            answer = await self._perform(_read(request), request.id)
+        except RuntimeClosedError as error:
+            if not self._core.is_open:
+                return None
+            return _failed(request, error)
+        except Exception as error:
+            return _failed(request, error)
+        return Reply(answer=answer.model_dump(mode="json")).model_dump_json()
+
+
+def _read(request: Request) -> Call:
+    try:
+        return CALLS.validate_json(request.call)
+    except ValidationError as error:
+        raise PayloadError("the owner", problems_of(error), "a call that this gatechart knows") from error
+
+
+def _failed(request: Request, error: Exception) -> str:
+    logger.info("a request failed", extra={"request": request.id, "asker": request.asker}, exc_info=error)
+    return Reply(error=ErrorDocument.of(error)).model_dump_json()

@@ -1,0 +1,35 @@
+"""What was done already: a call that is made again under its id does nothing again."""
+
+from __future__ import annotations
+
+from gatechart.context import canonical_json
+from gatechart.errors import EventIdReusedError
+from gatechart.ports import Store
+from gatechart.runtime.arguments import MOST
+from gatechart.values import AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
+
+
+async def turn_of(store: Store, agent_id: AgentId, event: Event, event_id: str) -> HistoryEntry | None:
+    """The turn in which the agent applied this event under its id; None where it did not.
+
+    Raises EventIdReusedError where the id stands for another event.
+    """
+    entry = await store.applied(agent_id, event_id)
+    if entry is None:
+        return None
+    if entry.event.name != event.name or canonical_json(entry.event.payload) != canonical_json(event.payload):
+        raise EventIdReusedError(agent_id, event_id, entry.event.name)
+    return entry
+
+
+async def request_of(store: Store, turn: HistoryEntry) -> str:
+    """The handoff that was offered in a turn that offers one, by the id of its first attempt."""
+    found = await store.handoffs(HandoffQuery(source=turn.agent_id, limit=MOST))
+    return next(each.request for each in found if each.changes[0].time == turn.event.time)
+
+
+async def is_withdrawn(store: Store, record: HandoffRecord, reason: str, once: str) -> bool:
+    """Whether a handoff that is over was withdrawn by this very call."""
+    if record.status is HandoffStatus.CANCELLED and record.changes[-1].details == reason:
+        return True
+    return await store.applied(record.target, once) is not None

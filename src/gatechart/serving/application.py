@@ -1,0 +1,150 @@
+"""The HTTP interface as an ASGI application: from a request to a call, and from what came of it to an answer."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from pydantic_core import to_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gatechart.errors import GatechartError
+from gatechart.graph import StateTransitionGraph
+from gatechart.serving.access import Access
+from gatechart.serving.events import EventStream
+from gatechart.serving.openapi import openapi_document
+from gatechart.serving.operations import OPERATIONS, Operation
+from gatechart.serving.paths import Endpoint, Paths
+from gatechart.serving.payloads import check_payload
+from gatechart.serving.problems import Refused, headers_of, status_of
+from gatechart.serving.reading import read_call
+from gatechart.serving.stage import Phase, Stage
+from gatechart.serving.tape import place_of
+from gatechart.wire import Call, Document, DoneDocument, ErrorDocument, ReadCall, SnapshotDocument, perform
+from gatechart.wire.ways import WAYS
+
+logger = logging.getLogger(__name__)
+
+MOST_BYTES: Final = 2**20
+
+_CREATED: Final = 201
+_READ: Final = WAYS[ReadCall]
+
+
+class Application:
+    """Answers requests with what the stage has. See `operations` for what can be asked.
+
+    graphs: what the OpenAPI document tells of. most_bytes: of a body.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        graphs: Sequence[StateTransitionGraph],
+        *,
+        token: str | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._stage = stage
+        self._access = Access(token)
+        self._most_bytes = most_bytes
+        self._openapi = to_json(openapi_document(graphs, needs_token=token is not None))
+        self._open = Paths({"/health/live": {"GET": self._live}, "/health/ready": {"GET": self._ready}})
+        self._guarded = Paths(
+            {**self._performed(), "/changes": {"GET": self._changes}, "/openapi.json": {"GET": self._describe}}
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI. Serves HTTP; nothing has to be done at the beginning and at the end."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"the application serves HTTP, not {scope['type']!r}")
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except ClientDisconnect:
+            return
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> ASGIApp:
+        try:
+            return await self._endpoint(request)(request)
+        except Refused as refused:
+            document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
+            return _json(document, refused.status, refused.headers)
+        except GatechartError as error:
+            status = status_of(error)
+            return _json(ErrorDocument.of(error), status, headers_of(status))
+        except ClientDisconnect:
+            raise
+        except Exception:
+            logger.exception("a request failed", extra={"method": request.method, "path": request.url.path})
+            message = "the server failed at this request; its log tells more"
+            return _json(ErrorDocument(error="InternalError", message=message, facts={}), 500)
+
+    def _endpoint(self, request: Request) -> Endpoint:
+        found = self._open.find(request.scope)
+        if found is None:
+            self._access.check(dict(request.scope["headers"]))
+            found = self._guarded.find(request.scope)
+        if found is None:
+            raise Refused(404, "NotFound", "there is nothing at this path; GET /openapi.json tells what there is")
+        return found
+
+    def _performed(self) -> dict[str, dict[str, Endpoint]]:
+        grouped: defaultdict[str, defaultdict[str, list[Operation]]] = defaultdict(lambda: defaultdict(list))
+        for operation in OPERATIONS:
+            grouped[operation.way.path][operation.way.method].append(operation)
+        return {
+            path: {method: self._performing(operations) for method, operations in methods.items()}
+            for path, methods in grouped.items()
+        }
+
+    def _performing(self, operations: Sequence[Operation]) -> Endpoint:
+        status = operations[0].way.status
+
+        async def endpoint(request: Request) -> ASGIApp:
+            runtime = self._stage.runtime
+            call = cast("Call", await read_call(operations, request, self._most_bytes))
+            check_payload(runtime.graphs, call)
+            return _told(await perform(runtime, call), status)
+
+        return endpoint
+
+    async def _changes(self, request: Request) -> ASGIApp:
+        _ = self._stage.runtime  # which says where there is none
+        tape = self._stage.tape
+        said = request.headers.get("last-event-id")
+        if not said:
+            return EventStream(tape, tape.end)
+        place = place_of(said)
+        if place is None:
+            raise Refused(422, "BadRequest", "the Last-Event-ID is none of this server's; leave it out to begin now")
+        return EventStream(tape, place)
+
+    async def _describe(self, _: Request) -> ASGIApp:
+        return Response(self._openapi, media_type="application/json")
+
+    async def _live(self, _: Request) -> ASGIApp:
+        return Response(b'{"status":"alive"}', media_type="application/json")
+
+    async def _ready(self, _: Request) -> ASGIApp:
+        phase = self._stage.phase
+        status = 200 if phase is Phase.OPEN else 503
+        return Response(to_json({"status": phase}), status, headers_of(status), "application/json")
+
+
+def _told(document: Document, status: int) -> Response:
+    if isinstance(document, DoneDocument):
+        return Response(status_code=status)
+    if status == _CREATED and isinstance(document, SnapshotDocument):
+        return _json(document, status, {"location": _READ.path_of(ReadCall(id=document.agent_id))})
+    return _json(document, status)
+
+
+def _json(document: Document, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    text: Any = document.__pydantic_serializer__.to_json(document)
+    return Response(text, status, headers, "application/json")

@@ -1,0 +1,183 @@
+"""The OpenAPI document of an application, made from the models that check its requests and write its answers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.serving.operations import OPERATIONS, Operation
+from gatechart.wire import DoneDocument, ErrorDocument, StartCall, StartOnCall
+
+Json: TypeAlias = dict[str, Any]
+
+_REFS: Final = "#/components/schemas/{model}"
+_ERRORS: Final = {
+    "400": "The request cannot be read.",
+    "401": "There is no valid token.",
+    "404": "There is no such agent, graph, state, trigger, version, mail or handoff.",
+    "409": "What is there speaks against it: nothing was changed, a turn that failed is undone.",
+    "413": "The body is too large.",
+    "415": "The body is no JSON.",
+    "422": "The request does not fit; its text says what would.",
+    "429": "Too much mail waits for the agent.",
+    "503": "Not now: the server starts or stops, or its database fails.",
+}
+_HEALTHS: Final = {
+    "/health/live": "Whether the process serves; it needs no token",
+    "/health/ready": "Whether the agents are hosted; it needs no token",
+}
+
+
+def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: bool) -> Json:
+    """The document, OpenAPI 3.1. graphs: the newest of each name, whose entry points it shows."""
+    schemas, references = _schemas(graphs)
+    paths: defaultdict[str, Json] = defaultdict(dict)
+    for operation in OPERATIONS:
+        if operation.call is not StartOnCall:  # it shares the path of `start`
+            paths[operation.way.path][operation.way.method.lower()] = _operation(operation, references, needs_token)
+    paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
+    paths["/changes"]["get"] = _changes(needs_token)
+    for path, summary in _HEALTHS.items():
+        paths[path]["get"] = _health(path, summary)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "gatechart",
+            "version": version("gatechart"),
+            "description": f"Hosts agents of {', '.join(graph.name for graph in graphs)}.",
+        },
+        "paths": dict(paths),
+        "components": {
+            "schemas": schemas,
+            **({"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if needs_token else {}),
+        },
+        **({"security": [{"token": []}]} if needs_token else {}),
+    }
+
+
+def _schemas(graphs: Sequence[StateTransitionGraph]) -> tuple[Json, Mapping[Any, Json]]:
+    """The components, and how each model is referred to."""
+    models: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(ErrorDocument, "serialization"): None}
+    for operation in OPERATIONS:
+        models[operation.call.answer, "serialization"] = None
+        models[operation.rest, "validation"] = None
+        models[operation.located, "validation"] = None
+    for _, entry in _doors(graphs):
+        if entry.takes is not None:
+            models[entry.takes, "validation"] = None
+    references, defined = models_json_schema(list(models), ref_template=_REFS)
+    return defined.get("$defs", {}), references
+
+
+def _operation(operation: Operation, references: Mapping[Any, Json], needs_token: bool) -> Json:
+    located = [_parameter("path", name, schema) for name, schema in _fields(operation.located)]
+    described: Json = {"operationId": operation.verb, "summary": operation.summary, "parameters": located}
+    if not operation.way.has_body:
+        described["parameters"] += [_parameter("query", name, schema) for name, schema in _fields(operation.rest)]
+    else:
+        needed = any(field.is_required() for field in operation.rest.model_fields.values())
+        described["requestBody"] = _content(references[operation.rest, "validation"], required=needed)
+    answer: Json = {"description": operation.summary}
+    if operation.call.answer is not DoneDocument:
+        answer |= _content(references[operation.call.answer, "serialization"])
+    described["responses"] = {str(operation.way.status): answer, **_errors(references, needs_token)}
+    return described
+
+
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
+    """Each field with its own schema, without references; null is told by leaving the field out."""
+    schema = model.model_json_schema(mode="validation")
+    for name, declared in schema.get("properties", {}).items():
+        choices = [each for each in declared.get("anyOf", [declared]) if each.get("type") != "null"]
+        found = dict(choices[0])
+        if "$ref" in found:
+            found = dict(schema["$defs"][found["$ref"].rpartition("/")[2]])
+        if declared.get("default") is not None:
+            found["default"] = declared["default"]
+        yield name, {key: value for key, value in found.items() if key != "title"}
+
+
+def _parameter(place: str, name: str, schema: Json) -> Json:
+    return {"name": name, "in": place, "required": place == "path", "schema": schema}
+
+
+def _content(schema: Json, *, required: bool | None = None) -> Json:
+    content = {"content": {"application/json": {"schema": schema}}}
+    return content if required is None else {**content, "required": required}
+
+
+def _errors(references: Mapping[Any, Json], needs_token: bool) -> Json:
+    content = _content(references[ErrorDocument, "serialization"])
+    return {
+        status: {"description": text, **content} for status, text in _ERRORS.items() if needs_token or status != "401"
+    }
+
+
+def _doors(graphs: Sequence[StateTransitionGraph]) -> Iterator[tuple[StateTransitionGraph, EntryPoint]]:
+    return ((graph, entry) for graph in graphs for entry in graph.entry_points.values())
+
+
+def _start_schema(graphs: Sequence[StateTransitionGraph], references: Mapping[Any, Json]) -> Json:
+    """A body for each entry point, and for each trigger that opens just one."""
+    doors = list(_doors(graphs))
+    opened = Counter(trigger for _, entry in doors for trigger in entry.opens_on)
+    return {
+        "oneOf": [
+            *(_start(StartCall, {"graph": graph.name, "at": entry.name}, entry, references) for graph, entry in doors),
+            *(
+                _start(StartOnCall, {"trigger": trigger}, entry, references)
+                for _, entry in doors
+                for trigger in entry.opens_on
+                if opened[trigger] == 1
+            ),
+        ]
+    }
+
+
+def _start(call: type[BaseModel], named: Mapping[str, str], entry: EntryPoint, references: Mapping[Any, Json]) -> Json:
+    model = next(each for each in OPERATIONS if each.call is call).rest
+    payload: Json = {"type": ["object", "null"], "maxProperties": 0}
+    needs_payload = False
+    if entry.takes is not None:
+        taken = references[entry.takes, "validation"]
+        needs_payload = any(field.is_required() for field in entry.takes.model_fields.values())
+        payload = taken if needs_payload else {"anyOf": [taken, {"type": "null"}]}
+    properties = dict(_fields(model)) | {name: {"const": text} for name, text in named.items()} | {"payload": payload}
+    for name in ("id", "once"):
+        properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
+    return {
+        "type": "object",
+        "description": entry.description,
+        "properties": properties,
+        "required": [*named, *(["payload"] if needs_payload else [])],
+        "additionalProperties": False,
+    }
+
+
+def _changes(needs_token: bool) -> Json:
+    text = {"schema": {"type": "string"}}
+    return {
+        "operationId": "changes",
+        "summary": "The turns of all agents as they are committed, as server-sent events",
+        "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
+        "responses": {
+            "200": {"description": "Events, until the reader leaves", "content": {"text/event-stream": text}},
+            **({"401": {"description": _ERRORS["401"]}} if needs_token else {}),
+            "422": {"description": "The Last-Event-ID is none of this server's."},
+            "503": {"description": _ERRORS["503"]},
+        },
+    }
+
+
+def _health(path: str, summary: str) -> Json:
+    content = _content({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]})
+    answers = {"200": {"description": "It is.", **content}}
+    if path.endswith("ready"):
+        answers["503"] = {"description": "It is not, or not any more.", **content}
+    return {"operationId": path.rpartition("/")[2], "summary": summary, "security": [], "responses": answers}

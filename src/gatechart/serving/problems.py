@@ -1,0 +1,76 @@
+"""What a caller is told where a request comes to nothing: a status for each kind of error, and never a bare one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from gatechart.errors import (
+    AmbiguousTriggerError,
+    EntryRefusedError,
+    EventError,
+    GatechartError,
+    InboxFullError,
+    NoHandoffError,
+    OutsideError,
+    PacketError,
+    PayloadError,
+    RuntimeClosedError,
+    UnknownAgentError,
+    UnknownGraphError,
+    UnknownHandoffError,
+    UnknownMailError,
+    UnknownStateError,
+    UnknownTriggerError,
+    UnknownVersionError,
+)
+
+RETRY_AFTER: Final = {"retry-after": "1"}
+
+_STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], ...], int], ...]] = (
+    (
+        (
+            UnknownAgentError,
+            UnknownGraphError,
+            UnknownHandoffError,
+            UnknownMailError,
+            UnknownStateError,
+            UnknownTriggerError,
+            UnknownVersionError,
+        ),
+        404,
+    ),
+    ((EntryRefusedError, PacketError, PayloadError), 422),
+    (InboxFullError, 429),
+    (RuntimeClosedError, 503),
+    ((EventError, AmbiguousTriggerError), 409),  # valid, but not now: what is there speaks against it
+    (OutsideError, 503),
+)
+
+
+class Refused(Exception):  # noqa: N818  an answer, rather than an error
+    """A request that comes to nothing before any agent hears of it."""
+
+    def __init__(self, status: int, error: str, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = error
+        self.message = message
+        self.headers = {name.replace("_", "-"): text for name, text in headers.items()}
+        self.blame: Literal["event", "outside"] = "event" if status < 500 else "outside"
+
+
+def status_of(error: GatechartError) -> int:
+    """The HTTP status for what a call raised; 500 for what cannot come of a request.
+
+    >>> status_of(UnknownAgentError("a")), status_of(PayloadError("it", (), "more")), status_of(InboxFullError("a", 9))
+    (404, 422, 429)
+    """
+    if isinstance(error, NoHandoffError) and error.status is None:
+        return 404
+    return next((status for kinds, status in _STATUSES if isinstance(error, kinds)), 500)
+
+
+def headers_of(status: int) -> Mapping[str, str]:
+    """The headers that an answer of this status has to have."""
+    return RETRY_AFTER if status in {429, 503} else {}

@@ -1,0 +1,88 @@
+"""What others ask of the owner of a store in memory: they are in the same process, and hold the same store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from gatechart.values import Request
+
+KEPT: Final = timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class _Asked:
+    request: Request
+    is_taken: bool = False
+    answer: str | None = None
+    answered: datetime | None = None
+
+
+class WaitingRoom:
+    """Keeps what is asked, and the answers. Fulfils Asking and Requests."""
+
+    def __init__(self) -> None:
+        self._asked: dict[int, _Asked] = {}
+        self._numbers = 0
+        self._news: asyncio.Event | None = None  # of whoever waits for the next
+
+    async def owner(self) -> str:
+        """See Asking."""
+        return "this process"
+
+    async def ask(self, request: Request) -> int:
+        """See Asking."""
+        known = [number for number, each in self._asked.items() if each.request.id == request.id]
+        if known:
+            return known[0]
+        self._numbers += 1
+        self._asked[self._numbers] = _Asked(replace(request, number=self._numbers))
+        if self._news is not None:
+            self._news.set()
+        return self._numbers
+
+    async def answer_to(self, number: int) -> str | None:
+        """See Asking."""
+        found = self._asked.get(number)
+        return None if found is None else found.answer
+
+    async def withdraw(self, number: int) -> bool:
+        """See Asking."""
+        found = self._asked.get(number)
+        if found is not None and not found.is_taken:
+            del self._asked[number]
+        return number not in self._asked
+
+    async def forget(self, number: int) -> None:
+        """See Asking."""
+        if number in self._asked and self._asked[number].answer is not None:
+            del self._asked[number]
+
+    async def asked(self) -> None:
+        """See Requests."""
+        while all(each.is_taken for each in self._asked.values()):
+            self._news = asyncio.Event()
+            await self._news.wait()
+
+    async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
+        """See Requests."""
+        self._asked = {number: each for number, each in self._asked.items() if not _is_over(each, now)}
+        open_ones = [each for each in self._asked.values() if each.answer is None and (again or not each.is_taken)]
+        for each in open_ones[:limit]:
+            each.is_taken = True
+        return [each.request for each in open_ones[:limit]]
+
+    async def answer(self, number: int, text: str, now: datetime) -> None:
+        """See Requests."""
+        if number in self._asked:
+            self._asked[number].answer, self._asked[number].answered = text, now
+
+
+def _is_over(asked: _Asked, now: datetime) -> bool:
+    """Whether it was not taken in time, or its answer was not fetched."""
+    if asked.answered is not None:
+        return asked.answered < now - KEPT
+    return not asked.is_taken and asked.request.until < now

@@ -1,0 +1,86 @@
+"""The verbs of a runtime as JSON, both ways: calls, what they answer, what they raise.
+
+Whoever hosts agents reads a call (`CALLS.validate_json`), carries it out (`perform`) and answers with its document
+(`document.model_dump_json()`) or with an `ErrorDocument.of(error)`. Whoever calls from elsewhere inherits from `Verbs`
+and brings `_call`, which takes a call there and gives back the document, `answer.model_validate_json(text)`, or raises
+`ErrorDocument.model_validate_json(text).value()`.
+"""
+
+from gatechart.wire.answers import (
+    AskedDocument,
+    DoneDocument,
+    HandoffsDocument,
+    HistoryDocument,
+    MailsDocument,
+    PageDocument,
+)
+from gatechart.wire.calls import (
+    CALLS,
+    BaseCall,
+    Call,
+    CancelHandoffCall,
+    EraseCall,
+    FindCall,
+    HandoffCall,
+    HandoffsCall,
+    HistoryCall,
+    MailCall,
+    PostCall,
+    ReadCall,
+    RollbackCall,
+    SendCall,
+    SnapshotAtCall,
+    StartCall,
+    StartOnCall,
+    StopCall,
+    WritingCall,
+)
+from gatechart.wire.direct import Direct
+from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
+from gatechart.wire.errors import ErrorDocument, Reply, facts_of
+from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
+from gatechart.wire.performing import Performer, perform, perform_once
+from gatechart.wire.verbs import Verbs
+
+__all__ = [
+    "CALLS",
+    "AskedDocument",
+    "BaseCall",
+    "Call",
+    "CancelHandoffCall",
+    "Direct",
+    "Document",
+    "DoneDocument",
+    "EntryDocument",
+    "EraseCall",
+    "ErrorDocument",
+    "FindCall",
+    "HandoffCall",
+    "HandoffDocument",
+    "HandoffsCall",
+    "HandoffsDocument",
+    "HistoryCall",
+    "HistoryDocument",
+    "MailCall",
+    "MailDocument",
+    "MailsDocument",
+    "OutcomeDocument",
+    "PageDocument",
+    "Performer",
+    "PostCall",
+    "ReadCall",
+    "ReceiptDocument",
+    "Reply",
+    "RollbackCall",
+    "SendCall",
+    "SnapshotAtCall",
+    "SnapshotDocument",
+    "StartCall",
+    "StartOnCall",
+    "StopCall",
+    "Verbs",
+    "WritingCall",
+    "facts_of",
+    "perform",
+    "perform_once",
+]

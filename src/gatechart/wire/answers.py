@@ -1,0 +1,80 @@
+"""What is answered beyond a single value: some of many, or that it was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gatechart.values import AgentId, HandoffRecord, HistoryEntry, Mail, Page
+from gatechart.wire.documents import Document, EntryDocument, SnapshotDocument
+from gatechart.wire.mail_documents import HandoffDocument, MailDocument
+
+
+class AskedDocument(Document):
+    """The handoff that was asked for, by its id."""
+
+    handoff: str
+
+
+class DoneDocument(Document):
+    """Nothing is told but that it was done."""
+
+
+class PageDocument(Document):
+    """Some of the agents found; `next` is passed as `after` for the next page, null on the last."""
+
+    agents: tuple[SnapshotDocument, ...]
+    next: AgentId | None
+
+    @classmethod
+    def of(cls, page: Page) -> PageDocument:
+        """The document of a page."""
+        return cls.model_construct(agents=tuple(map(SnapshotDocument.of, page.agents)), next=page.next)
+
+    def value(self) -> Page:
+        """The page."""
+        return Page(tuple(each.value() for each in self.agents), self.next)
+
+
+class HistoryDocument(Document):
+    """Some of an agent's turns, oldest first."""
+
+    history: tuple[EntryDocument, ...]
+
+    @classmethod
+    def of(cls, entries: Sequence[HistoryEntry]) -> HistoryDocument:
+        """The document of these turns."""
+        return cls.model_construct(history=tuple(map(EntryDocument.of, entries)))
+
+    def value(self) -> tuple[HistoryEntry, ...]:
+        """The turns."""
+        return tuple(each.value() for each in self.history)
+
+
+class MailsDocument(Document):
+    """Some mail, in the order accepted."""
+
+    mail: tuple[MailDocument, ...]
+
+    @classmethod
+    def of(cls, mail: Sequence[Mail]) -> MailsDocument:
+        """The document of this mail."""
+        return cls.model_construct(mail=tuple(map(MailDocument.of, mail)))
+
+    def value(self) -> tuple[Mail, ...]:
+        """The mail."""
+        return tuple(each.value() for each in self.mail)
+
+
+class HandoffsDocument(Document):
+    """Some handoffs, in the order offered."""
+
+    handoffs: tuple[HandoffDocument, ...]
+
+    @classmethod
+    def of(cls, records: Sequence[HandoffRecord]) -> HandoffsDocument:
+        """The document of these handoffs."""
+        return cls.model_construct(handoffs=tuple(map(HandoffDocument.of, records)))
+
+    def value(self) -> tuple[HandoffRecord, ...]:
+        """The handoffs."""
+        return tuple(each.value() for each in self.handoffs)

@@ -1,0 +1,238 @@
+"""What can be asked of a runtime from elsewhere, as frozen values that travel as JSON.
+
+A call that writes can be made again without being done again, for its sender may not know whether it arrived: under the
+same `id` where it has one that the recipient knows, else under the same `once`, which names the call itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, TypeAdapter
+
+from gatechart.handoff import HandoffPacket, Rung
+from gatechart.handoff.parts import Time
+from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Reason, Status
+from gatechart.wire.answers import (
+    AskedDocument,
+    DoneDocument,
+    HandoffsDocument,
+    HistoryDocument,
+    MailsDocument,
+    PageDocument,
+)
+from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
+from gatechart.wire.mail_documents import ReceiptDocument
+
+Plain: TypeAlias = dict[str, JsonValue]
+Count: TypeAlias = Annotated[int, Field(ge=0, lt=2**62)]
+Limit: TypeAlias = Annotated[int, Field(ge=1, lt=2**62)]
+Deadline: TypeAlias = Time | FiniteFloat | str  # a moment, seconds, or a delay as people write it, such as "10m"
+
+
+class BaseCall(BaseModel):
+    """The base of all calls: `answer` is the kind of document that comes back, `writes` whether it changes anything."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+    answer: ClassVar[type[Document]]
+    writes: ClassVar[bool] = False
+
+
+class WritingCall(BaseCall):
+    """The base of the calls that change something."""
+
+    writes: ClassVar[bool] = True
+
+    def named(self, request: str) -> Self:
+        """The call under this id, where it has none of its own, so that it can be made again."""
+        field = "id" if isinstance(self, SendCall | PostCall) else "once"
+        is_free = field in type(self).model_fields and getattr(self, field) is None
+        return self.model_copy(update={field: request}) if is_free else self
+
+
+class StartCall(WritingCall):
+    """`Runtime.start`."""
+
+    answer: ClassVar[type[Document]] = SnapshotDocument
+    verb: Literal["start"] = "start"
+    graph: str
+    at: str
+    payload: Plain | None = None
+    id: AgentId | None = None
+    once: str | None = None
+
+
+class StartOnCall(WritingCall):
+    """`Runtime.start_on`."""
+
+    answer: ClassVar[type[Document]] = SnapshotDocument
+    verb: Literal["start_on"] = "start_on"
+    trigger: str
+    payload: Plain | None = None
+    id: AgentId | None = None
+    once: str | None = None
+
+
+class SendCall(WritingCall):
+    """`Agent.send`."""
+
+    answer: ClassVar[type[Document]] = OutcomeDocument
+    verb: Literal["send"] = "send"
+    to: AgentId
+    event: str
+    payload: Plain = {}
+    id: str | None = None  # the event's
+
+
+class PostCall(WritingCall):
+    """`Runtime.post`."""
+
+    answer: ClassVar[type[Document]] = ReceiptDocument
+    verb: Literal["post"] = "post"
+    to: AgentId
+    event: str
+    payload: Plain = {}
+    id: str | None = None  # the mail's
+    due: Time | None = None
+
+
+class StopCall(WritingCall):
+    """`Runtime.stop`. An agent that has ended stays as it is, so it can be made again as it is."""
+
+    answer: ClassVar[type[Document]] = SnapshotDocument
+    verb: Literal["stop"] = "stop"
+    id: AgentId
+
+
+class RollbackCall(WritingCall):
+    """`Agent.rollback`."""
+
+    answer: ClassVar[type[Document]] = SnapshotDocument
+    verb: Literal["rollback"] = "rollback"
+    id: AgentId
+    version: int
+    reason: str
+    once: str | None = None
+
+
+class HandoffCall(WritingCall):
+    """`Runtime.handoff`."""
+
+    answer: ClassVar[type[Document]] = AskedDocument
+    verb: Literal["handoff"] = "handoff"
+    id: AgentId  # of the agent that hands on
+    to: str  # a graph
+    at: str
+    packet: HandoffPacket | None = None
+    reason: Reason | None = None
+    agent: AgentId | None = None
+    mode: Mode = Mode.TRANSFER
+    deadline: Deadline | None = None
+    ladder: tuple[Rung, ...] | None = None
+    once: str | None = None
+
+
+class CancelHandoffCall(WritingCall):
+    """`Runtime.cancel_handoff`."""
+
+    answer: ClassVar[type[Document]] = ReceiptDocument
+    verb: Literal["cancel_handoff"] = "cancel_handoff"
+    id: str
+    reason: str
+    once: str | None = None
+
+
+class EraseCall(WritingCall):
+    """`Runtime.erase`. An agent that was erased is unknown, and so the same call again is told."""
+
+    answer: ClassVar[type[Document]] = DoneDocument
+    verb: Literal["erase"] = "erase"
+    id: AgentId
+
+
+class ReadCall(BaseCall):
+    """`Agent.snapshot`."""
+
+    answer: ClassVar[type[Document]] = SnapshotDocument
+    verb: Literal["read"] = "read"
+    id: AgentId
+
+
+class SnapshotAtCall(BaseCall):
+    """`Agent.snapshot_at`."""
+
+    answer: ClassVar[type[Document]] = SnapshotDocument
+    verb: Literal["snapshot_at"] = "snapshot_at"
+    id: AgentId
+    version: int
+
+
+class HistoryCall(BaseCall):
+    """`Runtime.history`."""
+
+    answer: ClassVar[type[Document]] = HistoryDocument
+    verb: Literal["history"] = "history"
+    id: AgentId
+    after: Count = 0
+    limit: Count | None = None
+
+
+class FindCall(BaseCall):
+    """`Runtime.find`."""
+
+    answer: ClassVar[type[Document]] = PageDocument
+    verb: Literal["find"] = "find"
+    graph: str | None = None
+    state: str | None = None
+    status: Status | None = None
+    after: AgentId | None = None
+    limit: Limit = 100
+
+
+class MailCall(BaseCall):
+    """`Runtime.mail`."""
+
+    answer: ClassVar[type[Document]] = MailsDocument
+    verb: Literal["mail"] = "mail"
+    to: AgentId | None = None
+    status: MailStatus | None = None
+    after: Count = 0
+    limit: Count = 100
+
+
+class HandoffsCall(BaseCall):
+    """`Runtime.handoffs`."""
+
+    answer: ClassVar[type[Document]] = HandoffsDocument
+    verb: Literal["handoffs"] = "handoffs"
+    id: str | None = None
+    request: str | None = None
+    source: AgentId | None = None
+    target: AgentId | None = None
+    status: HandoffStatus | None = None
+    after: Count = 0
+    limit: Count = 100
+
+
+Call: TypeAlias = Annotated[
+    StartCall
+    | StartOnCall
+    | SendCall
+    | PostCall
+    | StopCall
+    | RollbackCall
+    | HandoffCall
+    | CancelHandoffCall
+    | EraseCall
+    | ReadCall
+    | SnapshotAtCall
+    | HistoryCall
+    | FindCall
+    | MailCall
+    | HandoffsCall,
+    Field(discriminator="verb"),
+]
+
+CALLS: Final[TypeAdapter[Call]] = TypeAdapter(Call)
+"""Reads a call of any verb: `CALLS.validate_json(text)`; a call writes itself with `call.model_dump_json()`."""

@@ -1,0 +1,160 @@
+"""Mail and handoffs as JSON objects whose keys stay: each is made of a value, and gives the value back."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from gatechart.handoff.parts import Time
+from gatechart.values import (
+    AgentId,
+    HandoffChange,
+    HandoffRecord,
+    HandoffStatus,
+    Mail,
+    MailStatus,
+    Mode,
+    Reason,
+    Receipt,
+)
+from gatechart.wire.documents import Document
+
+
+class MailDocument(Document):
+    """Mail, or a timer: that has a `state` or a `key`."""
+
+    number: int
+    agent_id: AgentId  # the recipient
+    event: str
+    payload: dict[str, JsonValue]
+    id: str | None
+    sender: AgentId | None
+    status: MailStatus
+    accepted: Time
+    due: Time | None
+    state: str | None
+    key: str | None
+    attempts: int
+    retry_at: Time | None
+    reason: str
+    epoch: int = 0
+
+    @classmethod
+    def of(cls, mail: Mail) -> MailDocument:
+        """The document of mail."""
+        return cls.model_construct(
+            number=mail.number,
+            agent_id=mail.recipient,
+            event=mail.event,
+            payload=dict(mail.payload),
+            id=mail.id,
+            sender=mail.sender,
+            status=mail.status,
+            accepted=mail.accepted,
+            due=mail.due,
+            state=mail.state,
+            key=mail.key,
+            attempts=mail.attempts,
+            retry_at=mail.retry_at,
+            reason=mail.reason,
+            epoch=mail.epoch,
+        )
+
+    def value(self) -> Mail:
+        """The mail."""
+        return Mail(
+            number=self.number,
+            recipient=self.agent_id,
+            event=self.event,
+            payload=self.payload,
+            accepted=self.accepted,
+            id=self.id,
+            sender=self.sender,
+            due=self.due,
+            key=self.key,
+            state=self.state,
+            epoch=self.epoch,
+            status=self.status,
+            attempts=self.attempts,
+            retry_at=self.retry_at,
+            reason=self.reason,
+        )
+
+
+class HandoffDocument(Document):
+    """A handoff as it stands, with the packet that it hands on."""
+
+    handoff: str  # its id
+    request: str
+    number: int
+    status: HandoffStatus
+    mode: Mode
+    reason: Reason
+    source: AgentId
+    source_graph: str
+    target: AgentId
+    target_graph: str
+    entry_point: str
+    is_new: bool
+    deadline: Time | None
+    changes: tuple[HandoffChange, ...]
+    result: dict[str, JsonValue] | None
+    packet: dict[str, JsonValue]
+
+    @classmethod
+    def of(cls, record: HandoffRecord) -> HandoffDocument:
+        """The document of a handoff."""
+        return cls.model_construct(
+            handoff=record.id,
+            request=record.request,
+            number=record.number,
+            status=record.status,
+            mode=record.mode,
+            reason=record.reason,
+            source=record.source,
+            source_graph=record.source_graph,
+            target=record.target,
+            target_graph=record.target_graph,
+            entry_point=record.entry_point,
+            is_new=record.is_new,
+            deadline=record.deadline,
+            changes=record.changes,
+            result=None if record.result is None else dict(record.result),
+            packet=dict(record.packet),
+        )
+
+    def value(self) -> HandoffRecord:
+        """The handoff."""
+        return HandoffRecord(
+            id=self.handoff,
+            request=self.request,
+            source=self.source,
+            source_graph=self.source_graph,
+            target=self.target,
+            target_graph=self.target_graph,
+            entry_point=self.entry_point,
+            is_new=self.is_new,
+            mode=self.mode,
+            reason=self.reason,
+            packet=self.packet,
+            deadline=self.deadline,
+            status=self.status,
+            changes=self.changes,
+            result=self.result,
+            number=self.number,
+        )
+
+
+class ReceiptDocument(Document):
+    """What the sender of mail is told."""
+
+    mail: int  # its number
+    repeat: bool
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> ReceiptDocument:
+        """The document of a receipt."""
+        return cls(mail=receipt.number, repeat=receipt.repeat)
+
+    def value(self) -> Receipt:
+        """The receipt."""
+        return Receipt(self.mail, self.repeat)

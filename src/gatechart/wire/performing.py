@@ -1,0 +1,261 @@
+"""A call, carried out by the verbs of whatever hosts the agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from gatechart.agent import Agent
+from gatechart.graph import Again, Delay, Ladder, Other, Person
+from gatechart.handoff import HandoffPacket, Rung, RungKind
+from gatechart.values import (
+    AgentId,
+    HandoffRecord,
+    HandoffStatus,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Mode,
+    Page,
+    Reason,
+    Receipt,
+    Snapshot,
+    Status,
+)
+from gatechart.wire.answers import (
+    AskedDocument,
+    DoneDocument,
+    HandoffsDocument,
+    HistoryDocument,
+    MailsDocument,
+    PageDocument,
+)
+from gatechart.wire.calls import (
+    Call,
+    CancelHandoffCall,
+    EraseCall,
+    FindCall,
+    HandoffCall,
+    HandoffsCall,
+    HistoryCall,
+    MailCall,
+    PostCall,
+    ReadCall,
+    RollbackCall,
+    SendCall,
+    SnapshotAtCall,
+    StartCall,
+    StartOnCall,
+    StopCall,
+    WritingCall,
+)
+from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
+from gatechart.wire.mail_documents import ReceiptDocument
+
+
+class Performer(Protocol):
+    """What has the verbs that calls name, with the promises and errors of `Runtime`, which is one."""
+
+    async def start(
+        self,
+        graph: str,
+        *,
+        at: str,
+        payload: Any = None,
+        id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
+    ) -> Agent:
+        """See Runtime."""
+        ...
+
+    async def start_on(
+        self,
+        trigger: str,
+        payload: Any = None,
+        *,
+        id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
+    ) -> Agent:
+        """See Runtime."""
+        ...
+
+    async def resume(self, id: AgentId) -> Agent:  # noqa: A002
+        """See Runtime."""
+        ...
+
+    async def post(
+        self,
+        to: AgentId,
+        event: str,
+        payload: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+        due: datetime | None = None,
+    ) -> Receipt:
+        """See Runtime."""
+        ...
+
+    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+        """See Runtime."""
+        ...
+
+    async def erase(self, id: AgentId) -> None:  # noqa: A002
+        """See Runtime."""
+        ...
+
+    async def handoff(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        to: str,
+        at: str,
+        packet: HandoffPacket | None = None,
+        reason: Reason | str | None = None,
+        agent: AgentId | None = None,
+        mode: Mode | str = Mode.TRANSFER,
+        deadline: Delay | datetime | None = None,
+        ladder: Ladder | None = None,
+        once: str | None = None,
+    ) -> str:
+        """See Runtime."""
+        ...
+
+    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+        """See Runtime."""
+        ...
+
+    async def find(
+        self,
+        *,
+        graph: str | None = None,
+        state: str | None = None,
+        status: Status | str | None = None,
+        after: AgentId | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """See Runtime."""
+        ...
+
+    async def history(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> Sequence[HistoryEntry]:
+        """See Runtime."""
+        ...
+
+    async def mail(
+        self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
+    ) -> Sequence[Mail]:
+        """See Runtime."""
+        ...
+
+    async def handoffs(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002
+        request: str | None = None,
+        source: AgentId | None = None,
+        target: AgentId | None = None,
+        status: HandoffStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[HandoffRecord]:
+        """See Runtime."""
+        ...
+
+
+async def perform(host: Performer, call: Call) -> Document:
+    """What came of the call, as the document that `call.answer` names. Raises what the verb raises."""
+    return await (_write(host, call) if call.writes else _read(host, call))
+
+
+async def perform_once(host: Performer, call: Call, request: str) -> Document:
+    """What came of the call, which is not done again where it was made under the id of this request before.
+
+    An answer tells of a repeat only where the call had an id of its own, so that its maker means a repeat.
+    """
+    if not isinstance(call, WritingCall):
+        return await perform(host, call)
+    named = call.named(request)
+    answer = await perform(host, named)
+    if named is not call and getattr(answer, "repeat", False):
+        return answer.model_copy(update={"repeat": False})
+    return answer
+
+
+async def _write(host: Performer, call: Call) -> Document:
+    match call:
+        case SendCall(to=to, event=event, payload=payload, id=id_):
+            return OutcomeDocument.of(to, await (await host.resume(to)).send(event, payload, id=id_))
+        case PostCall(to=to, event=event, payload=payload, id=id_, due=due):
+            return ReceiptDocument.of(await host.post(to, event, payload, id=id_, due=due))
+        case HandoffCall():
+            return AskedDocument(handoff=await _hand_on(host, call))
+        case CancelHandoffCall(id=id_, reason=reason, once=once):
+            return ReceiptDocument.of(await host.cancel_handoff(id_, reason=reason, once=once))
+        case EraseCall(id=id_):
+            await host.erase(id_)
+            return DoneDocument()
+        case _:
+            return SnapshotDocument.of(await _change(host, call))
+
+
+async def _change(host: Performer, call: Call) -> Snapshot:
+    match call:
+        case StartCall(graph=graph, at=at, payload=payload, id=id_, once=once):
+            return (await host.start(graph, at=at, payload=payload, id=id_, once=once)).snapshot
+        case StartOnCall(trigger=trigger, payload=payload, id=id_, once=once):
+            return (await host.start_on(trigger, payload, id=id_, once=once)).snapshot
+        case StopCall(id=id_):
+            return await host.stop(id_)
+        case RollbackCall(id=id_, version=version, reason=reason, once=once):
+            return await (await host.resume(id_)).rollback(version, reason=reason, once=once)
+    raise TypeError(f"{call!r} is no call that changes an agent")
+
+
+async def _hand_on(host: Performer, call: HandoffCall) -> str:
+    return await host.handoff(
+        call.id,
+        to=call.to,
+        at=call.at,
+        packet=call.packet,
+        reason=call.reason,
+        agent=call.agent,
+        mode=call.mode,
+        deadline=call.deadline,
+        ladder=None if call.ladder is None else Ladder(*map(_step, call.ladder)),
+        once=call.once,
+    )
+
+
+def _step(rung: Rung) -> Again | Other | Person:
+    if rung.kind is RungKind.AGAIN:
+        return Again(attempts=rung.attempts, first_s=rung.first_s, factor=rung.factor, most_s=rung.most_s)
+    kind = Person if rung.kind is RungKind.PERSON else Other
+    return kind(rung.graph, at=rung.entry_point, agent=rung.agent)
+
+
+async def _read(host: Performer, call: Call) -> Document:
+    match call:
+        case ReadCall(id=id_):
+            return SnapshotDocument.of((await host.resume(id_)).snapshot)
+        case SnapshotAtCall(id=id_, version=version):
+            return SnapshotDocument.of(await (await host.resume(id_)).snapshot_at(version))
+        case HistoryCall(id=id_, after=after, limit=limit):
+            return HistoryDocument.of(await host.history(id_, after=after, limit=limit))
+        case FindCall():
+            return PageDocument.of(await host.find(**_given(call)))
+        case MailCall():
+            return MailsDocument.of(await host.mail(**_given(call)))
+        case HandoffsCall():
+            return HandoffsDocument.of(await host.handoffs(**_given(call)))
+    raise TypeError(f"{call!r} is no call that reads")
+
+
+def _given(call: Call) -> dict[str, Any]:
+    """The fields of a call, as the verb of that name takes them."""
+    return {name: getattr(call, name) for name in type(call).model_fields if name != "verb"}

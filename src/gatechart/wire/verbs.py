@@ -1,0 +1,264 @@
+"""The verbs of a runtime that is somewhere else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from gatechart.context import problems_of
+from gatechart.errors import PayloadError
+from gatechart.graph import Delay, Ladder, StateTransitionGraph
+from gatechart.handoff import HandoffPacket, rungs
+from gatechart.turn import checked_name, plain_payload
+from gatechart.values import (
+    AgentId,
+    HandoffRecord,
+    HandoffStatus,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Mode,
+    Name,
+    Outcome,
+    Page,
+    Reason,
+    Receipt,
+    Snapshot,
+    Status,
+    name_of,
+)
+from gatechart.wire.answers import (
+    AskedDocument,
+    DoneDocument,
+    HandoffsDocument,
+    HistoryDocument,
+    MailsDocument,
+    PageDocument,
+)
+from gatechart.wire.calls import (
+    Call,
+    CancelHandoffCall,
+    Deadline,
+    EraseCall,
+    FindCall,
+    HandoffCall,
+    HandoffsCall,
+    HistoryCall,
+    MailCall,
+    PostCall,
+    ReadCall,
+    RollbackCall,
+    SendCall,
+    SnapshotAtCall,
+    StartCall,
+    StartOnCall,
+    StopCall,
+)
+from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
+from gatechart.wire.mail_documents import ReceiptDocument
+
+D = TypeVar("D", bound=Document)
+C = TypeVar("C", bound=Call)
+
+
+class Verbs(ABC):
+    """What `Runtime` and `Agent` can do, for whoever hosts the agents elsewhere; agents are named by their ids.
+
+    A verb raises what it raises there, the same error with the same facts, and what the way there raises. `once`: an id
+    of this very call; made again with it, it does nothing again, and answers what came of it.
+    """
+
+    @abstractmethod
+    async def _call(self, call: Call, answer: type[D]) -> D:
+        """What came of the call. Raises what the verb raised. answer: the kind of document that comes back."""
+        ...
+
+    async def start(
+        self,
+        graph: Name | StateTransitionGraph,
+        *,
+        at: Name,
+        payload: Any = None,
+        id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
+    ) -> Snapshot:
+        """A new agent, begun at the entry point. As `Runtime.start`."""
+        plain = _brought(payload, "start")
+        made = _made(StartCall, graph=_graph(graph), at=name_of(at), payload=plain, id=id, once=once)
+        return (await self._call(made, SnapshotDocument)).value()
+
+    async def start_on(
+        self,
+        trigger: Name,
+        payload: Any = None,
+        *,
+        id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
+    ) -> Snapshot:
+        """A new agent, begun at the entry point that opens on the business trigger. As `Runtime.start_on`."""
+        plain = _brought(payload, "start_on")
+        made = _made(StartOnCall, trigger=name_of(trigger), payload=plain, id=id, once=once)
+        return (await self._call(made, SnapshotDocument)).value()
+
+    async def send(
+        self,
+        to: AgentId,
+        event: Name,
+        payload: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> Outcome:
+        """What became of the event, once its turn is committed or it was refused. As `Agent.send`."""
+        name = checked_name(event)
+        made = _made(SendCall, to=to, event=name, payload=plain_payload(payload, name), id=id)
+        return (await self._call(made, OutcomeDocument)).value()
+
+    async def post(
+        self,
+        to: AgentId,
+        event: Name,
+        payload: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+        due: datetime | None = None,
+    ) -> Receipt:
+        """Mail for an agent, durable when this returns. As `Runtime.post`."""
+        name = checked_name(event)
+        made = _made(PostCall, to=to, event=name, payload=plain_payload(payload, name), id=id, due=due)
+        return (await self._call(made, ReceiptDocument)).value()
+
+    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+        """Ends the agent in the state it is in. As `Runtime.stop`."""
+        return (await self._call(_made(StopCall, id=id), SnapshotDocument)).value()
+
+    async def erase(self, id: AgentId) -> None:  # noqa: A002
+        """Forgets the agent for good. As `Runtime.erase`."""
+        await self._call(_made(EraseCall, id=id), DoneDocument)
+
+    async def rollback(
+        self,
+        id: AgentId,  # noqa: A002
+        version: int,
+        *,
+        reason: str,
+        once: str | None = None,
+    ) -> Snapshot:
+        """Restores what the agent was at one of its versions. As `Agent.rollback`."""
+        made = _made(RollbackCall, id=id, version=version, reason=reason, once=once)
+        return (await self._call(made, SnapshotDocument)).value()
+
+    async def handoff(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        to: Name | StateTransitionGraph,
+        at: Name,
+        packet: HandoffPacket | None = None,
+        reason: Reason | str | None = None,
+        agent: AgentId | None = None,
+        mode: Mode | str = Mode.TRANSFER,
+        deadline: Delay | datetime | None = None,
+        ladder: Ladder | None = None,
+        once: str | None = None,
+    ) -> str:
+        """Has an agent hand on its work, and returns the handoff's id. As `Runtime.handoff`."""
+        made = _made(
+            HandoffCall,
+            id=id,
+            to=_graph(to),
+            at=name_of(at),
+            packet=packet,
+            reason=reason,
+            agent=agent,
+            mode=mode,
+            deadline=_deadline(deadline),
+            ladder=None if ladder is None else rungs(ladder),
+            once=once,
+        )
+        return (await self._call(made, AskedDocument)).handoff
+
+    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+        """Withdraws a handoff. As `Runtime.cancel_handoff`."""
+        made = _made(CancelHandoffCall, id=id, reason=reason, once=once)
+        return (await self._call(made, ReceiptDocument)).value()
+
+    async def read(self, id: AgentId) -> Snapshot:  # noqa: A002
+        """The agent as it was last committed. As `Runtime.resume`."""
+        return (await self._call(_made(ReadCall, id=id), SnapshotDocument)).value()
+
+    async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
+        """What the agent was at one of its versions. As `Agent.snapshot_at`."""
+        return (await self._call(_made(SnapshotAtCall, id=id, version=version), SnapshotDocument)).value()
+
+    async def history(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> Sequence[HistoryEntry]:
+        """The agent's turns with versions above `after`, oldest first. As `Runtime.history`."""
+        made = _made(HistoryCall, id=id, after=after, limit=limit)
+        return (await self._call(made, HistoryDocument)).value()
+
+    async def find(
+        self,
+        *,
+        graph: Name | None = None,
+        state: Name | None = None,
+        status: Status | str | None = None,
+        after: AgentId | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """Agents in the order they were started, a page at a time. As `Runtime.find`."""
+        names = {"graph": graph and name_of(graph), "state": state and name_of(state)}
+        made = _made(FindCall, **names, status=status, after=after, limit=limit)
+        return (await self._call(made, PageDocument)).value()
+
+    async def mail(
+        self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
+    ) -> Sequence[Mail]:
+        """Mail in the order accepted, a page at a time. As `Runtime.mail`."""
+        made = _made(MailCall, to=to, status=status, after=after, limit=limit)
+        return (await self._call(made, MailsDocument)).value()
+
+    async def handoffs(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002
+        request: str | None = None,
+        source: AgentId | None = None,
+        target: AgentId | None = None,
+        status: HandoffStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[HandoffRecord]:
+        """Handoffs in the order offered, a page at a time. As `Runtime.handoffs`."""
+        wanted = {"id": id, "request": request, "source": source, "target": target}
+        made = _made(HandoffsCall, **wanted, status=status, after=after, limit=limit)
+        return (await self._call(made, HandoffsDocument)).value()
+
+
+def _made(kind: type[C], **given: Any) -> C:
+    """The call. Raises PayloadError where it cannot be."""
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        verb: str = kind.model_fields["verb"].default
+        raise PayloadError(verb, problems_of(error), "what the verb takes") from error
+
+
+def _graph(graph: Name | StateTransitionGraph) -> str:
+    return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)
+
+
+def _brought(payload: Any, verb: str) -> Any:
+    return None if payload is None else plain_payload(payload, verb)
+
+
+def _deadline(deadline: Delay | datetime | None) -> Deadline | None:
+    return deadline.total_seconds() if isinstance(deadline, timedelta) else deadline

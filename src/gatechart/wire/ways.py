@@ -1,0 +1,94 @@
+"""Where each call is asked for over HTTP: in one table, for those who answer and for those who ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from gatechart.values.frozen import value
+from gatechart.wire.calls import (
+    BaseCall,
+    CancelHandoffCall,
+    EraseCall,
+    FindCall,
+    HandoffCall,
+    HandoffsCall,
+    HistoryCall,
+    MailCall,
+    PostCall,
+    ReadCall,
+    RollbackCall,
+    SendCall,
+    SnapshotAtCall,
+    StartCall,
+    StartOnCall,
+    StopCall,
+)
+
+MOST: Final = 1000
+"""Entries of one answer, at the most; those who want more ask again."""
+
+_FIELD: Final = re.compile(r"{(\w+)}")
+
+
+@value
+class Way:
+    """A method and a path. Fields of the call that are no parts of the path are the query, or the body of a POST."""
+
+    method: str
+    path: str  # with `{field}` for a part of it
+    status: int = 200  # of the answer
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        """The fields that are parts of the path."""
+        return tuple(_FIELD.findall(self.path))
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the other fields are in the body, rather than in the query."""
+        return self.method == "POST"
+
+    def path_of(self, call: BaseCall) -> str:
+        """The path, with the fields in it.
+
+        >>> [WAYS[ReadCall].path_of(ReadCall(id=agent)) for agent in ("a/b", "..")]
+        ['/agents/a%2Fb', '/agents/%2E%2E']
+        """
+        return _FIELD.sub(lambda found: _quoted(str(getattr(call, found[1]))), self.path)
+
+    def rest_of(self, call: BaseCall) -> dict[str, Any]:
+        """What is not in the path, as JSON values; what is null is left out."""
+        return call.model_dump(mode="json", exclude={"verb", *self.in_path}, exclude_none=True)
+
+
+def _quoted(text: str) -> str:
+    """The text as one part of a path; dots alone would be taken for a way up."""
+    return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
+
+
+WAYS: Final[Mapping[type[BaseCall], Way]] = {
+    StartCall: Way("POST", "/agents", 201),
+    StartOnCall: Way("POST", "/agents", 201),
+    FindCall: Way("GET", "/agents"),
+    ReadCall: Way("GET", "/agents/{id}"),
+    EraseCall: Way("DELETE", "/agents/{id}", 204),
+    SendCall: Way("POST", "/agents/{to}/events"),
+    PostCall: Way("POST", "/agents/{to}/mail", 202),
+    HistoryCall: Way("GET", "/agents/{id}/history"),
+    SnapshotAtCall: Way("GET", "/agents/{id}/versions/{version}"),
+    StopCall: Way("POST", "/agents/{id}/stop"),
+    RollbackCall: Way("POST", "/agents/{id}/rollback"),
+    HandoffCall: Way("POST", "/agents/{id}/handoffs", 202),
+    HandoffsCall: Way("GET", "/handoffs"),
+    CancelHandoffCall: Way("POST", "/handoffs/{id}/cancel", 202),
+    MailCall: Way("GET", "/mail"),
+}
+"""Every call's way. `start_on` shares that of `start`: its body has a trigger."""
+
+CHANGES: Final = "/changes"
+TURN: Final = "turn"
+MISSED: Final = "missed"
+"""The path of the stream of committed turns, and what its events are named."""

@@ -1,0 +1,117 @@
+"""Real servers on loopback: in this process, or in one of their own."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gatechart import Runtime
+from gatechart.client import Client
+from gatechart.serving import Application, Server, Stage, listening
+
+from .shop import graphs
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "a-token-of-the-tests"
+PATIENCE_S = 30
+
+
+@dataclass
+class Served:
+    """A server in this process, and what is behind it."""
+
+    url: str
+    runtime: Runtime
+    stage: Stage
+    server: Server
+
+
+@asynccontextmanager
+async def serving(store="memory:", *, token=None, stage=None, grace_s=2.0, **options):
+    """A server of the shop at a free port."""
+    stage = stage or Stage()
+    application = Application(stage, graphs, token=token, **options)
+    async with (
+        listening(application, host="127.0.0.1", port=0, has_token=token is not None, grace_s=grace_s) as server,
+        Runtime.open(store, graphs=graphs) as runtime,
+        stage.hosting(runtime),
+    ):
+        try:
+            yield Served(server.url, runtime, stage, server)
+        finally:
+            stage.stop()
+            await server.close()
+
+
+@pytest.fixture
+async def served(place):
+    """A server of the shop, on every store."""
+    async with serving(place) as found:
+        yield found
+
+
+@pytest.fixture
+async def http(served):
+    """A plain HTTP client of the server."""
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(served):
+    """Our client of the server."""
+    async with Client(served.url) as found:
+        yield found
+
+
+@dataclass
+class Process:
+    """A server in a process of its own."""
+
+    url: str
+    popen: subprocess.Popen
+
+    def end(self, number=signal.SIGTERM):
+        """Sends the signal; the exit code, and what came on stderr."""
+        self.popen.send_signal(number)
+        _, told = self.popen.communicate(timeout=PATIENCE_S)
+        return self.popen.returncode, told
+
+
+@contextmanager
+def process(store, *options, env=None, token=None):
+    """`gatechart serve --json` of the shop; the caller, or the end of the block, ends it."""
+    settings = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+    settings.pop("GATECHART_TOKEN", None)
+    if token:
+        settings["GATECHART_TOKEN"] = token
+    command = [sys.executable, "-m", "gatechart", "serve", "--json", "--app", "tests.serving.shop:graphs"]
+    popen = subprocess.Popen(
+        [*command, "--store", store, "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=settings,
+        cwd=ROOT,
+    )
+    try:
+        line = popen.stdout.readline()
+        assert line, popen.communicate(timeout=PATIENCE_S)[1]
+        yield Process(json.loads(line)["url"], popen)
+    finally:
+        if popen.poll() is None:
+            popen.kill()
+        popen.communicate(timeout=PATIENCE_S)
+
+
+async def within(awaitable):
+    """What it gives, within a time that no working machine needs."""
+    return await asyncio.wait_for(awaitable, PATIENCE_S)

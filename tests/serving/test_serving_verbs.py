@@ -1,0 +1,110 @@
+"""What can be asked over HTTP, and what comes back."""
+
+import pytest
+
+from .conftest import within
+
+CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
+
+
+async def test_an_agent_is_started_read_and_found_under_its_location(http):
+    started = await http.post("/agents", json={**CASE, "id": "case-1"})
+    assert started.status_code == 201
+    assert started.headers["location"] == "/agents/case-1"
+    assert started.json()["configuration"] == ["OPEN"]
+    assert (await http.get(started.headers["location"])).json() == started.json()
+    assert (await http.get("/agents", params={"state": "OPEN"})).json()["agents"] == [started.json()]
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "a b%20", "ü?#&=", "'\";--", "\u2028", "x" * 300])
+async def test_an_agent_may_have_any_name(http, client, name):
+    await http.post("/agents", json={**CASE, "id": name})
+    assert (await client.read(name)).agent_id == name
+    assert (await client.send(name, "COUNTED")).applied
+    assert [entry.agent_id for entry in await client.history(name)] == [name, name]
+
+
+async def test_a_trigger_starts_where_it_opens(http):
+    started = await http.post("/agents", json={"trigger": "CALLED", "payload": {"name": "Ada"}})
+    assert started.status_code == 201
+    assert started.json()["graph"] == "shop"
+
+
+async def test_a_trigger_of_two_graphs_is_a_conflict(http):
+    refused = await http.post("/agents", json={"trigger": "WRITTEN", "payload": {"name": "Ada"}})
+    assert refused.status_code == 409
+    assert refused.json()["error"] == "AmbiguousTriggerError"
+
+
+async def test_an_event_has_its_outcome_and_its_id_takes_effect_once(http):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    first = await http.post("/agents/a/events", json={"event": "COUNTED", "id": "e1"})
+    assert first.status_code == 200
+    assert (first.json()["applied"], first.json()["repeat"]) == (True, False)
+    again = await http.post("/agents/a/events", json={"event": "COUNTED", "id": "e1"})
+    assert (again.json()["applied"], again.json()["repeat"]) == (True, True)
+    assert (await http.get("/agents/a")).json()["context"]["count"] == 1
+
+
+async def test_a_refused_event_is_an_outcome_and_no_error(http):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    refused = await http.post("/agents/a/events", json={"event": "UNHEARD_OF"})
+    assert refused.status_code == 200
+    assert refused.json()["refusal"]["reason"] == "no transition"
+    assert (await http.get("/agents/a")).json()["version"] == 1
+
+
+async def test_a_graph_that_asks_for_an_error_gets_a_conflict(http):
+    await http.post("/agents", json={"graph": "strict", "at": "WAITING", "id": "a"})
+    refused = await http.post("/agents/a/events", json={"event": "UNHEARD_OF"})
+    assert (refused.status_code, refused.json()["error"]) == (409, "EventRefusedError")
+
+
+async def test_a_turn_that_fails_is_a_conflict_and_undone(http):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    failed = await http.post("/agents/a/events", json={"event": "JAMMED"})
+    assert (failed.status_code, failed.json()["error"]) == (409, "ActionFailedError")
+    assert (await http.get("/agents/a")).json()["version"] == 1
+
+
+async def test_posted_mail_is_accepted_and_applied(http, served):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    async with served.runtime.changes() as changes:
+        posted = await http.post("/agents/a/mail", json={"event": "COUNTED", "id": "m1"})
+        assert (posted.status_code, posted.json()["repeat"]) == (202, False)
+        assert (await within(anext(changes))).event.id == "m1"
+    again = await http.post("/agents/a/mail", json={"event": "COUNTED", "id": "m1"})
+    assert (again.status_code, again.json()["repeat"]) == (202, True)
+
+
+async def test_history_versions_rollback_stop_and_erase(http):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents/a/events", json={"event": "NOTED", "payload": {"note": "x"}})
+    turns = (await http.get("/agents/a/history", params={"after": 1})).json()["history"]
+    assert [turn["appended"] for turn in turns] == [{"notes": ["x"]}]
+    assert (await http.get("/agents/a/versions/1")).json()["context"]["notes"] == []
+    back = await http.post("/agents/a/rollback", json={"version": 1, "reason": "a slip"})
+    assert (back.status_code, back.json()["version"]) == (200, 3)
+    assert (await http.post("/agents/a/stop")).json()["status"] == "stopped"
+    assert (await http.delete("/agents/a")).status_code == 204
+    assert (await http.get("/agents/a")).status_code == 404
+    assert (await http.delete("/agents/a")).status_code == 404
+
+
+async def test_work_is_handed_on_and_the_handoff_can_be_looked_up(http, served):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    asked = await http.post("/agents/a/handoffs", json={"to": "shop", "at": "OPEN", "mode": "delegate"})
+    assert asked.status_code == 202
+    found = (await http.get("/handoffs", params={"source": "a"})).json()["handoffs"]
+    assert [each["handoff"] for each in found] == [asked.json()["handoff"]]
+    cancelled = await http.post("/handoffs/nothing/cancel", json={"reason": "x"})
+    assert (cancelled.status_code, cancelled.json()["error"]) == (404, "NoHandoffError")
+
+
+async def test_pages_of_agents_follow_one_another(http):
+    for number in range(5):
+        await http.post("/agents", json={**CASE, "id": f"a{number}"})
+    first = (await http.get("/agents", params={"limit": 3})).json()
+    second = (await http.get("/agents", params={"limit": 3, "after": first["next"]})).json()
+    assert [each["agent_id"] for each in first["agents"] + second["agents"]] == [f"a{n}" for n in range(5)]
+    assert second["next"] is None

@@ -1,0 +1,103 @@
+"""What others ask of the owner of a database."""
+
+import asyncio
+import os
+import socket
+import sqlite3
+
+import pytest
+
+from gatechart import Runtime
+from gatechart.errors import OwnershipLostError, StoreBusyError, StoreMissingError, StoreUrlError
+from gatechart.stores import MemoryStore, open_store
+from gatechart.stores.opening import is_owned, open_asking
+from gatechart.testing.contracts import RequestsContract
+from gatechart.testing.requests_contract import BEFORE, FIRST, SECOND
+
+
+class TestRequestsInMemory(RequestsContract):
+    @pytest.fixture
+    def requests(self):
+        return MemoryStore().requests
+
+    @pytest.fixture
+    async def asking(self, requests):
+        return requests
+
+
+class TestRequestsInSqlite(RequestsContract):
+    @pytest.fixture
+    async def requests(self, sqlite_url):
+        async with open_store(sqlite_url) as store:
+            yield store.requests
+
+    @pytest.fixture
+    async def asking(self, requests, sqlite_url):
+        async with open_asking(sqlite_url) as asking:
+            yield asking
+
+
+async def test_the_owner_is_named_and_known_to_be_there(sqlite_url):
+    async with open_store(sqlite_url), open_asking(sqlite_url) as asking:
+        assert await asking.owner() == f"process {os.getpid()} on {socket.gethostname()}"
+        assert is_owned(sqlite_url)
+    assert not is_owned(sqlite_url)
+
+
+async def test_nobody_asks_where_there_is_no_database_or_nobody_to_ask(sqlite_url, sqlite_path):
+    with pytest.raises(StoreMissingError):
+        async with open_asking(sqlite_url):
+            pass
+    assert not sqlite_path.exists()
+    with pytest.raises(StoreUrlError, match="cannot be asked"):
+        async with open_asking(object()):
+            pass
+
+
+async def test_an_owner_that_was_taken_for_dead_takes_and_answers_nothing_more(sqlite_url, sqlite_path):
+    async with open_store(sqlite_url) as store, open_asking(sqlite_url) as asking:
+        number = await asking.ask(FIRST)
+        await store.requests.take(BEFORE, limit=9)
+        await asking.ask(SECOND)
+        with sqlite3.connect(sqlite_path) as connection:
+            connection.execute("UPDATE owner SET epoch = epoch + 1")
+        connection.close()
+        for write in (store.requests.take(BEFORE, limit=9), store.requests.answer(number, "{}", BEFORE)):
+            with pytest.raises(OwnershipLostError):
+                await write
+        assert await asking.answer_to(number) is None
+
+
+async def test_asking_waits_for_a_lock_but_not_for_ever(sqlite_url, sqlite_path):
+    async with open_store(sqlite_url), open_asking(f"{sqlite_url}?timeout=0.05") as asking:
+        other = sqlite3.connect(sqlite_path)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusyError):
+            await asking.ask(FIRST)
+        other.rollback()
+        other.close()
+        assert await asking.ask(FIRST) == 1
+
+
+async def test_an_owner_of_whom_nothing_is_asked_does_not_look_into_the_database(sqlite_url, monkeypatch):
+    async with open_store(sqlite_url) as store:
+        looks = 0
+        read = store.requests._database.read
+
+        async def counting(work):
+            nonlocal looks
+            looks += 1
+            return await read(work)
+
+        monkeypatch.setattr(store.requests._database, "read", counting)
+        waiting = asyncio.ensure_future(store.requests.asked())
+        await asyncio.wait((waiting,), timeout=0.5)
+        waiting.cancel()
+        assert looks <= 3
+
+
+async def test_a_visitor_takes_nothing(sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=(), attend=False), open_asking(sqlite_url) as asking:
+        number = await asking.ask(FIRST)
+        await asyncio.sleep(0.1)
+        assert await asking.withdraw(number)

@@ -1,0 +1,241 @@
+"""The verbs of a runtime that is elsewhere: what they ask travels as JSON, and so does what comes back."""
+
+import asyncio
+from datetime import timedelta
+from inspect import Parameter, signature
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from gatechart import (
+    Again,
+    EntryPoint,
+    HandoffPacket,
+    HandoffStatus,
+    Ladder,
+    MailStatus,
+    Mode,
+    Other,
+    Person,
+    Reason,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Status,
+    Transition,
+)
+from gatechart.agent import Agent
+from gatechart.context import AgentContext
+from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
+from gatechart.graph import OnRefusal
+from gatechart.testing.records import NOON
+from gatechart.wire import CALLS, Direct, ErrorDocument, PostCall, SendCall, StartCall, Verbs, perform
+
+
+class Note(AgentContext):
+    text: str = ""
+
+
+def keep(context, event):
+    context.text = event.payload.get("text", "")
+
+
+lamp = StateTransitionGraph(
+    "lamp",
+    context=Note,
+    states=["OFF", "ON", State("BROKEN", final=True)],
+    transitions=[
+        Transition("OFF", "SWITCHED", "ON", actions=keep),
+        Transition("ON", "SWITCHED", "OFF", actions=keep),
+        Transition("ON", "SHATTERED", "BROKEN"),
+    ],
+    entry_points=[EntryPoint("OFF", opens_on=["DUSK"], takes=Note), "ON"],
+)
+
+
+shade = StateTransitionGraph("shade", context=Note, states=["UP", "DOWN"], entry_points=["UP"])
+
+
+class Through(Verbs):
+    """As if somewhere else: calls, documents and errors cross over as text."""
+
+    def __init__(self, host):
+        self.host = host
+
+    async def _call(self, call, answer):
+        asked = CALLS.validate_json(call.model_dump_json())
+        try:
+            told = (await perform(self.host, asked)).model_dump_json()
+        except GatechartError as error:
+            raise ErrorDocument.model_validate_json(ErrorDocument.of(error).model_dump_json()).value() from None
+        return answer.model_validate_json(told)
+
+
+@pytest.fixture(params=[Through, Direct])
+async def verbs(request):
+    async with Runtime.open("memory:", graphs=[lamp, shade]) as runtime:
+        yield request.param(runtime)
+
+
+async def test_an_agent_is_started_fed_and_read_from_elsewhere(verbs):
+    begun = await verbs.start(lamp, at="OFF", payload=Note(text="hi"), id="a")
+    outcome = await verbs.send("a", "SWITCHED", {"text": "on"}, id="1")
+    again = await verbs.send("a", "SWITCHED", {"text": "on"}, id="1")
+    refused = await verbs.send("a", "BURNED")
+    assert (begun.configuration, begun.context) == (("OFF",), '{"text":"hi"}')
+    assert (outcome.applied, outcome.configuration, again) == (True, ("ON",), outcome.repeated())
+    assert set(refused.refusal.accepts) == {"SWITCHED", "SHATTERED"}
+    assert (await verbs.read("a")).context == '{"text":"on"}'
+    assert (await verbs.snapshot_at("a", 1)) == begun
+    assert [entry.version for entry in await verbs.history("a", after=1)] == [2]
+    assert (await verbs.stop("a")).status is Status.STOPPED
+
+
+async def test_a_trigger_opens_an_entry_point_from_elsewhere_and_agents_are_found(verbs):
+    for agent_id in "ab":
+        await verbs.start_on("DUSK", {"text": ""}, id=agent_id)
+    page = await verbs.find(graph="lamp", state="OFF", status="active", limit=1)
+    assert ([agent.agent_id for agent in page.agents], page.next) == (["a"], "a")
+    assert [agent.agent_id for agent in (await verbs.find(after=page.next)).agents] == ["b"]
+
+
+async def test_mail_is_posted_and_listed_from_elsewhere(verbs):
+    receipt = await verbs.post("nobody", "SWITCHED", {"text": "x"}, id="m", due=NOON)
+    assert (await verbs.post("nobody", "SWITCHED", {"text": "x"}, id="m", due=NOON)).repeat
+    (mail,) = await verbs.mail("nobody", status="waiting")
+    assert (mail.number, mail.due, mail.payload) == (receipt.number, NOON, {"text": "x"})
+    assert await verbs.mail(status=MailStatus.DEAD) == ()
+
+
+async def test_an_agent_goes_back_from_elsewhere_and_only_once_under_an_id(verbs):
+    await verbs.start("lamp", at="ON", id="a")
+    await verbs.send("a", "SWITCHED")
+    for _ in range(2):
+        assert (await verbs.rollback("a", 1, reason="too dark", once="r")).version == 3
+    assert (await verbs.read("a")).configuration == ("ON",)
+    await verbs.erase("a")
+    with pytest.raises(UnknownAgentError):
+        await verbs.read("a")
+
+
+async def test_a_start_made_again_under_its_id_begins_nothing_again(verbs):
+    first = await verbs.start("lamp", at="OFF", payload={"text": "x"}, once="s")
+    assert await verbs.start("lamp", at="OFF", payload={"text": "x"}, once="s") == first
+    await verbs.send(first.agent_id, "SWITCHED")
+    assert (await verbs.start("lamp", at="OFF", payload={"text": "x"}, once="s")).version == 2
+    assert len((await verbs.find()).agents) == 1
+    assert first.agent_id == "s"
+
+
+async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(verbs):
+    await verbs.start("lamp", at="ON", id="a")
+    asked = {
+        "to": shade,
+        "at": "UP",
+        "packet": HandoffPacket(current_problem="too bright"),
+        "reason": Reason.OUT_OF_SCOPE,
+        "mode": "delegate",
+        "deadline": timedelta(hours=1),
+        "ladder": Ladder(Again(attempts=2), Other("lamp", at="ON"), Person("lamp", at="OFF", agent="b")),
+        "once": "h",
+    }
+    made = await verbs.handoff("a", **asked)
+    assert await verbs.handoff("a", **asked) == made
+    (record,) = await verbs.handoffs(source="a")
+    assert (record.id, record.mode, record.reason) == (made, Mode.DELEGATE, Reason.OUT_OF_SCOPE)
+    assert record.packet["current_problem"] == "too bright"
+    kinds = [rung["kind"] for rung in record.packet["ladder"]]
+    assert kinds == ["again", "other", "person"]
+    receipt = await verbs.cancel_handoff(made, reason="never mind", once="c")
+    assert not receipt.repeat
+
+
+async def test_a_handoff_that_is_over_by_then_was_withdrawn_by_this_call_or_by_another(verbs):
+    await verbs.start("lamp", at="ON", id="a")
+    made = await verbs.handoff("a", to="shade", at="UP", mode="delegate")
+    await until(verbs, made, HandoffStatus.ACCEPTED)
+    assert not (await verbs.cancel_handoff(made, reason="never mind", once="c")).repeat
+    await until(verbs, made, HandoffStatus.CANCELLED)
+    assert (await verbs.cancel_handoff(made, reason="never mind", once="c")).repeat
+    with pytest.raises(NoHandoffError):
+        await verbs.cancel_handoff(made, reason="too late", once="d")
+
+
+async def until(verbs, handoff, status):
+    while (await verbs.handoffs(id=handoff))[0].status is not status:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+
+
+async def test_what_the_verb_raises_there_is_raised_here(verbs):
+    with pytest.raises(UnknownAgentError) as raised:
+        await verbs.send("nobody", "SWITCHED")
+    assert raised.value.agent_id == "nobody"
+    with pytest.raises(PayloadError, match="text"):
+        await verbs.start("lamp", at="OFF", payload={"text": 7})
+
+
+async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
+    strict = StateTransitionGraph(
+        "strict", context=Note, states=["OPEN"], entry_points=["OPEN"], on_refusal=OnRefusal.RAISE
+    )
+    async with Runtime.open("memory:", graphs=[strict]) as runtime:
+        verbs = Through(runtime)
+        await verbs.start("strict", at="OPEN", id="a")
+        with pytest.raises(EventRefusedError) as raised:
+            await verbs.send("a", "CLOSED")
+    assert raised.value.event == "CLOSED"
+
+
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        ("history", {"id": "a", "after": -1}),
+        ("find", {"limit": 0}),
+        ("find", {"status": "asleep"}),
+        ("post", {"to": "a", "event": "E", "due": NOON.replace(tzinfo=None)}),
+        ("send", {"to": "a", "event": "E", "payload": {"a": object()}}),
+        ("start", {"graph": "lamp", "at": "ON", "payload": 7}),
+        ("rollback", {"id": "a", "version": "the first", "reason": "x"}),
+    ],
+)
+async def test_what_cannot_be_asked_is_told_before_it_travels(verb, given, verbs):
+    with pytest.raises(PayloadError):
+        await getattr(verbs, verb)(**given)
+
+
+def test_a_call_of_an_unknown_verb_or_with_an_unknown_field_is_refused():
+    for text in ('{"verb":"dance"}', '{"verb":"stop","id":"a","hard":true}', '{"id":"a"}', "[]"):
+        with pytest.raises(ValidationError):
+            CALLS.validate_json(text)
+
+
+def test_a_call_that_writes_gets_an_id_where_it_has_none():
+    assert SendCall(to="a", event="E").named("r").id == "r"
+    assert PostCall(to="a", event="E", id="own").named("r").id == "own"
+    assert StartCall(graph="g", at="A", id="a").named("r") == StartCall(graph="g", at="A", id="a", once="r")
+
+
+@pytest.mark.parametrize("verb", ["start", "start_on", "post", "stop", "erase", "handoff", "cancel_handoff", "find"])
+def test_a_verb_takes_what_it_takes_of_a_runtime(verb):
+    assert taken(getattr(Verbs, verb)) == taken(getattr(Runtime, verb))
+
+
+def test_sending_and_going_back_take_what_they_take_of_an_agent_and_its_id_first():
+    for verb in ("send", "rollback"):
+        assert taken(getattr(Verbs, verb))[1:] == taken(getattr(Agent, verb))
+
+
+def taken(verb):
+    """The parameters, each with its kind and default."""
+    parameters = [*signature(verb).parameters.values()][1:]
+    return [(each.name, each.kind, each.default) for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
+
+
+class Weight(BaseModel):
+    grams: int
+
+
+async def test_a_payload_may_be_a_model(verbs):
+    await verbs.start("lamp", at="ON", id="a")
+    await verbs.send("a", "SWITCHED", Weight(grams=5))
+    assert (await verbs.history("a"))[1].event.payload == {"grams": 5}
