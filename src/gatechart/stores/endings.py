@@ -35,7 +35,7 @@ _NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 _EPOCH: Final[BindParameter[int]] = bindparam("of_epoch")
 _INVOKE: Final[BindParameter[str]] = bindparam("of_invoke")
 
-CONSUME: Final = Many(delete(mail).where(mail.c.number.in_(listed())))
+CONSUME: Final = Many(delete(mail).where(mail.c.number.in_(listed(int))))
 
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
 END_MAIL_OF_STATE: Final = Many(_OWN_MAIL.where(mail.c.state == _STATE))
