@@ -223,7 +223,7 @@ async def test_a_url_that_names_no_store_is_refused(tmp_path, url, problem, call
     with pytest.raises(StoreUrlError, match=problem) as caught:
         await call(url)
     assert caught.value.url == url
-    assert "use 'sqlite+aiosqlite:///agents.db' for a file, or 'memory:'" in str(caught.value)
+    assert "use 'sqlite+aiosqlite:///agents.db' for a file, 'postgresql+asyncpg:" in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Dialect,
     Insert,
+    String,
     Update,
     UpdateBase,
     bindparam,
@@ -40,7 +41,7 @@ def at_once(
             cursor.execute(text, [each(rows[0]) for each in one])
             return
         if not several:
-            kinds = {name: single.binds[name].type for name in names}
+            kinds = {name: _element(single.binds[name].type) for name in names}
             several.append(str(_of_arrays(statement, columns, kinds).compile(dialect=dialect)))
         cursor.execute(several[0], [[row[name] for row in rows] for name in names])
 
@@ -84,6 +85,11 @@ def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str
         values = dict(statement._values or {}) | {name: given.c[name] for name in columns or ()}
         return update(statement.table).where(where).values(values)
     return delete(statement.table).where(where)
+
+
+def _element(kind: Any) -> Any:
+    """The type of an array's elements; asyncpg encodes those of TEXT[] by itself, without `keep_every_text`."""
+    return String() if isinstance(kind, String) else kind
 
 
 def _taken(name: str, kind: Any, dialect: Dialect) -> Callable[[Mapping[str, Any]], Any]:
