@@ -199,7 +199,7 @@ class TestWithoutRights:
         ("agents.db", "it is no URL"),
         ("memory", "it is no URL"),
         ("sqlite:///{folder}/agents.db", "'sqlite' is not supported"),
-        ("postgresql+asyncpg://localhost/agents", "'postgresql.asyncpg' is not supported"),
+        ("postgresql+psycopg://localhost/agents", "'postgresql.psycopg' is not supported"),
         ("nonsense://agents", "'nonsense' is not supported"),
         ("sqlite+aiosqlite://", "it names no file"),
         ("sqlite+aiosqlite:///:memory:", "it names no file"),

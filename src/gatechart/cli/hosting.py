@@ -36,7 +36,13 @@ async def visit(settings: Settings, graphs: Sequence[StateTransitionGraph] = ())
 
 @asynccontextmanager
 async def host(
-    settings: Settings, graphs: Sequence[StateTransitionGraph], clock: SystemClock, limits: Limits = DEFAULTS
+    settings: Settings,
+    graphs: Sequence[StateTransitionGraph],
+    clock: SystemClock,
+    limits: Limits = DEFAULTS,
+    *,
+    standby: bool = False,
+    take_over: bool = False,
 ) -> AsyncIterator[Runtime]:
     """A runtime that hosts all agents of the graphs. A database that is not there is not created."""
     await check_there(settings)
@@ -46,6 +52,8 @@ async def host(
             settings.store,
             graphs=graphs,
             services=services,
+            standby=standby,
+            take_over=take_over,
             clock=clock,
             limits=limits,
             packet_migrations=load_packet_migrations(),

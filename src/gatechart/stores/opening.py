@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from gatechart.errors import StoreUrlError
+from gatechart.errors import PayloadError, StoreUrlError
 from gatechart.ports import Store
 from gatechart.stores.memory import MemoryStore
 
@@ -25,6 +25,8 @@ async def open_store(
 
     standby, take_over: as of `Runtime.open`.
     """
+    if standby and take_over:
+        raise PayloadError("standby", ("take_over is given, too",), "one of the two")
     if not isinstance(store, str):
         if not callable(getattr(store, "commit", None)):
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, neither a URL nor a store")

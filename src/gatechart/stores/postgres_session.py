@@ -28,7 +28,8 @@ FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (
 """
 END_HOLDER: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER}")
 END_OWN: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER} AND pid = :pid")
-ATTEMPTS: Final = 4  # at a transaction that another one stood in the way of
+CHANCE: Final = "40"  # how the SQLSTATE of a serialization failure begins, and of a deadlock
+ATTEMPTS: Final = 4  # at a transaction
 LOOKS: Final = 500  # for a lock whose holder's session was told to end
 LOOK_S: Final = 0.01
 
@@ -44,6 +45,7 @@ class Session:
         self._name = name
         self._engine = engine
         self._connection: AsyncConnection | None = None
+        self._is_held = False  # whether the connection has the lock
         self._pid: int | None = None  # of the server's process for the last connection
         self._turn = asyncio.Lock()
         self._lost: OwnershipLostError | None = None
@@ -79,12 +81,14 @@ class Session:
         await self._engine.dispose()
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
+        """The result, in as many attempts as nothing but chance stands against."""
         async with self._turn:
             for attempt in range(1, ATTEMPTS):
                 try:
                     return await self._transaction(work)
                 except FAILURES as error:
-                    if not state_of(error).startswith("40"):
+                    is_chance = state_of(error).startswith(CHANCE) or (attempt == 1 and is_cut(error))
+                    if not is_chance:
                         raise
                     logger.warning("a transaction is tried again", extra={"attempt": attempt}, exc_info=error)
             return await self._transaction(work)
@@ -92,11 +96,13 @@ class Session:
     async def _transaction(self, work: Callable[[Connection], T]) -> T:
         if self._lost is not None:
             raise self._lost
-        connection = await self._connected()
+        connection = self._connection or await self._connected_again()
         try:
             transaction = await connection.begin()
             try:
                 done = await connection.run_sync(work)
+                if not self._is_held:  # the work would have raised, had another owner begun
+                    raise StoreBusyError(self._name, "another session has the lock of its owner")
             except BaseException:
                 with suppress(*FAILURES):  # a connection that is lost has nothing to take back
                     await transaction.rollback()
@@ -107,7 +113,7 @@ class Session:
             await self._disconnect()
             raise
         except BaseException as error:
-            if not isinstance(error, Exception) or await _is_over(connection, error):
+            if not self._is_held or not isinstance(error, Exception) or await _is_over(connection, error):
                 await self._disconnect()
             raise
         return done
@@ -121,13 +127,31 @@ class Session:
                 raise StoreFailedError(self._name, f"the connection was lost during a commit: {error}") from error
             raise
 
-    async def _connected(self) -> AsyncConnection:
-        if self._connection is None:
-            logger.warning("the connection to the database was lost; a new one is made", extra={"store": self._name})
-            if not await self._take(END_OWN):
-                raise StoreBusyError(self._name, "another session has the lock of its owner")
-        assert self._connection is not None
-        return self._connection
+    async def _connected_again(self) -> AsyncConnection:
+        logger.warning("the connection to the database was lost; a new one is made", extra={"store": self._name})
+        connection, self._is_held = await self._connect(END_OWN)
+        self._connection = connection
+        return connection
+
+    async def _take(self, end: TextClause | None = None) -> bool:
+        connection, is_held = await self._connect(end)
+        if is_held:
+            self._connection, self._is_held = connection, True
+        else:
+            await connection.close()
+        return is_held
+
+    async def _connect(self, end: TextClause | None) -> tuple[AsyncConnection, bool]:
+        """A new connection, and whether it has the lock; `end` says whose session may be ended for it."""
+        connection = await self._engine.connect()
+        try:
+            is_held = await self._tried(connection, end)
+            self._pid = (await connection.execute(PID)).scalar_one()
+            await connection.commit()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection, is_held
 
     async def _tried(self, connection: AsyncConnection, end: TextClause | None) -> bool:
         taken: bool = (await connection.execute(TAKE)).scalar_one()
@@ -139,22 +163,6 @@ class Session:
             if not ended and end is END_OWN:  # it is not this runtime's
                 break
             await asyncio.sleep(0 if taken else LOOK_S)
-        return taken
-
-    async def _take(self, end: TextClause | None = None) -> bool:
-        """Connects and takes the lock; where `end` says whose session may be ended, in spite of that one."""
-        connection = await self._engine.connect()
-        try:
-            taken = await self._tried(connection, end)
-            self._pid = (await connection.execute(PID)).scalar_one()
-            await connection.commit()
-        except BaseException:
-            await connection.close()
-            raise
-        if taken:
-            self._connection = connection
-        else:
-            await connection.close()
         return taken
 
     async def _disconnect(self) -> None:
