@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import tempfile
+import time
 
 from gatechart.errors import GatechartError
 from gatechart.stores import open_store
@@ -41,6 +42,7 @@ def freeze(_connection):
     """Stops this process until it is told to go on."""
     print("inside", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.5)  # the signal reaches the thread that it likes, and this one a moment later
 
 
 async def visit(access, *urls):
