@@ -16,15 +16,15 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 	@$(BIN)/python -m statecharts.demo
 
 .PHONY: test
-test: $(READY) dot  ## run the tests
+test: $(READY) dot postgres  ## run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 .PHONY: campaign
-campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point where it touches the database
+campaign: $(READY) dot postgres  ## run the slow tests: kill the runtime at every point where it touches the database
 	@$(BIN)/python -m pytest -q -n 2 -m slow
 
 .PHONY: check
-check: lint dot  ## format, lint, types, import layers, tests with coverage
+check: lint dot postgres  ## format, lint, types, import layers, tests with coverage
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --cov --cov-report=term
 
 .PHONY: lint
@@ -60,3 +60,7 @@ $(READY): pyproject.toml constraints.txt
 .PHONY: dot
 dot:
 	@sh .ci/graphviz
+
+.PHONY: postgres
+postgres:
+	@sh .ci/postgres
