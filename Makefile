@@ -16,11 +16,11 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 	@$(BIN)/python -m statecharts.demo
 
 .PHONY: test
-test: $(READY) dot  ## run the tests; WITH= takes more options for pytest
+test: $(READY) dot postgres  ## run the tests; WITH= takes more options for pytest
 	@$(BIN)/python -m pytest -q -n 2 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder -m "not slow" $(WITH)
 
 .PHONY: campaign
-campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point where it touches the database
+campaign: $(READY) dot postgres  ## run the slow tests: kill the runtime at every point where it touches the database
 	@$(BIN)/python -m pytest -q -n 2 -m slow -o faulthandler_timeout=0
 
 .PHONY: check
@@ -60,3 +60,7 @@ $(READY): pyproject.toml constraints.txt
 .PHONY: dot
 dot:
 	@sh .ci/graphviz
+
+.PHONY: postgres
+postgres:
+	@sh .ci/postgres

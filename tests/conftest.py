@@ -7,7 +7,10 @@ import pytest
 
 from gatechart.stores import MemoryStore
 
+from .postgres import LOOSE, SAFE, NoServerError, Server
+
 DEADLINE_S = 90
+MISSING = pytest.StashKey[str]()  # why there is no PostgreSQL server
 
 
 @pytest.fixture
@@ -22,10 +25,56 @@ def sqlite_url(sqlite_path):
     return f"sqlite+aiosqlite:///{sqlite_path}"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(scope="session")
+def postgres_server(request):
+    """A server that is fast and forgets what it knew when it crashes."""
+    yield from served(request, LOOSE)
+
+
+@pytest.fixture
+def safe_server(request):
+    """A server of the test's own, which may be stopped and started."""
+    yield from served(request, SAFE)
+
+
+def served(request, settings):
+    try:
+        server = Server(*settings)
+    except NoServerError as error:
+        request.config.stash[MISSING] = str(error)
+        pytest.skip(str(error))
+    with server:
+        yield server
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Says loudly what was not tested."""
+    if MISSING in config.stash:
+        terminalreporter.write_line(f"NOT TESTED on PostgreSQL: {config.stash[MISSING]}", red=True, bold=True)
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """The URL of a database with tables, in which nothing is yet."""
+    name = postgres_server.borrowed()
+    yield postgres_server.url(name)
+    postgres_server.back(name)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server):
+    """The URL of a database without tables."""
+    name = postgres_server.new()
+    yield postgres_server.url(name)
+    postgres_server.ask(f"DROP DATABASE {name} (FORCE)")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def place(request):
     """What `Runtime.open` opens; opened again, it holds what was kept there before."""
-    return MemoryStore() if request.param == "memory" else request.getfixturevalue("sqlite_url")
+    if request.param == "memory":
+        return MemoryStore()
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from gatechart.stores.tables import BIG
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -13,14 +15,14 @@ def upgrade() -> None:
     """Creates the first tables."""
     op.create_table(
         "agents",
-        sa.Column("key", sa.Integer, nullable=False),
+        sa.Column("key", BIG, nullable=False),
         sa.Column("id", sa.String, nullable=False),
         sa.Column("graph", sa.String, nullable=False),
         sa.Column("graph_version", sa.String, nullable=False),
         sa.Column("fingerprint", sa.String, nullable=False),
         sa.Column("configuration", sa.Text, nullable=False),
         sa.Column("context", sa.Text, nullable=False),
-        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("version", BIG, nullable=False),
         sa.Column("status", sa.String, nullable=False),
         sa.PrimaryKeyConstraint("key", name="pk_agents"),
         sa.UniqueConstraint("id", name="uq_agents_id"),
@@ -28,8 +30,8 @@ def upgrade() -> None:
     op.create_index("ix_agents_graph_status", "agents", ["graph", "status"])
     op.create_table(
         "history",
-        sa.Column("agent", sa.Integer, nullable=False),
-        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("agent", BIG, nullable=False),
+        sa.Column("version", BIG, nullable=False),
         sa.Column("event", sa.String, nullable=False),
         sa.Column("event_id", sa.String),
         sa.Column("payload", sa.Text),
@@ -40,7 +42,7 @@ def upgrade() -> None:
         sa.Column("taken", sa.Text),
         sa.Column("changed", sa.Text),
         sa.Column("status", sa.String, nullable=False),
-        sa.Column("took_us", sa.Integer, nullable=False),
+        sa.Column("took_us", BIG, nullable=False),
         sa.Column("guard_errors", sa.Text),
         sa.ForeignKeyConstraint(["agent"], ["agents.key"], name="fk_history_agent", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("agent", "version", name="pk_history"),
@@ -57,7 +59,7 @@ def upgrade() -> None:
     op.create_table(
         "owner",
         sa.Column("id", sa.SmallInteger, nullable=False),
-        sa.Column("epoch", sa.Integer, nullable=False),
+        sa.Column("epoch", BIG, nullable=False),
         sa.Column("host", sa.String, nullable=False),
         sa.Column("pid", sa.Integer, nullable=False),
         sa.Column("since_us", sa.BigInteger, nullable=False),

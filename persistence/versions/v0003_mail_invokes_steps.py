@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from gatechart.stores.tables import BIG
+
 revision = "0003"
 down_revision = "0002"
 branch_labels = None
@@ -15,10 +17,10 @@ def upgrade() -> None:
     _create_mail()
     op.create_table(
         "invokes",
-        sa.Column("key", sa.Integer, nullable=False),
-        sa.Column("agent", sa.Integer, nullable=False),
+        sa.Column("key", BIG, nullable=False),
+        sa.Column("agent", BIG, nullable=False),
         sa.Column("state", sa.String, nullable=False),
-        sa.Column("epoch", sa.Integer, nullable=False),
+        sa.Column("epoch", BIG, nullable=False),
         sa.Column("invoke", sa.String, nullable=False),
         sa.Column("context", sa.Text, nullable=False),
         sa.ForeignKeyConstraint(["agent"], ["agents.key"], name="fk_invokes_agent", ondelete="CASCADE"),
@@ -27,7 +29,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "steps",
-        sa.Column("invocation", sa.Integer, nullable=False),
+        sa.Column("invocation", BIG, nullable=False),
         sa.Column("name", sa.String, nullable=False),
         sa.Column("result", sa.Text, nullable=False),
         sa.ForeignKeyConstraint(["invocation"], ["invokes.key"], name="fk_steps_invocation", ondelete="CASCADE"),
@@ -39,7 +41,7 @@ def upgrade() -> None:
 def _create_mail() -> None:
     op.create_table(
         "mail",
-        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("number", BIG, nullable=False),
         sa.Column("recipient", sa.String, nullable=False),
         sa.Column("event", sa.String, nullable=False),
         sa.Column("payload", sa.Text),
@@ -49,7 +51,7 @@ def _create_mail() -> None:
         sa.Column("due_us", sa.BigInteger),
         sa.Column("key", sa.String),
         sa.Column("state", sa.String),
-        sa.Column("epoch", sa.Integer, nullable=False),
+        sa.Column("epoch", BIG, nullable=False),
         sa.Column("status", sa.String, nullable=False),
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("retry_us", sa.BigInteger),

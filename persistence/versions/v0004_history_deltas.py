@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from gatechart.stores.tables import BIG
+
 revision = "0004"
 down_revision = "0003"
 branch_labels = None
@@ -26,14 +28,16 @@ WHERE (agent, version) IN (SELECT key, version FROM agents)
 
 def upgrade() -> None:
     """Turns so far stay as they are, and what came of the newest can be rebuilt; of those before not all was kept."""
-    op.add_column("agents", sa.Column("deltas", sa.Integer, nullable=False, server_default=sa.text("0")))
+    op.add_column("agents", sa.Column("deltas", BIG, nullable=False, server_default=sa.text("0")))
     op.drop_index("uq_history_agent_event_id", "history")
     op.rename_table("history", "old_history")
+    if op.get_bind().dialect.name == "postgresql":  # where an index has a name of its own among all
+        op.execute("ALTER INDEX pk_history RENAME TO pk_old_history")
     op.create_table(
         "history",
-        sa.Column("key", sa.Integer, nullable=False),
-        sa.Column("agent", sa.Integer, nullable=False),
-        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("key", BIG, nullable=False),
+        sa.Column("agent", BIG, nullable=False),
+        sa.Column("version", BIG, nullable=False),
         sa.Column("event", sa.String, nullable=False),
         sa.Column("event_id", sa.String),
         sa.Column("payload", sa.Text),
@@ -45,7 +49,7 @@ def upgrade() -> None:
         sa.Column("changed", sa.Text),
         sa.Column("appended", sa.Text),
         sa.Column("status", sa.String),
-        sa.Column("took_us", sa.Integer, nullable=False),
+        sa.Column("took_us", BIG, nullable=False),
         sa.Column("guard_errors", sa.Text),
         sa.Column("memory", sa.Text),
         sa.Column("entered", sa.Text),

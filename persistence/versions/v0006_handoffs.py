@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from gatechart.stores.tables import BIG
+
 revision = "0006"
 down_revision = "0005"
 branch_labels = None
@@ -17,7 +19,7 @@ def upgrade() -> None:
     op.add_column("history", sa.Column("handoffs", sa.Text))
     op.create_table(
         "handoffs",
-        sa.Column("key", sa.Integer, nullable=False),
+        sa.Column("key", BIG, nullable=False),
         sa.Column("id", sa.String, nullable=False),
         sa.Column("request", sa.String, nullable=False),
         sa.Column("source", sa.String, nullable=False),

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from gatechart.stores.tables import BIG
+
 revision = "0007"
 down_revision = "0006"
 branch_labels = None
@@ -13,7 +15,7 @@ def upgrade() -> None:
     """Adds the table."""
     op.create_table(
         "requests",
-        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("number", BIG, nullable=False),
         sa.Column("id", sa.String, nullable=False),
         sa.Column("asker", sa.String, nullable=False),
         sa.Column("call", sa.Text, nullable=False),

@@ -191,6 +191,10 @@ class Asking(Protocol):
         """Which process is asked, in words."""
         ...
 
+    async def is_owned(self) -> bool:
+        """Whether there is an owner now."""
+        ...
+
     async def ask(self, request: Request) -> int:
         """Keeps the request for the owner, and returns its number. One whose id is kept already is not kept again."""
         ...

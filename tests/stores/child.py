@@ -1,11 +1,13 @@
 # ruff: noqa: T201  a child answers by printing
-"""What the tests of the stores do in processes of their own: `python -m tests.stores.child own|fill|visit ...`."""
+"""What the tests of the stores do in processes of their own: `python -m tests.stores.child own|obey|fill|visit ...`."""
 
 import asyncio
 import os
 import resource
+import signal
 import sys
 import tempfile
+import time
 
 from gatechart.errors import GatechartError
 from gatechart.stores import open_store
@@ -21,6 +23,26 @@ async def own(url):
         await store.commit([started("a")])
         print("open", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
+
+
+async def obey(url):
+    """Owns the database and starts the agents whose ids come in, a line each; `!` freezes it in a transaction."""
+    async with open_store(url) as store:
+        print("open", flush=True)
+        while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
+            try:
+                if line == "!":
+                    await store._write(freeze)
+                print(*(verdict.value for verdict in await store.commit([started(line)])), flush=True)
+            except GatechartError as error:
+                print(type(error).__name__, flush=True)
+
+
+def freeze(_connection):
+    """Stops this process until it is told to go on."""
+    print("inside", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.5)  # the signal reaches the thread that it likes, and this one a moment later
 
 
 async def visit(access, *urls):
@@ -65,4 +87,4 @@ async def fill(url):
 
 
 if __name__ == "__main__":
-    asyncio.run({"own": own, "visit": visit, "fill": fill}[sys.argv[1]](*sys.argv[2:]))
+    asyncio.run({"own": own, "obey": obey, "visit": visit, "fill": fill}[sys.argv[1]](*sys.argv[2:]))

@@ -199,7 +199,7 @@ class TestWithoutRights:
         ("agents.db", "it is no URL"),
         ("memory", "it is no URL"),
         ("sqlite:///{folder}/agents.db", "'sqlite' is not supported"),
-        ("postgresql+asyncpg://localhost/agents", "'postgresql.asyncpg' is not supported"),
+        ("postgresql+psycopg://localhost/agents", "'postgresql.psycopg' is not supported"),
         ("nonsense://agents", "'nonsense' is not supported"),
         ("sqlite+aiosqlite://", "it names no file"),
         ("sqlite+aiosqlite:///:memory:", "it names no file"),
@@ -223,7 +223,7 @@ async def test_a_url_that_names_no_store_is_refused(tmp_path, url, problem, call
     with pytest.raises(StoreUrlError, match=problem) as caught:
         await call(url)
     assert caught.value.url == url
-    assert "use 'sqlite+aiosqlite:///agents.db' for a file, or 'memory:'" in str(caught.value)
+    assert "use 'sqlite+aiosqlite:///agents.db' for a file, 'postgresql+asyncpg:" in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.errors import OwnershipLostError, StoreBusyError, StoreMissingError, StoreUrlError
 from gatechart.stores import MemoryStore, open_store
-from gatechart.stores.opening import is_owned, open_asking
+from gatechart.stores.opening import open_asking
 from gatechart.testing.contracts import RequestsContract
 from gatechart.testing.requests_contract import BEFORE, FIRST, SECOND
 
@@ -37,11 +37,37 @@ class TestRequestsInSqlite(RequestsContract):
             yield asking
 
 
+class TestRequestsOnPostgres(RequestsContract):
+    @pytest.fixture
+    async def requests(self, postgres_url):
+        async with open_store(postgres_url) as store:
+            yield store.requests
+
+    @pytest.fixture
+    async def asking(self, requests, postgres_url):
+        async with open_asking(postgres_url) as asking:
+            yield asking
+
+
+async def test_the_owner_of_a_database_on_a_server_is_named_and_hears_who_asks(postgres_url, monkeypatch):
+    async with open_store(postgres_url) as store, open_asking(postgres_url) as asking:
+        assert await asking.owner() == f"process {os.getpid()} on {socket.gethostname()}"
+        assert await asking.is_owned()
+        monkeypatch.setattr("gatechart.stores.postgres_bell.LOOK_S", 3600)
+        waiting = asyncio.ensure_future(store.requests.asked())
+        await asyncio.sleep(0.1)
+        await asking.ask(FIRST)
+        await asyncio.wait_for(waiting, 20)
+    async with open_asking(postgres_url) as asking:
+        assert not await asking.is_owned()
+
+
 async def test_the_owner_is_named_and_known_to_be_there(sqlite_url):
     async with open_store(sqlite_url), open_asking(sqlite_url) as asking:
         assert await asking.owner() == f"process {os.getpid()} on {socket.gethostname()}"
-        assert is_owned(sqlite_url)
-    assert not is_owned(sqlite_url)
+        assert await asking.is_owned()
+    async with open_asking(sqlite_url) as asking:
+        assert not await asking.is_owned()
 
 
 async def test_nobody_asks_where_there_is_no_database_or_nobody_to_ask(sqlite_url, sqlite_path):

@@ -25,6 +25,13 @@ class TestSqliteStore(StoreContract):
             yield store
 
 
+class TestPostgresStore(StoreContract):
+    @pytest.fixture
+    async def store(self, postgres_url):
+        async with open_store(postgres_url) as store:
+            yield store
+
+
 class OverwritesStarts(MemoryStore):
     async def commit(self, turns):
         for turn in turns:

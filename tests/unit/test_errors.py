@@ -89,6 +89,7 @@ REMEDIES: dict[str, str] = {
     "StoreMissingError": "name another",
     "StoreOwnedError": "end it first",
     "StoreReadOnlyError": "make file and folder writable",
+    "StoreUnreachableError": "see that the server runs",
     "StoreUnreadableError": "make file and folders readable",
     "StoreUrlError": "use 'sqlite+aiosqlite:///agents.db'",
     "TurnTimeoutError": "let a state invoke what takes long",

@@ -42,6 +42,8 @@ async def host(
     limits: Limits = DEFAULTS,
     *,
     creates: bool = False,
+    standby: bool = False,
+    take_over: bool = False,
 ) -> AsyncIterator[Runtime]:
     """A runtime that hosts all agents of the graphs. creates: the database, where there is none."""
     if not creates:
@@ -52,6 +54,8 @@ async def host(
             settings.store,
             graphs=graphs,
             services=services,
+            standby=standby,
+            take_over=take_over,
             clock=clock,
             limits=limits,
             packet_migrations=load_packet_migrations(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -32,13 +34,24 @@ GraceOption = Annotated[
     float,
     typer.Option("--grace", min=0.1, metavar="SECONDS", help="How long turns and invokes under way get to end."),
 ]
+StandbyOption = Annotated[
+    bool, typer.Option("--standby", metavar="", help="Where another process owns the store, wait for its end.")
+]
+TakeOverOption = Annotated[
+    bool, typer.Option("--take-over", metavar="", help="Own the store in spite of another process, which is frozen.")
+]
 
 _LOOKS_S: Final = 0.02  # between two looks whether something is under way
 _LOOKS: Final = 3  # in a row that must find nothing
 
 
 async def run_agents(
-    settings: Settings, watch: WatchOption = False, once: OnceOption = False, grace: GraceOption = 10.0
+    settings: Settings,
+    watch: WatchOption = False,
+    once: OnceOption = False,
+    grace: GraceOption = 10.0,
+    standby: StandbyOption = False,
+    take_over: TakeOverOption = False,
 ) -> None:
     """Host the agents of the app: deliver mail, fire timers, run what states invoke.
 
@@ -49,8 +62,12 @@ async def run_agents(
     With --once it leaves as soon as there is nothing left to do but to wait for the clock, as suits a cron job. With
     --watch and --json, each line is one JSON document.
 
+    One process owns the store. With --standby another waits, and takes over within two seconds of the owner's end; with
+    --take-over it does not wait: what an owner that is frozen does when it wakes up is not written any more.
+
     Examples:
       gatechart run
+      gatechart run --standby
       gatechart run --watch
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
@@ -59,10 +76,10 @@ async def run_agents(
     graphs = load_graphs(settings.app)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
-        async with (
-            host(settings, graphs, clock, Limits(close_s=grace)) as runtime,
-            runtime.changes() as changes,
-        ):
+        opening = host(settings, graphs, clock, Limits(close_s=grace), standby=standby, take_over=take_over)
+        if standby:
+            print_hint(f"standing by for {settings.store}")
+        async with _unless(gone, opening) as runtime, runtime.changes() as changes:
             if not once:
                 names = ", ".join(graph.name for graph in newest(graphs))
                 print_hint(f"hosting agents of {names} in {settings.store}; Ctrl-C ends it")
@@ -79,6 +96,29 @@ async def run_agents(
             finally:
                 for task in tasks:
                     task.cancel()
+
+
+@asynccontextmanager
+async def _unless(gone: asyncio.Event, opening: AbstractAsyncContextManager[Runtime]) -> AsyncIterator[Runtime]:
+    """What is opened, however long that takes. Raises KeyboardInterrupt where the process is told to go before."""
+    task = asyncio.current_task()
+    assert task is not None
+
+    async def give_up() -> None:
+        await gone.wait()
+        task.cancel()
+
+    giving_up = asyncio.create_task(give_up())
+    try:
+        async with opening as runtime:
+            giving_up.cancel()
+            yield runtime
+    except asyncio.CancelledError:
+        if giving_up.cancelled() or not giving_up.done():
+            raise
+        raise KeyboardInterrupt from None
+    finally:
+        giving_up.cancel()
 
 
 class _CountingClock(SystemClock):

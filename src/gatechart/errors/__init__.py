@@ -52,6 +52,7 @@ from gatechart.errors.outside import (
     StoreMissingError,
     StoreOwnedError,
     StoreReadOnlyError,
+    StoreUnreachableError,
     StoreUnreadableError,
     StoreUrlError,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "StoreMissingError",
     "StoreOwnedError",
     "StoreReadOnlyError",
+    "StoreUnreachableError",
     "StoreUnreadableError",
     "StoreUrlError",
     "TurnTimeoutError",

@@ -18,7 +18,8 @@ class StoreUrlError(OutsideError):
     def __str__(self) -> str:
         return (
             f"cannot open a store at {self.url!r}: {self.problem}; "
-            "use 'sqlite+aiosqlite:///agents.db' for a file, or 'memory:' to keep nothing"
+            "use 'sqlite+aiosqlite:///agents.db' for a file, 'postgresql+asyncpg://user@host/database' for a server, "
+            "or 'memory:' to keep nothing"
         )
 
 
@@ -52,6 +53,20 @@ class StoreUnreadableError(OutsideError):
 
     def __str__(self) -> str:
         return f"{self.path} cannot be read ({self.problem}); make file and folders readable for this user"
+
+
+@dataclass(eq=False)
+class StoreUnreachableError(OutsideError):
+    """The database server does not answer, or lets this user not in."""
+
+    path: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"cannot reach {self.path} ({self.problem}); see that the server runs, that the database is there "
+            "(`createdb` makes one), and that host, user and password are right"
+        )
 
 
 @dataclass(eq=False)

@@ -17,7 +17,7 @@ from gatechart.ports import Asking, Store
 from gatechart.runtime.core import random_id
 from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
-from gatechart.stores.opening import is_owned, open_asking
+from gatechart.stores.opening import open_asking
 from gatechart.values import Request
 from gatechart.wire import Call, Document, Performer, Reply, Verbs, perform
 
@@ -43,7 +43,6 @@ class Asker(Verbs):
         asking: Asking,
         reading: Performer,
         *,
-        is_owned: Callable[[], bool],
         timeout_s: float,
         given_up: Callable[[bool], None],
         request: str | None = None,
@@ -51,7 +50,6 @@ class Asker(Verbs):
         self._path = path
         self._asking = asking
         self._reading = reading
-        self._is_owned = is_owned
         self._timeout_s = timeout_s
         self._given_up = given_up
         self._request = request
@@ -85,7 +83,7 @@ class Asker(Verbs):
                 raise RequestTimeoutError(self._path, owner, call.verb, self._timeout_s, withdrawn)
             if now >= checks:
                 checks = now + CHECKS_EVERY_S
-                if not self._is_owned() and await self._asking.answer_to(number) is None:
+                if not await self._asking.is_owned() and await self._asking.answer_to(number) is None:
                     raise OwnerGoneError(self._path, request.id, await self._asking.withdraw(number))
             await asyncio.sleep(nap_s)
             nap_s = min(nap_s * 1.3, LONGEST_NAP_S)
@@ -116,7 +114,6 @@ async def open_asker(
             str(store),
             asking,
             reading,
-            is_owned=lambda: is_owned(store),
             timeout_s=timeout_s,
             given_up=given_up,
             request=request,

@@ -76,6 +76,8 @@ class Runtime:
         graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
         services: Any = None,
         read_only: bool = False,
+        standby: bool = False,
+        take_over: bool = False,
         attend: bool = True,
         limits: Limits = DEFAULTS,
         clock: Clock | None = None,
@@ -87,19 +89,24 @@ class Runtime:
         Leaving it lets what is under way end, within `limits.close_s`; what has not begun is kept for the next one.
 
         store: a URL, `sqlite+aiosqlite:///agents.db` where left out (a relative path is one in the working directory),
-        `memory:` to keep nothing; or a store of one's own. An empty database is created.
+        `postgresql+asyncpg://user@host/database`, `memory:` to keep nothing; or a store of one's own. An empty database
+        gets its tables.
         graphs: those whose agents it hosts; of two versions of a graph the one given last is the newest.
         services: what actions and invokes need from outside, as `turn.services` and `work.services`.
         read_only: take no ownership of the store, and write nothing.
+        standby: where another runtime owns the database, wait for its end, however long, and take over within two
+        seconds; who does not wait any longer cancels.
+        take_over: own it in spite of that one, which cannot write any more: for an owner that is frozen.
         attend: False for one that comes and goes and does only what it is called for: an agent that is resumed takes
         its own mail that is due; all other mail, timers and invokes are left to the next runtime.
         packet_migrations: how packets of handoffs that an older gatechart made come to this one.
 
         Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
-        database is missing, locked, read-only, damaged, or of an older or newer schema.
+        database is missing, unreachable, locked, read-only, damaged, or of an older or newer schema; PayloadError
+        where it is both to wait and not to wait.
         """
         registry = Registry(graphs)
-        async with open_store(store, read_only=read_only) as opened:
+        async with open_store(store, read_only=read_only, standby=standby, take_over=take_over) as opened:
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
             time = clock or SystemClock()
             core = Core(

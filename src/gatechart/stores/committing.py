@@ -24,7 +24,7 @@ _KEY: Final[BindParameter[int]] = bindparam("of_key")
 
 STANDING: Final = select(agents.c.id, agents.c.key, agents.c.version, agents.c.deltas).where(agents.c.id.in_(listed()))
 _STANDING: Final = Ask(STANDING)
-WAITING: Final = Ask(select(mail.c.number).where(mail.c.number.in_(listed()), WAITS))
+WAITING: Final = Ask(select(mail.c.number).where(mail.c.number.in_(listed(int)), WAITS))
 LAST_KEY: Final = Ask(select(func.coalesce(func.max(agents.c.key), literal_column("0"))))
 START: Final = Sparse(insert(agents))
 GO_ON: Final = Sparse(update(agents).where(agents.c.key == _KEY))

@@ -37,9 +37,9 @@ CHANGE: Final = Many(
     update(mail).where(mail.c.number == _NUMBER),
     [column.name for column in mail.c if column is not mail.c.number],
 )
-FORGET: Final = Many(delete(mail).where(mail.c.number.in_(listed())))
+FORGET: Final = Many(delete(mail).where(mail.c.number.in_(listed(int))))
 RECORD: Final = Many(insert(steps))
-END: Final = delete(invokes).where(invokes.c.key.in_(listed()))  # the steps go with them
+END: Final = delete(invokes).where(invokes.c.key.in_(listed(int)))  # the steps go with them
 
 
 class Desk:

@@ -1,66 +1,66 @@
-"""What differs between databases. SQLite so far."""
+"""SQL that each kind of database writes in a way of its own."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
     Connection,
-    Engine,
+    Dialect,
     FromClause,
     Select,
+    String,
+    TypeDecorator,
     bindparam,
-    create_engine,
-    event,
-    func,
     select,
 )
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy import literal_column as written
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
-from gatechart.errors import (
-    OutsideError,
-    StoreBusyError,
-    StoreCorruptError,
-    StoreFailedError,
-    StoreReadOnlyError,
-    StoreUnreadableError,
-)
+from gatechart.stores.postgres_text import escaped_json
 
-DIALECT: Final = sqlite.dialect()
-BUSY_TIMEOUT_S: Final = 5.0  # how long a connection waits for a lock, unless the URL has `?timeout=`
-READERS: Final = 4
-LOG_PAGES: Final = 16_000  # 64 MB: pages that many turns change go into the database once
-CACHE_KIB: Final = 64_000  # a transaction that outgrows the cache is written twice
+Kind: TypeAlias = type[str] | type[int]
 
 
-def writing_engine(url: URL) -> Engine:
-    """One connection whose transactions take SQLite's write lock as they begin, and are on disk when they end."""
-    engine = create_engine(url.set(drivername="sqlite"), **_options(url, connections=1))
-    _on_connect(
-        engine,
-        "PRAGMA journal_mode=WAL",
-        "PRAGMA synchronous=FULL",
-        "PRAGMA foreign_keys=ON",
-        f"PRAGMA wal_autocheckpoint={LOG_PAGES}",
-        f"PRAGMA cache_size=-{CACHE_KIB}",
-    )
-    _on_begin(engine, "BEGIN IMMEDIATE")
-    return engine
+class JsonText(TypeDecorator[str]):
+    """JSON that a statement takes apart. What has the character NUL is sought as PostgreSQL keeps it."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """See TypeDecorator."""
+        return escaped_json(value) if value is not None and dialect.name == "postgresql" else value
 
 
-def reading_engine(url: URL) -> AsyncEngine:
-    """Some connections that cannot write."""
-    engine = create_async_engine(url, **_options(url, connections=READERS))
-    _on_connect(engine.sync_engine, "PRAGMA query_only=ON")
-    _on_begin(engine.sync_engine, "BEGIN")
-    return engine
+class _Items(FunctionElement[Any]):
+    """The items of a JSON array, a row each, as JSON in the column `value`."""
+
+    name = "items"
+    inherit_cache = True
+
+
+class _Text(FunctionElement[str]):
+    """An item as text; with a place, the item at that place of an item."""
+
+    type = String()
+    name = "item_text"
+    inherit_cache = True
+
+
+class _Number(FunctionElement[int]):
+    """The same, as a whole number."""
+
+    type = BigInteger()
+    name = "item_number"
+    inherit_cache = True
+
+
+_ITEM: Final[Mapping[Kind, type[FunctionElement[Any]]]] = {str: _Text, int: _Number}
 
 
 def driver_cursor(connection: Connection) -> Any:
@@ -68,96 +68,51 @@ def driver_cursor(connection: Connection) -> Any:
     return connection.connection.cursor()
 
 
-def listed(name: str = "values") -> Select[Any]:
-    """The values of the JSON array that is bound under the name, for `IN`."""
-    return select(func.json_each(bindparam(name)).table_valued("value").c.value)
+def listed(kind: Kind = str) -> Select[Any]:
+    """The values of the JSON array that is bound as `values`, for `IN`."""
+    return select(_ITEM[kind](_rows_of(bindparam("values", type_=JsonText())).c.value))
 
 
-def unpacked(columns: Sequence[str]) -> FromClause:
+def unpacked(**columns: Kind) -> FromClause:
     """A table of the rows that are bound as `rows`: JSON text, an array of arrays in the order of the columns."""
-    value = func.json_each(bindparam("rows")).table_valued("value")
-    return select(
-        *(func.json_extract(value.c.value, f"$[{index}]").label(name) for index, name in enumerate(columns))
-    ).subquery("unpacked")
+    value = _rows_of(bindparam("rows", type_=JsonText())).c.value
+    items = (_ITEM[kind](value, written(str(place))).label(name) for place, (name, kind) in enumerate(columns.items()))
+    return select(*items).subquery("unpacked")
 
 
-@contextmanager
-def read_errors(path: Path) -> Iterator[None]:
-    """Turns what goes wrong inside, in the database or with what it holds, into the OutsideError that names it."""
-    try:
-        yield
-    except (DBAPIError, sqlite3.Error) as error:
-        raise _named(path, error, _READING) from error
-    except (ValueError, TypeError) as error:
-        raise StoreCorruptError(str(path), f"{type(error).__name__}: {error}") from error
+def items_of(array: ColumnElement[str]) -> tuple[FromClause, ColumnElement[str]]:
+    """A table of the texts in a column's JSON array, and the column that holds them."""
+    table = _rows_of(array)
+    return table, _Text(table.c.value)
 
 
-@contextmanager
-def write_errors(path: Path) -> Iterator[None]:
-    """Turns what the database raises inside into the OutsideError that names it."""
-    try:
-        yield
-    except (DBAPIError, sqlite3.Error) as error:
-        raise _named(path, error, _WRITING) from error
+def _rows_of(array: ColumnElement[str]) -> FromClause:
+    return _Items(array).table_valued("value")
 
 
-NamedErrors: TypeAlias = Callable[[Path], AbstractContextManager[None]]  # read_errors or write_errors
-
-_Kinds: TypeAlias = Mapping[str, Callable[[str, str], OutsideError]]  # by the beginning of SQLite's name for the error
-
-_ALWAYS: Final[_Kinds] = {
-    "SQLITE_BUSY": StoreBusyError,
-    "SQLITE_LOCKED": StoreBusyError,
-    "SQLITE_CORRUPT": StoreCorruptError,
-    "SQLITE_NOTADB": StoreCorruptError,
-}
-_READING: Final[_Kinds] = {
-    **_ALWAYS,
-    "SQLITE_CANTOPEN": StoreUnreadableError,
-    "SQLITE_PERM": StoreUnreadableError,
-    "SQLITE_READONLY": StoreUnreadableError,
-}
-_WRITING: Final[_Kinds] = {
-    **_ALWAYS,
-    "SQLITE_CANTOPEN": StoreReadOnlyError,
-    "SQLITE_PERM": StoreReadOnlyError,
-    "SQLITE_READONLY": StoreReadOnlyError,
-}
+@compiles(_Items, "sqlite")
+def _items_on_sqlite(element: _Items, compiler: Any, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
 
 
-def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> OutsideError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    code = getattr(cause, "sqlite_errorname", "")
-    kind = next((kind for prefix, kind in kinds.items() if code.startswith(prefix)), StoreFailedError)
-    return kind(str(path), str(cause))
+@compiles(_Items, "postgresql")
+def _items_on_postgres(element: _Items, compiler: Any, **options: Any) -> str:
+    return f"json_array_elements(CAST({compiler.process(element.clauses, **options)} AS JSON))"
 
 
-def _options(url: URL, connections: int) -> dict[str, Any]:
-    """Of an engine whose connections begin nothing by themselves and come back with nothing begun."""
-    waiting = {} if "timeout" in url.query else {"timeout": BUSY_TIMEOUT_S}
-    return {
-        "pool_size": connections,
-        "max_overflow": 0,
-        "pool_timeout": None,  # many reads at once wait for their turn, however long; none fails for that
-        "pool_reset_on_return": None,
-        "connect_args": {"isolation_level": None, **waiting},
-    }
+@compiles(_Text, "sqlite")
+@compiles(_Number, "sqlite")
+def _item_on_sqlite(element: _Text | _Number, compiler: Any, **options: Any) -> str:
+    item, *place = (compiler.process(each, **options) for each in element.clauses)
+    return f"json_extract({item}, '$[{place[0]}]')" if place else item
 
 
-def _on_connect(engine: Engine, *pragmas: str) -> None:
-    @event.listens_for(engine, "connect")
-    def configure(connection: Any, _record: Any) -> None:
-        try:
-            cursor = connection.cursor()
-            for pragma in pragmas:
-                cursor.execute(pragma)
-            cursor.close()
-        except Exception:  # the pool never learns of the connection, so nobody else ends its thread
-            connection.close()
-            raise
+@compiles(_Text, "postgresql")
+def _text_on_postgres(element: _Text | _Number, compiler: Any, **options: Any) -> str:
+    item, *place = (compiler.process(each, **options) for each in element.clauses)
+    return f"({item} ->> {place[0]})" if place else f"({item} #>> '{{}}')"
 
 
-def _on_begin(engine: Engine, statement: str) -> None:
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        driver_cursor(connection).execute(statement)
+@compiles(_Number, "postgresql")
+def _number_on_postgres(element: _Number, compiler: Any, **options: Any) -> str:
+    return f"CAST({_text_on_postgres(element, compiler, **options)} AS BIGINT)"

@@ -35,7 +35,7 @@ _NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 _EPOCH: Final[BindParameter[int]] = bindparam("of_epoch")
 _INVOKE: Final[BindParameter[str]] = bindparam("of_invoke")
 
-CONSUME: Final = Many(delete(mail).where(mail.c.number.in_(listed())))
+CONSUME: Final = Many(delete(mail).where(mail.c.number.in_(listed(int))))
 
 _IS_TIMER: Final = or_(mail.c.state.is_not(None), mail.c.key.is_not(None))
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)

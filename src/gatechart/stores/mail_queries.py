@@ -5,16 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, select, text, tuple_
+from sqlalchemy import Select, select, tuple_
 
 from gatechart.stores.rows import to_us
 from gatechart.stores.tables import TIMED, WAITS, agents, invokes, mail, steps
 from gatechart.values import AgentId, Invocation, MailQuery
-
-
-def last_number(connection: Connection) -> int:
-    """The highest number that mail ever had, gone or not; 0 where there was none."""
-    return connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = 'mail'")).scalar_one_or_none() or 0
 
 
 def found_mail(query: MailQuery) -> Select[Any]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from gatechart.errors import StoreUrlError
+from gatechart.errors import PayloadError, StoreUrlError
 from gatechart.ports import Asking, Store
 from gatechart.stores.memory import MemoryStore
 
@@ -18,8 +18,15 @@ MEMORY_URL: Final = "memory:"
 
 
 @asynccontextmanager
-async def open_store(store: str | Store = DEFAULT_URL, *, read_only: bool = False) -> AsyncIterator[Store]:
-    """The store that a URL names, open; a store is passed on as it is. Raises StoreUrlError, and as `Runtime.open`."""
+async def open_store(
+    store: str | Store = DEFAULT_URL, *, read_only: bool = False, standby: bool = False, take_over: bool = False
+) -> AsyncIterator[Store]:
+    """The store that a URL names, open; a store is passed on as it is. Raises StoreUrlError, and as `Runtime.open`.
+
+    standby, take_over: as of `Runtime.open`.
+    """
+    if standby and take_over:
+        raise PayloadError("standby", ("take_over is given, too",), "one of the two")
     if not isinstance(store, str):
         if not callable(getattr(store, "commit", None)):
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, neither a URL nor a store")
@@ -27,9 +34,11 @@ async def open_store(store: str | Store = DEFAULT_URL, *, read_only: bool = Fals
     elif store == MEMORY_URL:
         yield MemoryStore()
     else:
-        from gatechart.stores.files import open_file  # noqa: PLC0415
+        from gatechart.stores.claims import Claim  # noqa: PLC0415
+        from gatechart.stores.databases import open_database  # noqa: PLC0415
 
-        async with open_file(store, read_only=read_only) as opened:
+        claim = Claim.TAKE_OVER if take_over else Claim.STANDBY if standby else Claim.REFUSED
+        async with open_database(store, read_only=read_only, claim=claim) as opened:
             yield opened
 
 
@@ -46,19 +55,10 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, which cannot be asked anything")
         yield asking
         return
-    from gatechart.stores.files import open_file_to_ask  # noqa: PLC0415
+    from gatechart.stores.databases import open_database_to_ask  # noqa: PLC0415
 
-    async with open_file_to_ask(store) as opened:
+    async with open_database_to_ask(store) as opened:
         yield opened
-
-
-def is_owned(store: str | Store) -> bool:
-    """Whether a runtime owns the database that a URL names; a store that is held is its holder's."""
-    if not isinstance(store, str):
-        return True
-    from gatechart.stores.files import is_file_owned  # noqa: PLC0415
-
-    return is_file_owned(store)
 
 
 async def upgrade_store(url: str) -> tuple[str | None, str]:
@@ -66,6 +66,6 @@ async def upgrade_store(url: str) -> tuple[str | None, str]:
 
     Raises StoreMissingError, StoreOwnedError while a runtime has it open, SchemaTooNewError, and as `Runtime.open`.
     """
-    from gatechart.stores.files import upgrade_file  # noqa: PLC0415
+    from gatechart.stores.databases import upgrade_database  # noqa: PLC0415
 
-    return await upgrade_file(url)
+    return await upgrade_database(url)

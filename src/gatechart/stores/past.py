@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Row, Select, and_, bindparam, func, select
+from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, func, select
 
 from gatechart.context import patched
 from gatechart.errors import UnknownVersionError
@@ -25,7 +25,7 @@ _ENTRIES: Final = (
 
 _OF_AGENT: Final = history.c.agent == bindparam("of_agent")
 _IS_WHOLE: Final = and_(_OF_AGENT, history.c.context.is_not(None))
-_VERSION: Final = bindparam("of_version", type_=Integer)
+_VERSION: Final = bindparam("of_version", type_=BigInteger)
 _NEAREST: Final = select(func.max(history.c.version)).where(_IS_WHOLE, history.c.version <= _VERSION).scalar_subquery()
 
 NEEDED: Final = (

@@ -37,7 +37,7 @@ from gatechart.values import MailStatus, Pruned, Pruning, Status
 
 TURNS: Final = 5_000  # that a part forgets at the most; a few more of an agent that is erased
 
-_CUTS: Final = unpacked(("agent", "cut"))
+_CUTS: Final = unpacked(agent=int, cut=int)
 _AGENT: Final[BindParameter[int]] = bindparam("of_agent")
 _CUT: Final[BindParameter[int]] = bindparam("of_version")
 _before = history.alias("version_before")
@@ -186,7 +186,7 @@ def _erase(connection: Connection, erased: Sequence[Row[Any]]) -> None:
         connection.execute(delete(mail).where(mail.c.recipient.in_(listed())), {"values": ids})
         forget_handoffs(connection, [agent.id for agent in erased])
         connection.execute(
-            delete(agents).where(agents.c.key.in_(listed())), {"values": keys}
+            delete(agents).where(agents.c.key.in_(listed(int))), {"values": keys}
         )  # the rest goes with them
 
 

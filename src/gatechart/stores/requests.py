@@ -1,22 +1,20 @@
-"""What others ask of the owner of a database file, on both sides."""
+"""What others ask of the owner of a database, on both sides."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, Select, and_, delete, exists, or_, select, update
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects import postgresql, sqlite
 
-from gatechart.stores.dialects import listed, read_errors, write_errors
+from gatechart.stores.database import Bell, Database, Writer
+from gatechart.stores.dialects import listed
 from gatechart.stores.reader import Reader
 from gatechart.stores.rows import from_us, to_json, to_us
 from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner, requests
-from gatechart.stores.writer import Writer
 from gatechart.values import Request
 
 T = TypeVar("T")
@@ -24,18 +22,15 @@ T = TypeVar("T")
 KEPT: Final = timedelta(hours=1)
 """How long an answer waits for its asker, who fetches it at once if he still runs."""
 
-FIRST_NAP_S: Final = 0.01
-LONGEST_NAP_S: Final = 0.1
-LOOKS_EVERY: Final = 20  # naps: then it looks into the database, whatever the file says
-
 _IS_NEW: Final = requests.c.taken_us.is_(None)
 _IS_OPEN: Final = requests.c.answered_us.is_(None)
 _OWNER: Final = select(owner.c.pid, owner.c.host)
+_INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 ANY_NEW: Final = Ask(select(exists().where(_IS_NEW)))
 ANY_OPEN: Final = Ask(select(exists().where(_IS_OPEN)))
 
 
-class Database(Protocol):
+class Owned(Protocol):
     """What runs reads and the owner's transactions, and names what goes wrong."""
 
     async def read(self, work: Callable[[Connection], T]) -> T:
@@ -48,29 +43,29 @@ class Database(Protocol):
 
 
 class SqlRequests:
-    """What is asked of the owner of a database file. Fulfils Requests."""
+    """What is asked of the owner of a database. Fulfils Requests."""
 
-    def __init__(self, database: Database, path: Path) -> None:
+    def __init__(self, database: Owned, bell: Bell) -> None:
         self._database = database
-        self._doorbell = Doorbell(path)
+        self._bell = bell
 
     async def asked(self) -> None:
         """See Requests."""
         while not await self._is_there(ANY_NEW):
-            await self._doorbell.rung()
+            await self._bell.rung()
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
         """See Requests. What asks for nothing writes nothing."""
         if not await self._is_there(ANY_OPEN if again else ANY_NEW):
             return []
-        self._doorbell.listen()
+        self._bell.listen()
         wanted = _to_take(limit, again=again)
 
         def write(connection: Connection) -> Sequence[Request]:
             connection.execute(_over(now))
             taken = [_to_request(row) for row in connection.execute(wanted)]
             numbers = {"values": to_json([each.number for each in taken])}
-            mark = update(requests).where(requests.c.number.in_(listed())).values(taken_us=to_us(now))
+            mark = update(requests).where(requests.c.number.in_(listed(int))).values(taken_us=to_us(now))
             connection.execute(mark, numbers)
             return taken
 
@@ -88,18 +83,22 @@ class SqlRequests:
 
 
 class SqlAsking:
-    """Asks something of the owner of a database file. Fulfils Asking."""
+    """Asks something of the owner of a database. Fulfils Asking."""
 
-    def __init__(self, path: Path, reader: Reader, writer: Writer) -> None:
-        self._path = path
+    def __init__(self, database: Database, reader: Reader, writer: Writer) -> None:
+        self._database = database
         self._reader = reader
         self._writer = writer
 
     async def owner(self) -> str:
         """See Asking."""
-        with read_errors(self._path):
+        with self._database.read_errors():
             pid, host = await self._reader.run(lambda connection: connection.execute(_OWNER).one())
         return f"process {pid} on {host}"
+
+    async def is_owned(self) -> bool:
+        """See Asking."""
+        return await self._database.is_owned()
 
     async def ask(self, request: Request) -> int:
         """See Asking."""
@@ -107,7 +106,9 @@ class SqlAsking:
         number = select(requests.c.number).where(requests.c.id == request.id)
 
         def write(connection: Connection) -> int:
-            connection.execute(insert(requests).values(**row).on_conflict_do_nothing())
+            insert = _INSERTS[connection.dialect.name](requests).values(**row)
+            connection.execute(insert.on_conflict_do_nothing())
+            self._database.ring(connection)
             found: int = connection.execute(number).scalar_one()
             return found
 
@@ -116,7 +117,7 @@ class SqlAsking:
     async def answer_to(self, number: int) -> str | None:
         """See Asking."""
         wanted = select(requests.c.answer).where(requests.c.number == number)
-        with read_errors(self._path):
+        with self._database.read_errors():
             return await self._reader.run(lambda connection: connection.execute(wanted).scalar_one_or_none())
 
     async def withdraw(self, number: int) -> bool:
@@ -135,43 +136,8 @@ class SqlAsking:
         await self._write(lambda connection: connection.execute(gone))
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
-        with write_errors(self._path):
+        with self._database.write_errors():
             return await self._writer.run(work)
-
-
-class Doorbell:
-    """Tells when the database may have changed.
-
-    SQLite tells nobody, so it looks at the log beside the database: whoever writes, writes there. A look at the file
-    costs microseconds, one into the database a thousand times that. Looks come quickly after something was asked, and
-    up to `LONGEST_NAP_S` apart when nothing is.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._log = path.with_name(f"{path.name}-wal")
-        self._seen: tuple[int, int] | None = None
-        self._nap_s = FIRST_NAP_S
-
-    def listen(self) -> None:
-        """Looks often again, for who has asked asks more."""
-        self._nap_s = FIRST_NAP_S
-
-    async def rung(self) -> None:
-        """Returns when the database may have changed, or after two seconds."""
-        for _ in range(LOOKS_EVERY):
-            await asyncio.sleep(self._nap_s)
-            self._nap_s = min(self._nap_s * 1.5, LONGEST_NAP_S)
-            seen = self._look()
-            if seen != self._seen:
-                self._seen = seen
-                return
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            found = self._log.stat()
-        except OSError:  # there is no log, so nobody has written
-            return None
-        return found.st_mtime_ns, found.st_size
 
 
 def _over(now: datetime) -> Any:
@@ -181,7 +147,8 @@ def _over(now: datetime) -> Any:
 
 
 def _to_take(limit: int, *, again: bool) -> Select[Any]:
-    return select(requests).where(_IS_OPEN if again else _IS_NEW).order_by(requests.c.number).limit(limit)
+    wanted = select(requests).where(_IS_OPEN if again else _IS_NEW).order_by(requests.c.number).limit(limit)
+    return wanted.with_for_update()  # so that none is withdrawn meanwhile, where transactions run side by side
 
 
 def _to_request(row: Any) -> Request:

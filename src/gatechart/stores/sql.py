@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
@@ -16,15 +15,15 @@ from sqlalchemy import (
     delete,
     exists,
     false,
-    func,
+    insert,
     or_,
     select,
 )
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from gatechart.errors import OwnershipLostError, StoreMissingError, UnknownAgentError
+from gatechart.errors import OwnershipLostError, UnknownAgentError
 from gatechart.stores.committing import commit_units
-from gatechart.stores.dialects import listed, read_errors, write_errors
+from gatechart.stores.database import Bell, Database, Writer
+from gatechart.stores.dialects import items_of, listed
 from gatechart.stores.handoff_rows import to_record
 from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
 from gatechart.stores.mail_rows import to_mail, to_running
@@ -36,7 +35,6 @@ from gatechart.stores.reader import Reader
 from gatechart.stores.requests import SqlRequests
 from gatechart.stores.rows import to_entry, to_json, to_snapshot
 from gatechart.stores.tables import agents, graphs, history, mail
-from gatechart.stores.writer import Writer
 from gatechart.values import (
     ActiveIn,
     AgentId,
@@ -60,7 +58,7 @@ from gatechart.values import (
 
 T = TypeVar("T")
 
-REMEMBER: Final = sqlite_insert(graphs).on_conflict_do_nothing()
+KNOWN: Final = select(graphs.c.fingerprint).where(graphs.c.fingerprint.in_(listed()))
 MANY: Final = select(agents).where(agents.c.id.in_(listed()))
 
 
@@ -71,16 +69,21 @@ class SqlStore:
     is_instant = False
 
     def __init__(
-        self, path: Path, reader: Reader, writer: Writer | None = None, epoch: int = 0, last_number: int = 0
+        self,
+        database: Database,
+        reader: Reader,
+        writer: Writer | None = None,
+        epoch: int = 0,
+        last_number: int = 0,
+        bell: Bell | None = None,
     ) -> None:
-        """Without a writer it is only read. last_number: the highest of the mail that stands."""
-        self._path = path
+        """Without a writer it is only read. last_number: the highest of the mail that stands. bell: rung by askers."""
+        self._database = database
         self._reader = reader
         self._writer = writer
         self._epoch = epoch
-        self._last_number = last_number
-        self._inode = path.stat().st_ino
-        self.requests = None if writer is None else SqlRequests(self, path)
+        self._last_number = self._kept_number = last_number
+        self.requests = None if bell is None else SqlRequests(self, bell)
 
     def numbers(self, count: int) -> int:
         """See Store."""
@@ -170,8 +173,16 @@ class SqlStore:
             {"fingerprint": each.fingerprint, "name": each.name, "version": each.version, "paths": to_json(each.paths)}
             for each in known
         ]
+        wanted = {"values": to_json([each.fingerprint for each in known])}
+
+        def write(connection: Connection) -> None:
+            kept = set(connection.execute(KNOWN, wanted).scalars())
+            new = [row for row in rows if row["fingerprint"] not in kept]
+            if new:
+                connection.execute(insert(graphs), new)
+
         if rows:
-            await self._write(lambda connection: connection.execute(REMEMBER, rows))
+            await self._write(write)
 
     async def known_graph(self, fingerprint: str) -> KnownGraph | None:
         """See Store."""
@@ -215,30 +226,27 @@ class SqlStore:
         return await self._read(lambda connection: [to_mail(row) for row in connection.execute(wanted)])
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
-        with read_errors(self._path):
+        with self._database.read_errors():
             return await self._reader.run(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         """The work's result, all of it in one transaction that this owner's epoch still holds."""
+        last = self._last_number  # as high at least as of any mail that the work accepts
 
         def owned_work(connection: Connection) -> T:
-            check_epoch(connection, self._epoch, self._path)
-            return work(connection)
+            check_epoch(connection, self._epoch, self._database.name)
+            done = work(connection)
+            if last > self._kept_number:
+                self._database.keep_number(connection, last)
+            return done
 
         if self._writer is None:
-            raise OwnershipLostError(str(self._path), self._epoch, await self._read(current_epoch))
-        self._check_there()
-        with write_errors(self._path):
-            return await self._writer.run(owned_work)
-
-    def _check_there(self) -> None:
-        """Raises StoreMissingError where the file was taken away, into which the connection would go on writing."""
-        try:
-            is_there = self._path.stat().st_ino == self._inode
-        except OSError:
-            is_there = False
-        if not is_there:
-            raise StoreMissingError(str(self._path))
+            raise OwnershipLostError(self._database.name, self._epoch, await self._read(current_epoch))
+        self._database.check_there()
+        with self._database.write_errors():
+            done = await self._writer.run(owned_work)
+        self._kept_number = max(self._kept_number, last)
+        return done
 
 
 def _agent(connection: Connection, agent_id: AgentId) -> Any:
@@ -260,6 +268,6 @@ def _search(query: Query, after_key: int) -> Select[Any]:
 
 
 def _is_active(wanted: ActiveIn) -> ColumnElement[bool]:
-    leaf = func.json_each(agents.c.configuration).table_valued("value")
-    is_active = exists(select(leaf).where(leaf.c.value.in_(wanted.leaves)))
+    leaves, leaf = items_of(agents.c.configuration)
+    is_active = exists(select(leaf).select_from(leaves).where(leaf.in_(wanted.leaves)))
     return is_active if wanted.graph is None else and_(agents.c.graph == wanted.graph, is_active)

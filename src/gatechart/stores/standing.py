@@ -18,10 +18,10 @@ from gatechart.values import AgentId, EventName, Invocation, Mail
 MailId: TypeAlias = tuple[AgentId, str]  # recipient and id
 Content: TypeAlias = tuple[EventName, str]  # with the payload as canonical JSON
 
-_IDS: Final = unpacked(("recipient", "event_id"))
-_STEPS: Final = unpacked(("place", "agent", "state", "epoch", "invoke", "name"))
+_IDS: Final = unpacked(recipient=str, event_id=str)
+_STEPS: Final = unpacked(place=int, agent=str, state=str, epoch=int, invoke=str, name=str)
 
-NUMBERED: Final = select(mail).where(mail.c.number.in_(listed()))
+NUMBERED: Final = select(mail).where(mail.c.number.in_(listed(int)))
 NAMED: Final = select(mail).join(
     _IDS, and_(mail.c.recipient == _IDS.c.recipient, mail.c.event_id == _IDS.c.event_id, WAITS)
 )

@@ -31,21 +31,23 @@ NAMING = {
 
 metadata = MetaData(naming_convention=NAMING)
 
+BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's integers are as large as they need to be, and so are keys
+
 agents = Table(
     "agents",
     metadata,
-    Column("key", Integer, primary_key=True),  # in the order of starting; the other tables know agents by it
+    Column("key", BIG, primary_key=True),  # in the order of starting; the other tables know agents by it
     Column("id", String, nullable=False, unique=True),
     Column("graph", String, nullable=False),
     Column("graph_version", String, nullable=False),
     Column("fingerprint", String, nullable=False),
     Column("configuration", Text, nullable=False),  # JSON, the active leaves
     Column("context", Text, nullable=False),  # JSON
-    Column("version", Integer, nullable=False),
+    Column("version", BIG, nullable=False),
     Column("status", String, nullable=False),
     Column("memory", Text),  # JSON, what the history states remember; NULL where nothing
     Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL where none
-    Column("deltas", Integer, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
+    Column("deltas", BIG, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
     Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL where none
     Index("ix_agents_graph_status", "graph", "status"),
 )
@@ -62,9 +64,9 @@ graphs = Table(
 history = Table(
     "history",
     metadata,
-    Column("key", Integer, primary_key=True),  # in the order committed, so that new rows lie side by side on the disk
+    Column("key", BIG, primary_key=True),  # in the order committed, so that new rows lie side by side on the disk
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
-    Column("version", Integer, nullable=False),
+    Column("version", BIG, nullable=False),
     Column("event", String, nullable=False),
     Column("event_id", String),  # the sender's; NULL where it gave none
     Column("payload", Text),  # JSON; NULL where empty
@@ -76,7 +78,7 @@ history = Table(
     Column("changed", Text),  # JSON, the context's fields that changed; NULL where none, and for the first version
     Column("appended", Text),  # JSON, what came behind the fields' lists that only grew; NULL where nothing
     Column("status", String),  # NULL: active
-    Column("took_us", Integer, nullable=False),
+    Column("took_us", BIG, nullable=False),
     Column("guard_errors", Text),  # JSON; NULL where none
     Column("memory", Text),  # JSON; NULL where unchanged, in a full copy where nothing
     Column("entered", Text),  # JSON; NULL where unchanged, in a full copy where nothing
@@ -99,7 +101,7 @@ Index(
 mail = Table(
     "mail",
     metadata,
-    Column("number", Integer, primary_key=True),  # given by the owner, in the order accepted
+    Column("number", BIG, primary_key=True),  # given by the owner, in the order accepted
     Column("recipient", String, nullable=False),  # a public id: mail may wait for an agent that is yet to start
     Column("event", String, nullable=False),
     Column("payload", Text),  # JSON; NULL where empty
@@ -109,7 +111,7 @@ mail = Table(
     Column("due_us", BigInteger),  # NULL: at once
     Column("key", String),
     Column("state", String),
-    Column("epoch", Integer, nullable=False),
+    Column("epoch", BIG, nullable=False),
     Column("status", String, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("retry_us", BigInteger),
@@ -135,10 +137,10 @@ Index(
 invokes = Table(
     "invokes",
     metadata,
-    Column("key", Integer, primary_key=True),  # in the order begun
+    Column("key", BIG, primary_key=True),  # in the order begun
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
     Column("state", String, nullable=False),
-    Column("epoch", Integer, nullable=False),
+    Column("epoch", BIG, nullable=False),
     Column("invoke", String, nullable=False),
     Column("context", Text, nullable=False),  # JSON, as the turn that entered the state committed it
     UniqueConstraint("agent", "state", "epoch", "invoke"),
@@ -156,7 +158,7 @@ steps = Table(
 handoffs = Table(
     "handoffs",
     metadata,
-    Column("key", Integer, primary_key=True),  # in the order offered
+    Column("key", BIG, primary_key=True),  # in the order offered
     Column("id", String, nullable=False, unique=True),
     Column("request", String, nullable=False),  # the id of the first attempt
     Column("source", String, nullable=False),  # a public id, as `target`: that may be of an agent that never began
@@ -192,7 +194,7 @@ places = Table(
 requests = Table(
     "requests",  # what others ask of the owner; anyone may add to it
     metadata,
-    Column("number", Integer, primary_key=True),  # in the order asked
+    Column("number", BIG, primary_key=True),  # in the order asked
     Column("id", String, nullable=False, unique=True),
     Column("asker", String, nullable=False),
     Column("call", Text, nullable=False),  # JSON
@@ -207,7 +209,7 @@ owner = Table(
     "owner",
     metadata,
     Column("id", SmallInteger, CheckConstraint("id = 1", name="single"), primary_key=True),
-    Column("epoch", Integer, nullable=False),  # raised by every runtime that takes the database over
+    Column("epoch", BIG, nullable=False),  # raised by every runtime that takes the database over
     Column("host", String, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("since_us", BigInteger, nullable=False),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, inspect, text
@@ -37,24 +36,24 @@ def create_schema(connection: Connection) -> None:
     connection.execute(text("INSERT INTO alembic_version VALUES (:newest)"), {"newest": NEWEST})
 
 
-def check_schema(found: str, path: Path) -> None:
+def check_schema(found: str, name: str) -> None:
     """Raises SchemaOutdatedError, SchemaTooNewError or StoreCorruptError where the schema is not the newest."""
     if found == NEWEST:
         return
     if not found:
-        raise StoreCorruptError(str(path), "it has tables, but no schema of gatechart")
+        raise StoreCorruptError(name, "it has tables, but no schema of gatechart")
     if found in SCHEMAS:
-        raise SchemaOutdatedError(str(path), found, NEWEST)
-    raise SchemaTooNewError(str(path), found, NEWEST)
+        raise SchemaOutdatedError(name, found, NEWEST)
+    raise SchemaTooNewError(name, found, NEWEST)
 
 
-def check_upgradable(found: str | None, path: Path) -> None:
+def check_upgradable(found: str | None, name: str) -> None:
     """Raises SchemaTooNewError or StoreCorruptError where no migration leads from the schema to the newest."""
     if found is not None and found not in SCHEMAS:
-        check_schema(found, path)
+        check_schema(found, name)
 
 
-def upgrade_schema(connection: Connection, path: Path) -> tuple[str | None, str]:
+def upgrade_schema(connection: Connection, name: str) -> tuple[str | None, str]:
     """Runs the migrations that the database has not seen, inside the connection's transaction.
 
     Returns the schema before, None where it was empty, and after. Raises as `check_upgradable`.
@@ -63,7 +62,7 @@ def upgrade_schema(connection: Connection, path: Path) -> tuple[str | None, str]
     from alembic.config import Config  # noqa: PLC0415
 
     before = schema_of(connection)
-    check_upgradable(before, path)
+    check_upgradable(before, name)
     config = Config()
     config.set_main_option("script_location", str(files("gatechart.migrations")))
     config.attributes["connection"] = connection

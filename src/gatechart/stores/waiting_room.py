@@ -33,6 +33,10 @@ class WaitingRoom:
         """See Asking."""
         return "this process"
 
+    async def is_owned(self) -> bool:
+        """See Asking. Its holder owns it."""
+        return True
+
     async def ask(self, request: Request) -> int:
         """See Asking."""
         known = [number for number, each in self._asked.items() if each.request.id == request.id]

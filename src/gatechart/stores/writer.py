@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 T = TypeVar("T")
 
 
-class Writer:
+class ThreadWriter:
     """Runs transactions, one after the other. Each runs to its end in the thread, whoever stops waiting for it."""
 
     def __init__(self, engine: Engine, thread: ThreadPoolExecutor) -> None:
@@ -53,10 +53,10 @@ class Writer:
 
 
 @asynccontextmanager
-async def opened_writer(engine: Engine) -> AsyncIterator[Writer]:
+async def opened_writer(engine: Engine) -> AsyncIterator[ThreadWriter]:
     """A writer on the engine, which ends with it: behind the transaction under way, and with the thread."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="gatechart-writer")
-    writer = Writer(engine, thread)
+    writer = ThreadWriter(engine, thread)
     try:
         yield writer
     finally:

@@ -1,0 +1,78 @@
+"""How a runtime comes to own a database that another runtime may own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from enum import Enum
+from time import monotonic
+from typing import Final
+
+from gatechart.errors import OutsideError, StoreOwnedError
+from gatechart.stores.database import Database, Hold
+from gatechart.stores.ownership import owned, unknown_owner
+
+logger = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.25  # between two looks of a standby, which is to take over within two seconds
+TELL_S: Final = 60.0  # between two lines that say that it still waits
+
+
+class Claim(Enum):
+    """What to do where another runtime owns the database."""
+
+    REFUSED = "refused"
+    STANDBY = "standby"  # wait for its end
+    TAKE_OVER = "take over"  # in spite of it
+
+
+async def claimed(hold: Hold, database: Database, claim: Claim) -> None:
+    """Returns when this runtime holds the database. Raises StoreOwnedError, and as `Hold.seize`."""
+    if claim is Claim.STANDBY:
+        await _stood_by(hold, database)
+    elif not await hold.take():
+        error = await owned_error(hold, database)
+        if claim is Claim.REFUSED:
+            raise error
+        logger.warning("taking a database over from its owner", extra=_facts(error))
+        await hold.seize()
+
+
+async def owned_error(hold: Hold, database: Database) -> StoreOwnedError:
+    """The error that names the owner."""
+    if database.is_absent():
+        return unknown_owner(database.name)
+    with database.read_errors():
+        return await hold.reader.run(lambda connection: owned(connection, database.name))
+
+
+async def _stood_by(hold: Hold, database: Database) -> None:
+    began = monotonic()
+    told: float | None = None
+    while not await _taken(hold):
+        if told is None or monotonic() - told >= TELL_S:
+            told = monotonic()
+            logger.info("standing by until the owner is gone", extra=await _owner(hold, database))
+        await asyncio.sleep(LOOK_S)  # whoever cancels the opening ends the wait
+    if told is not None:
+        logger.info("the owner is gone; taking over", extra={"waited_s": round(monotonic() - began, 1)})
+
+
+async def _taken(hold: Hold) -> bool:
+    """Whether the lock was taken; not where nobody can say, such as while a server is started again."""
+    try:
+        return await hold.take()
+    except OutsideError as error:
+        logger.warning("a standby cannot look whether the owner is gone; it goes on", exc_info=error)
+        return False
+
+
+async def _owner(hold: Hold, database: Database) -> dict[str, object]:
+    try:
+        return _facts(await owned_error(hold, database))
+    except OutsideError:
+        return {"store": database.name}
+
+
+def _facts(error: StoreOwnedError) -> dict[str, object]:
+    return {"store": error.path, "owner_host": error.host, "owner_pid": error.pid, "owner_since": str(error.since)}
