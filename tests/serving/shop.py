@@ -19,7 +19,7 @@ class Desk(AgentContext):
     urgency: int = 0
     due: date | None = None
     count: int = 0
-    notes: list[str] = []
+    notes: list[str] = Field(default_factory=list)
 
 
 def count(context, event):

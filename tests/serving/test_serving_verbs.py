@@ -1,7 +1,5 @@
 """What can be asked over HTTP, and what comes back."""
 
-import pytest
-
 from .conftest import within
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
@@ -16,12 +14,12 @@ async def test_an_agent_is_started_read_and_found_under_its_location(http):
     assert (await http.get("/agents", params={"state": "OPEN"})).json()["agents"] == [started.json()]
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", ".", "a b%20", "ü?#&=", "'\";--", "\u2028", "x" * 300])
-async def test_an_agent_may_have_any_name(http, client, name):
-    await http.post("/agents", json={**CASE, "id": name})
-    assert (await client.read(name)).agent_id == name
-    assert (await client.send(name, "COUNTED")).applied
-    assert [entry.agent_id for entry in await client.history(name)] == [name, name]
+async def test_an_agent_may_have_any_name(http, client):
+    for name in ("a/b", "..", ".", "a b%20", "ü?#&=", "'\";--", "\u2028", "x" * 300):
+        await http.post("/agents", json={**CASE, "id": name})
+        assert (await client.read(name)).agent_id == name
+        assert (await client.send(name, "COUNTED")).applied
+        assert [entry.agent_id for entry in await client.history(name)] == [name, name]
 
 
 async def test_a_trigger_starts_where_it_opens(http):

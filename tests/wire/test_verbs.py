@@ -9,7 +9,6 @@ from pydantic import BaseModel, ValidationError
 
 from gatechart import (
     Again,
-    EntryPoint,
     HandoffPacket,
     HandoffStatus,
     Ladder,
@@ -19,41 +18,16 @@ from gatechart import (
     Person,
     Reason,
     Runtime,
-    State,
     StateTransitionGraph,
     Status,
-    Transition,
 )
 from gatechart.agent import Agent
-from gatechart.context import AgentContext
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import OnRefusal
 from gatechart.testing.records import NOON
 from gatechart.wire import CALLS, Direct, ErrorDocument, PostCall, SendCall, StartCall, Verbs, perform
 
-
-class Note(AgentContext):
-    text: str = ""
-
-
-def keep(context, event):
-    context.text = event.payload.get("text", "")
-
-
-lamp = StateTransitionGraph(
-    "lamp",
-    context=Note,
-    states=["OFF", "ON", State("BROKEN", final=True)],
-    transitions=[
-        Transition("OFF", "SWITCHED", "ON", actions=keep),
-        Transition("ON", "SWITCHED", "OFF", actions=keep),
-        Transition("ON", "SHATTERED", "BROKEN"),
-    ],
-    entry_points=[EntryPoint("OFF", opens_on=["DUSK"], takes=Note), "ON"],
-)
-
-
-shade = StateTransitionGraph("shade", context=Note, states=["UP", "DOWN"], entry_points=["UP"])
+from .charts import Note, lamp, shade
 
 
 class Through(Verbs):

@@ -201,7 +201,8 @@ async def _hint_at_turns_before(verbs: Verbs, before: Snapshot, outcome: Outcome
     """Says what came before the event."""
     own = outcome.applied and not outcome.repeat
     entries = await verbs.history(before.agent_id, after=before.version)
-    earlier = [entry.event.name for entry in entries if not (own and entry.version == outcome.version)]
+    last = outcome.version - own  # what a host has gone on to since then came behind it
+    earlier = [entry.event.name for entry in entries if outcome.repeat or entry.version <= last]
     if earlier:
         print_hint(f"turns of the agent that came before it: {', '.join(earlier)}")
 

@@ -26,7 +26,8 @@ D = TypeVar("D", bound=Document)
 DEFAULT_RETRY: Final = Retry(attempts=5, first_s=0.1, factor=3.0, most_s=3.0)
 
 _JSON: Final = {"content-type": "application/json"}
-_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_HOPELESS: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, *_HOPELESS)
 _IDLE_S: Final = 30.0  # less than the server keeps a silent connection
 
 
@@ -53,7 +54,7 @@ class Client(Verbs):
         self._retry = retry
         self._http = httpx.AsyncClient(
             base_url=self._url,
-            headers={} if token is None else {"authorization": f"Bearer {token}"},
+            headers={"authorization": f"Bearer {token}".encode()} if token else {},
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
             limits=httpx.Limits(max_connections=connections, keepalive_expiry=_IDLE_S),
             trust_env=False,
@@ -94,7 +95,7 @@ class Client(Verbs):
                     else self._http.request(way.method, path, params=rest)
                 )
             except _NEVER_SENT as error:
-                if wait_s is None:
+                if wait_s is None or isinstance(error, _HOPELESS):
                     raise ServerUnreachableError(self._url, _text(error)) from error
             except httpx.TransportError as error:
                 if wait_s is None or not _is_repeatable(call):

@@ -73,11 +73,11 @@ class Asker(Verbs):
 
     async def _answered(self, number: int, request: Request, call: Call) -> str:
         loop = asyncio.get_running_loop()
-        nap_s, ends = FIRST_NAP_S, loop.time() + self._timeout_s
-        checks = loop.time() + CHECKS_EVERY_S
+        nap_s, began = FIRST_NAP_S, loop.time()
+        checks = began + CHECKS_EVERY_S
         while (text := await self._asking.answer_to(number)) is None:
             now = loop.time()
-            if now >= ends:
+            if now - began >= self._timeout_s:
                 withdrawn = await self._asking.withdraw(number)
                 owner = await self._asking.owner()
                 raise RequestTimeoutError(self._path, owner, call.verb, self._timeout_s, withdrawn)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, cast
 
 from pydantic_core import to_json
@@ -52,7 +53,7 @@ class Application:
         self._stage = stage
         self._access = Access(token)
         self._most_bytes = most_bytes
-        self._openapi = to_json(openapi_document(graphs, needs_token=token is not None))
+        self._graphs = tuple(graphs)
         self._open = Paths({"/health/live": {"GET": self._live}, "/health/ready": {"GET": self._ready}})
         self._guarded = Paths(
             {**self._performed(), "/changes": {"GET": self._changes}, "/openapi.json": {"GET": self._describe}}
@@ -126,7 +127,11 @@ class Application:
         return EventStream(tape, place)
 
     async def _describe(self, _: Request) -> ASGIApp:
-        return Response(self._openapi, media_type="application/json")
+        return Response(self._description, media_type="application/json")
+
+    @cached_property
+    def _description(self) -> bytes:
+        return to_json(openapi_document(self._graphs, needs_token=self._access.needs_token))
 
     async def _live(self, _: Request) -> ASGIApp:
         return Response(b'{"status":"alive"}', media_type="application/json")

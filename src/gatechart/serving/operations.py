@@ -65,7 +65,7 @@ class Target(BaseModel):
 _NARROWER: Final[dict[str, Any]] = {  # than the calls have them, so that the schema says all that is checked
     "ladder": tuple[Annotated[Again | Target, Field(discriminator="kind")], ...] | None,
     "deadline": Time | _Seconds | _Delay | None,
-    "limit": Annotated[int, Field(ge=1, le=MOST, description="how many at the most")],
+    "version": Annotated[int, Field(ge=1, lt=2**62)],
 }
 
 

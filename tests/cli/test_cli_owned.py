@@ -1,0 +1,225 @@
+"""Commands beside a host: what it owns, it is asked to do."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+GATECHART = str(Path(sys.executable).with_name("gatechart"))
+
+pytestmark = pytest.mark.usefixtures("deadline", "unmeasured")
+
+
+@pytest.fixture
+def app(folder, monkeypatch):
+    """The working directory, with agents that hand on, and a desk."""
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.desk.support:office"\n')
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(__file__).parents[2]), str(folder))))
+    return folder
+
+
+@contextmanager
+def running(*command, where):
+    """A process that hosts the agents, once it says so."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=where, **pipes) as process:
+        try:
+            assert process.stderr.readline().startswith("hosting")
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def host(app, gatechart):
+    gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
+    with running(GATECHART, "run", where=app) as process:
+        yield process
+
+
+def test_an_agent_is_started_and_fed_beside_its_host(host, gatechart):
+    started = gatechart("start", "orders", "--at", "TALKING", "--id", "o-1", "--json")
+    named = gatechart("start", "orders", "--at", "TALKING", "--json")
+    sent = gatechart("send", "o-1", "GIVE", "--id", "g-1", "--json")
+    assert [each.code for each in (started, named, sent)] == [0, 0, 0]
+    assert [each.err for each in (started, named, sent)] == ["", "", ""]
+    assert (started.document["agent_id"], started.document["version"]) == ("o-1", 1)
+    assert re.fullmatch("[0-9a-f]{32}", named.document["agent_id"])
+    again = gatechart("send", "o-1", "GIVE", "--id", "g-1", "--json")
+    assert again.document == {**sent.document, "repeat": True}
+    assert gatechart("start", "orders", "--at", "TALKING", "--id", "o-1").code == 4
+    assert gatechart("send", "nobody", "GIVE").code == 4
+
+
+def test_a_refused_event_is_told_beside_a_host_as_without_one_and_mail_is_kept(host, gatechart):
+    refused = gatechart("send", "o-0", "NEVER_HEARD_OF", "--id", "n-1")
+    assert refused.code == 1
+    assert "no transition in TALKING; accepted there: ASKED" in refused.err
+    assert gatechart("mail", "--json").document["mail"] == []
+    posted, again = (gatechart("post", "o-0", "GIVE", "--due", "2030-01-01", "--id", "p", "--json") for _ in range(2))
+    assert (posted.code, posted.err) == (0, "")
+    assert [posted.document["repeat"], again.document["repeat"]] == [False, True]
+
+
+def test_work_is_handed_on_beside_a_host_and_fetched_back(host, gatechart):
+    made = gatechart("handoff", "o-0", "--to", "refunds", "--at", "REVIEWING", "--mode", "delegate", "--wait", "--json")
+    assert (made.code, made.err, made.document["status"]) == (0, "", "accepted")
+    cancelled = gatechart("handoffs", "cancel", made.document["handoff"], "--reason", "found it")
+    assert (cancelled.code, cancelled.err) == (0, "")
+    settled = within_seconds(lambda: status_of(gatechart, made.document["handoff"]) == "cancelled")
+    assert settled
+
+
+def status_of(gatechart, handoff):
+    return gatechart("handoffs", "show", handoff, "--json").document["status"]
+
+
+def within_seconds(is_so):
+    ends = time.monotonic() + 20
+    while not is_so() and time.monotonic() < ends:
+        time.sleep(0.05)
+    return is_so()
+
+
+def test_a_person_at_the_desk_works_beside_a_host(host, gatechart):
+    made = gatechart("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--wait", "--json").document
+    case = made["target"]
+    done = [
+        gatechart("desk", "take", case, "--operator", "ana"),
+        gatechart("desk", "release", case),
+        gatechart("desk", "take", made["handoff"], "--operator", "ben"),
+        gatechart("desk", "answer", case, "It is on its way."),
+        gatechart("desk", "resolve", case, "--rating", "5"),
+    ]
+    assert [(each.code, each.err) for each in done] == [(0, "")] * 5
+    refused = gatechart("desk", "take", case, "--operator", "cleo")
+    assert refused.code == 1
+    assert gatechart("show", case, "--json").document["status"] == "done"
+
+
+def test_other_commands_that_write_name_the_owner(host, gatechart):
+    for command in (
+        ("stop", "o-0"),
+        ("rollback", "o-0", "1", "--reason", "x"),
+        ("prune", "--older-than", "1d", "--yes"),
+        ("migrate",),
+        ("mail", "retry", "1"),
+        ("run", "--once"),
+        ("upgrade",),
+    ):
+        refused = gatechart(*command)
+        assert refused.code == 5, command
+        assert f"agents.db is owned by process {host.pid} on " in refused.err
+
+
+@pytest.fixture
+def frozen(host):
+    """The host, which does nothing any more, and is not dead."""
+    host.send_signal(signal.SIGSTOP)
+    yield host
+    host.send_signal(signal.SIGCONT)
+
+
+def test_what_a_host_does_not_begin_in_time_is_withdrawn(frozen, gatechart):
+    failed = gatechart("start", "orders", "--at", "TALKING", "--id", "late", "--timeout", "0.3", "--json")
+    assert failed.code == 5
+    facts = failed.error["facts"]
+    assert (facts["withdrawn"], facts["verb"]) == (True, "start")
+    assert f"is owned by process {frozen.pid} on " in failed.error["message"]
+    frozen.send_signal(signal.SIGCONT)
+    assert gatechart("start", "orders", "--at", "TALKING", "--id", "next").code == 0
+    assert gatechart("show", "late").code == 4
+
+
+def test_who_presses_ctrl_c_withdraws_what_has_not_begun(frozen, app, gatechart):
+    command = [GATECHART, "start", "orders", "--at", "TALKING", "--id", "given-up"]
+    with subprocess.Popen(command, cwd=app, stderr=subprocess.PIPE, text=True) as process:
+        assert within_seconds(lambda: asked(app) == 1)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "the request was withdrawn: nothing was done" in told
+    assert asked(app) == 0
+
+
+def asked(folder):
+    """How many requests lie in the database."""
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(f"file:{folder / 'agents.db'}?mode=ro", uri=True)) as connection:
+        return connection.execute("SELECT count(*) FROM requests").fetchone()[0]
+
+
+def test_what_a_dead_owner_has_not_begun_the_command_does_itself(frozen, app, gatechart):
+    command = [GATECHART, "start", "orders", "--at", "TALKING", "--id", "o-2", "--json"]
+    with subprocess.Popen(command, cwd=app, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert within_seconds(lambda: asked(app) == 1)
+        frozen.kill()
+        out, told = process.communicate(timeout=20)
+    assert (process.returncode, json.loads(out)["agent_id"]) == (0, "o-2")
+    assert "waits for a host" not in told
+    assert asked(app) == 0
+
+
+DIES = dedent(
+    """
+    import asyncio, os, signal, sys
+    from gatechart import Runtime
+    from gatechart.stores.requests import SqlRequests
+    from tests.desk.support import office
+
+    async def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    async def main():
+        SqlRequests.answer = die
+        async with Runtime.open(graphs=office):
+            print("hosting", file=sys.stderr, flush=True)
+            await asyncio.Event().wait()
+
+    asyncio.run(main())
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "agent"),
+    [
+        (("start", "orders", "--at", "TALKING", "--json"), None),
+        (("send", "o-0", "GIVE", "--json"), "o-0"),
+        (("post", "o-0", "GIVE", "--due", "2h", "--json"), "o-0"),
+        (("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--json"), "o-0"),
+    ],
+)
+def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, agent, app, gatechart):
+    gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
+    with running(sys.executable, "-c", DIES, where=app) as process:
+        done = gatechart(*command)
+        assert process.wait(timeout=20) == -signal.SIGKILL
+    assert done.code == 0
+    agents = gatechart("list", "--graph", "orders", "--json").document["agents"]
+    handoffs = gatechart("handoffs", "list", "--json").document["handoffs"]
+    if agent is None:
+        assert [each["agent_id"] for each in agents] == ["o-0", done.document["agent_id"]]
+    else:
+        events = [turn["event"]["name"] for turn in gatechart("history", agent, "--json").document["history"]]
+        expected = {"send": ["GIVE"], "post": [], "handoff": ["handoff.requested"]}[command[0]]
+        assert events == ["agent.started.TALKING", *expected]
+    assert not done.document.get("repeat")
+    assert len(handoffs) == (command[0] in ("send", "handoff"))
+
+
+def test_commands_one_after_the_other_wait_for_each_other(app, gatechart):
+    gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
+    commands = [[GATECHART, "start", "orders", "--at", "TALKING", "--id", f"n-{number}"] for number in range(2)]
+    processes = [subprocess.Popen(each, cwd=app, stdout=subprocess.DEVNULL) for each in commands]
+    assert [process.wait(timeout=40) for process in processes] == [0, 0]

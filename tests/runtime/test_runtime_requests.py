@@ -1,0 +1,267 @@
+"""What others ask of the runtime that owns the database: it is carried out once, and answered."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gatechart import Limits, Runtime
+from gatechart.errors import (
+    AgentExistsError,
+    OwnerGoneError,
+    PayloadError,
+    RequestTimeoutError,
+    UnknownAgentError,
+    UnknownGraphError,
+)
+from gatechart.runtime.asking import open_asker
+from gatechart.stores import MemoryStore
+from gatechart.stores.opening import open_asking
+from gatechart.stores.requests import SqlRequests
+from gatechart.stores.waiting_room import WaitingRoom
+from gatechart.testing.records import NOON
+from gatechart.values import HandoffStatus, MailStatus, Request
+from tests.wire.charts import lamp, shade
+
+GRAPHS = (lamp, shade)
+
+
+@pytest.fixture
+async def owner(place):
+    async with Runtime.open(place, graphs=GRAPHS) as runtime:
+        yield runtime
+
+
+@pytest.fixture
+async def asker(owner, place):
+    async with open_asker(place, graphs=GRAPHS) as asker:
+        yield asker
+
+
+async def test_who_does_not_own_the_database_starts_feeds_and_reads_agents(owner, asker):
+    begun = await asker.start("lamp", at="ON", id="a")
+    sent = await asker.send("a", "SWITCHED", {"text": "off"}, id="1")
+    again = await asker.send("a", "SWITCHED", {"text": "off"}, id="1")
+    posted = await asker.post("a", "SWITCHED", due=NOON.replace(year=9000))
+    assert (begun.version, sent.configuration, again) == (1, ("OFF",), sent.repeated())
+    assert (await owner.resume("a")).snapshot == await asker.read("a")
+    assert [mail.number for mail in await asker.mail("a")] == [posted.number]
+
+
+async def test_a_refused_event_is_tried_once_and_frees_its_id(asker):
+    await asker.start("lamp", at="OFF", payload={}, id="a")
+    refused = await asker.send("a", "SHATTERED", id="1")
+    await asker.send("a", "SWITCHED")
+    applied = await asker.send("a", "SHATTERED", id="1")
+    assert (refused.applied, applied.applied, applied.repeat) == (False, True, False)
+    assert list(await asker.mail(status=MailStatus.REFUSED)) == []
+
+
+async def test_what_the_owner_raises_is_raised_to_who_asked(asker):
+    await asker.start("lamp", at="ON", id="a")
+    with pytest.raises(AgentExistsError):
+        await asker.start("lamp", at="ON", id="a")
+    with pytest.raises(UnknownAgentError) as raised:
+        await asker.send("nobody", "SWITCHED")
+    with pytest.raises(UnknownGraphError):
+        await asker.start("lantern", at="ON")
+    assert raised.value.agent_id == "nobody"
+
+
+async def test_a_call_of_a_newer_gatechart_is_answered_with_an_error(owner, place):
+    async with open_asking(place) as asking:
+        number = await asking.ask(Request("r", "ana", '{"verb":"dance"}', NOON.replace(year=9000)))
+        while (answer := await asking.answer_to(number)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert '"error":"PayloadError"' in answer
+    assert "a call that this gatechart knows" in str(PayloadError("", (), "a call that this gatechart knows"))
+
+
+async def test_what_one_asks_is_carried_out_in_order_and_others_do_not_wait(owner, asker, place):
+    await asker.start("lamp", at="ON", id="a")
+    async with open_asking(place) as asking:
+        late = NOON.replace(year=9000)
+        for count in range(20):
+            call = f'{{"verb":"send","to":"a","event":"SWITCHED","payload":{{"text":"{count}"}}}}'
+            last = await asking.ask(Request(f"r-{count}", "ana", call, late))
+        assert (await asker.start("lamp", at="ON", id="b")).version == 1
+        while await asking.answer_to(last) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    turns = (await asker.history("a"))[1:]
+    assert [turn.event.payload["text"] for turn in turns] == list(map(str, range(20)))
+    assert [turn.event.id for turn in turns] == [f"r-{count}" for count in range(20)]
+
+
+@asynccontextmanager
+async def silent(place, monkeypatch):
+    """An owner that carries out what it is asked, and dies before it has answered."""
+    reached = asyncio.Event()
+
+    async def hang(*_):
+        reached.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlRequests, "answer", hang)
+        patch.setattr(WaitingRoom, "answer", hang)
+        async with Runtime.open(place, graphs=GRAPHS, limits=Limits(close_s=0.02)) as runtime:
+            yield runtime, reached
+
+
+CALLS = {
+    "start": lambda asker: asker.start("lamp", at="ON", payload={}),
+    "start with an id": lambda asker: asker.start("lamp", at="ON", id="new"),
+    "start on": lambda asker: asker.start_on("DUSK", {"text": "x"}),
+    "send": lambda asker: asker.send("a", "SWITCHED"),
+    "send with an id": lambda asker: asker.send("a", "SWITCHED", id="1"),
+    "post": lambda asker: asker.post("a", "SWITCHED"),
+    "post with an id": lambda asker: asker.post("a", "SWITCHED", id="1"),
+    "stop": lambda asker: asker.stop("a"),
+    "rollback": lambda asker: asker.rollback("a", 1, reason="again"),
+    "handoff": lambda asker: asker.handoff("a", to="shade", at="UP", mode="delegate"),
+    "cancel": lambda asker: asker.cancel_handoff("h", reason="never mind"),
+}
+
+
+async def told(place):
+    """Every turn of every agent, every handoff and all mail."""
+    async with Runtime.open(place, graphs=GRAPHS, read_only=True) as reader:
+        agents = (await reader.find()).agents
+        turns = [
+            (each.agent_id, entry.version, entry.event)
+            for each in agents
+            for entry in await reader.history(each.agent_id)
+        ]
+        return turns, [(each.id, each.status) for each in await reader.handoffs()], await reader.mail()
+
+
+@pytest.mark.parametrize("verb", CALLS)
+async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_not_done_again(
+    verb, place, monkeypatch
+):
+    async with Runtime.open(place, graphs=GRAPHS) as runtime:
+        await runtime.start("lamp", at="ON", id="a")
+        if verb == "cancel":
+            handoff = await runtime.handoff("a", to="shade", at="UP", mode="delegate")
+            await standing(runtime, HandoffStatus.ACCEPTED)
+    async with silent(place, monkeypatch) as (runtime, reached):
+        opening = open_asker(place, graphs=GRAPHS)
+        asker = await opening.__aenter__()
+        asker._is_owned = lambda: True
+        call = CALLS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
+        asking = asyncio.ensure_future(call)
+        await reached.wait()
+        if verb in ("handoff", "cancel"):
+            await standing(runtime, HandoffStatus.ACCEPTED if verb == "handoff" else HandoffStatus.CANCELLED)
+        if verb.startswith("post"):
+            while (await runtime.resume("a")).snapshot.version == 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+    before = await told(place)
+    async with Runtime.open(place, graphs=GRAPHS):
+        answer = await asking
+        await opening.__aexit__(None, None, None)
+    assert await told(place) == before
+    assert getattr(answer, "repeat", False) == (verb in ("send with an id", "post with an id"))
+
+
+async def standing(runtime, status):
+    """Waits for the one handoff to be so, and for all who have to do with it to know."""
+    while [each.status for each in await runtime.handoffs()] != [status] or await runtime.mail():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+
+
+async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place):
+    async with Runtime.open(place, graphs=GRAPHS, attend=False):
+        opening = open_asker(place, graphs=GRAPHS)
+        asker = await opening.__aenter__()
+        asker._is_owned = lambda: False
+        with pytest.raises(OwnerGoneError) as raised:
+            await asker.start("lamp", at="ON", id="a")
+        await opening.__aexit__(None, None, None)
+    assert raised.value.withdrawn
+    assert (await told(place))[0] == []
+
+
+async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
+    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    async with visitor, open_asker(place, graphs=GRAPHS, timeout_s=0.05) as asker:
+        with pytest.raises(RequestTimeoutError, match="was withdrawn, and nothing was done") as raised:
+            await asker.start("lamp", at="ON", id="a")
+    assert (raised.value.withdrawn, raised.value.verb) == (True, "start")
+    async with Runtime.open(place, graphs=GRAPHS) as runtime:
+        with pytest.raises(UnknownAgentError):
+            await runtime.resume("a")
+
+
+async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
+    async with silent(place, monkeypatch) as (runtime, reached), open_asker(place, graphs=GRAPHS) as asker:
+        asking = asyncio.ensure_future(asker.start("lamp", at="ON", id="a"))
+        await reached.wait()
+        asker._timeout_s = 0.0
+        with pytest.raises(RequestTimeoutError, match="it has begun") as raised:
+            await asking
+        assert not raised.value.withdrawn
+        assert (await runtime.resume("a")).snapshot.version == 1
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_who_stops_waiting_withdraws_what_has_not_begun(has_begun, place, monkeypatch):
+    withdrawn = []
+    opening = open_asker(place, graphs=GRAPHS, given_up=withdrawn.append)
+    async with silent(place, monkeypatch) as (_, reached), opening as asker:
+        if not has_begun:
+            monkeypatch.setattr(SqlRequests, "take", nothing)
+            monkeypatch.setattr(WaitingRoom, "take", nothing)
+        asking = asyncio.ensure_future(asker.start("lamp", at="ON"))
+        await (reached.wait() if has_begun else asyncio.sleep(0.05))
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert withdrawn == [not has_begun]
+
+
+async def nothing(*_, **__):
+    await asyncio.sleep(0.01)
+    return ()
+
+
+async def test_a_request_whose_asker_is_gone_is_carried_out_until_its_time_is_over(place):
+    async with Runtime.open(place, graphs=GRAPHS, attend=False), open_asking(place) as asking:
+        for name, year in (("late", 9000), ("over", 2000)):
+            call = f'{{"verb":"start","graph":"lamp","at":"ON","id":"{name}"}}'
+            await asking.ask(Request(name, "ana", call, NOON.replace(year=year)))
+    async with Runtime.open(place, graphs=GRAPHS) as runtime:
+        while not (found := (await runtime.find()).agents):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    assert [agent.agent_id for agent in found] == ["late"]
+
+
+async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_count_as_under_way(place):
+    from gatechart.testing import VirtualClock
+
+    async with Runtime.open(place, graphs=GRAPHS, clock=VirtualClock(NOON)) as runtime:
+        await asyncio.sleep(0.02)
+        assert runtime.under_way == 0
+        async with open_asker(place, graphs=GRAPHS) as asker:
+            assert (await asker.start("lamp", at="ON")).version == 1
+        assert (await asker_history(runtime)) == [NOON]
+
+
+async def asker_history(runtime):
+    (agent,) = (await runtime.find()).agents
+    return [turn.event.time for turn in await runtime.history(agent.agent_id)]
+
+
+async def test_many_ask_at_once_and_each_gets_its_own_answer(place):
+    async with Runtime.open(place, graphs=GRAPHS):
+        async with open_asker(place, graphs=GRAPHS) as one, open_asker(place, graphs=GRAPHS) as other:
+            started = await asyncio.gather(
+                *(
+                    asker.start("lamp", at="ON", id=f"{name}-{count}")
+                    for count in range(20)
+                    for name, asker in (("x", one), ("y", other))
+                )
+            )
+        assert sorted(each.agent_id for each in started) == sorted(f"{n}-{c}" for n in "xy" for c in range(20))
+        if isinstance(place, MemoryStore):
+            assert place.requests._asked == {}

@@ -1,0 +1,198 @@
+"""The client has the verbs, the values and the errors of the runtime behind the server."""
+
+import asyncio
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gatechart.client import (
+    AnswerLostError,
+    Client,
+    ServerAnswerError,
+    ServerUnreachableError,
+    UnauthorizedError,
+    paging,
+)
+from gatechart.errors import (
+    ActionFailedError,
+    AgentExistsError,
+    AmbiguousTriggerError,
+    EntryRefusedError,
+    EventIdReusedError,
+    NoHandoffError,
+    PayloadError,
+    RemoteOutsideError,
+    UnknownAgentError,
+    UnknownGraphError,
+    UnknownVersionError,
+)
+from gatechart.serving import Stage, listening
+from gatechart.values import Mode, Retry, Status
+
+from .conftest import TOKEN, serving, within
+from .shop import Order, shop
+
+ONCE = Retry(attempts=1)
+
+
+async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
+    started = await client.start(shop, at="OPEN", payload=Order(name="Ada"), id="a")
+    agent = await served.runtime.resume("a")
+    assert started == agent.snapshot
+    outcome = await client.send("a", "NOTED", {"note": "x"}, id="e1")
+    assert outcome.repeated() == await agent.send("NOTED", {"note": "x"}, id="e1")
+    assert outcome.repeated() == await client.send("a", "NOTED", {"note": "x"}, id="e1")
+    assert await client.read("a") == agent.snapshot
+    assert await client.history("a") == tuple(await agent.history())
+    assert await client.snapshot_at("a", 1) == started
+    assert await client.find(graph="shop") == await served.runtime.find(graph="shop")
+    assert (await client.start_on("CALLED", {"name": "Bea"}, id="b")).agent_id == "b"
+    later = datetime.now(UTC) + timedelta(hours=1)
+    receipt = await client.post("b", "COUNTED", due=later)
+    (mail,) = await client.mail("b")
+    assert (mail.number, mail.due) == (receipt.number, later)
+    assert [mail] == list(await served.runtime.mail("b"))
+    assert (await client.rollback("a", 1, reason="a slip")).version == 3
+    handoff = await client.handoff("a", to="shop", at="OPEN", mode=Mode.DELEGATE)
+    assert list(await client.handoffs(id=handoff)) == list(await served.runtime.handoffs(id=handoff))
+    assert (await client.stop("b")).status is Status.STOPPED
+    await client.erase("b")
+    with pytest.raises(UnknownAgentError):
+        await client.read("b")
+
+
+async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    with pytest.raises(AgentExistsError) as exists:
+        await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    assert exists.value.agent_id == "a"
+    with pytest.raises(UnknownGraphError) as unknown:
+        await client.start("shup", at="OPEN")
+    assert unknown.value.graphs == ("shop", "strict")
+    with pytest.raises(EntryRefusedError):
+        await client.start("shop", at="CLOSED")
+    with pytest.raises(PayloadError):
+        await client.start("shop", at="OPEN", payload={"name": ""})
+    with pytest.raises(AmbiguousTriggerError):
+        await client.start_on("WRITTEN")
+    with pytest.raises(ActionFailedError) as failed:
+        await client.send("a", "JAMMED")
+    assert failed.value.raised == "ValueError: no paper"
+    await client.send("a", "COUNTED", id="e1")
+    with pytest.raises(EventIdReusedError):
+        await client.send("a", "NOTED", id="e1")
+    with pytest.raises(UnknownVersionError):
+        await client.snapshot_at("a", 99)
+    with pytest.raises(NoHandoffError):
+        await client.cancel_handoff("none", reason="x")
+
+
+async def test_more_than_a_server_gives_at_once_is_asked_for_in_parts(client, monkeypatch):
+    monkeypatch.setattr(paging, "MOST", 3)
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    for _ in range(7):
+        await client.send("a", "COUNTED")
+    assert [entry.version for entry in await client.history("a")] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [entry.version for entry in await client.history("a", after=2, limit=4)] == [3, 4, 5, 6]
+    assert [entry.version for entry in await client.history("a", limit=0)] == []
+    for number in range(6):
+        await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=f"b{number}")
+    assert len((await client.find(limit=5)).agents) == 5
+    assert (await client.find(limit=7)).next is None
+
+
+async def test_many_callers_share_one_owner(served, client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await asyncio.gather(*(client.send("a", "COUNTED", id=f"e{number % 100}") for number in range(300)))
+    assert '"count":100' in (await client.read("a")).context
+    assert (await served.runtime.resume("a")).snapshot.version == 101
+
+
+async def test_a_token_lets_in_and_nothing_else_does():
+    async with serving(token=TOKEN) as found:
+        async with Client(found.url, token=TOKEN) as client:
+            assert (await client.find()).agents == ()
+        for wrong in (None, "", "x", TOKEN[:-1], TOKEN + "x", "ü"):
+            async with Client(found.url, token=wrong) as client:
+                with pytest.raises(UnauthorizedError, match="token"):
+                    await client.find()
+        for bad_url, bad_token in (("ftp://127.0.0.1", None), (found.url, "x\ny")):
+            async with Client(bad_url, token=bad_token) as client:
+                with pytest.raises(ServerUnreachableError):
+                    await client.find()
+
+
+async def test_a_server_that_is_not_there_is_unreachable_after_some_attempts():
+    async with Client("http://127.0.0.1:9", retry=Retry(attempts=3, first_s=0.01)) as client:
+        with pytest.raises(ServerUnreachableError, match="start it, or mend the URL"):
+            await client.send("a", "COUNTED")
+        with pytest.raises(ServerUnreachableError):
+            async with client.changes(patience_s=0.05):
+                pass
+
+
+async def test_what_is_no_gatechart_server_is_not_taken_for_one():
+    async def other(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"<html>"})
+
+    async with listening(other, host="127.0.0.1", port=0, has_token=False) as server, Client(server.url) as client:
+        with pytest.raises(ServerAnswerError, match="mend the URL"):
+            await client.find()
+
+
+class Flaky:
+    """A server that drops its connection before it answers, some times."""
+
+    def __init__(self, drops):
+        self.drops, self.asked = drops, 0
+
+    async def __call__(self, reader, writer):
+        with closing(writer), suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                self.asked += 1
+                if self.asked <= self.drops:
+                    return
+                body = b'{"error": "AgentExistsError", "message": "", "facts": {"agent_id": "a"}}'
+                writer.write(b"HTTP/1.1 409 Conflict\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+
+
+@pytest.mark.parametrize(
+    ("verb", "asked"),
+    [
+        (lambda client: client.find(), 3),
+        (lambda client: client.stop("a"), 3),
+        (lambda client: client.erase("a"), 1),
+        (lambda client: client.send("a", "COUNTED"), 1),
+        (lambda client: client.send("a", "COUNTED", id="e1"), 3),
+        (lambda client: client.post("a", "COUNTED"), 1),
+        (lambda client: client.post("a", "COUNTED", id="e1"), 3),
+        (lambda client: client.start("shop", at="OPEN", id="a"), 1),
+        (lambda client: client.start("shop", at="OPEN", once="s1"), 3),
+    ],
+)
+async def test_only_what_is_safe_is_asked_again_where_an_answer_is_lost(verb, asked):
+    flaky = Flaky(drops=2)
+    async with await asyncio.start_server(flaky, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with Client(f"http://127.0.0.1:{port}", retry=Retry(attempts=5, first_s=0.01)) as client:
+            with pytest.raises(Exception) as raised:  # noqa: PT011
+                await within(verb(client))
+    assert flaky.asked == asked
+    assert isinstance(raised.value, AnswerLostError) is (asked == 1)
+
+
+async def test_a_server_that_starts_is_waited_for_and_one_that_stops_is_told():
+    stage = Stage()
+    async with serving(stage=stage) as found, Client(found.url, retry=Retry(20, 0.02, 1.0)) as client:
+        runtime, stage._runtime = stage._runtime, None
+        waiting = asyncio.create_task(client.start("shop", at="OPEN", payload={"name": "Ada"}))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        stage._runtime = runtime
+        assert (await within(waiting)).version == 1
+    async with serving(stage=stage) as found, Client(found.url, retry=ONCE) as client:
+        stage._runtime = None
+        with pytest.raises(RemoteOutsideError, match="ask again in a moment"):
+            await client.find()

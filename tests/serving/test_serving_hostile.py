@@ -1,0 +1,216 @@
+"""Requests that are wrong, odd or hostile: each is told what is wrong with it, and none shakes the server."""
+
+import asyncio
+import json
+from contextlib import suppress
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .conftest import PATIENCE_S, serving, within
+
+JSON = {"content-type": "application/json"}
+CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+
+
+QUERIES = {
+    "limit=0": 422,
+    "limit=1001": 422,
+    "limit=x": 422,
+    "limit=": 422,
+    "limit=1&limit=2": 422,
+    "odd=1": 422,
+    "status=asleep": 422,
+    "graph=%00": 422,
+    "graph=%FF": 400,
+    "graph=none": 404,
+    "state=NOWHERE": 404,
+    "after=nobody": 404,
+    "&".join(["a=b"] * 200): 400,
+}
+PATHS = {
+    "%FF": 400,
+    "%00": 422,
+    "nobody": 404,
+    "a/versions/x": 422,
+    "a/versions/0": 422,
+    "a/versions/7": 404,
+    f"a/versions/{'9' * 30}": 422,
+}
+BODIES = [
+    (b"{", 400),
+    (b'{"event": "COUNTED"} more', 400),
+    (b"\xff\xfe", 400),
+    (b'{"event": "\\ud800"}', 400),
+    (b'{"event": "COUNTED", "payload": {"x": NaN}}', 400),
+    (b'{"event": "COUNTED", "payload": {"x": -Infinity}}', 400),
+    (b'{"event": "COUNTED", "payload": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}", 400),
+    (b"", 422),
+    (b"null", 422),
+    (b"[]", 422),
+    (b'"COUNTED"', 422),
+    (b"{}", 422),
+    (b'{"event": ""}', 422),
+    (b'{"event": "\\u0000"}', 422),
+    (b'{"event": 7}', 422),
+    (b'{"event": "COUNTED", "id": 7}', 422),
+    (b'{"event": "COUNTED", "payload": []}', 422),
+    (b'{"event": "COUNTED", "odd": 1}', 422),
+    (b'{"event": "COUNTED", "verb": "stop"}', 422),
+    (b'{"event": "COUNTED", "to": "b"}', 422),
+    (b'{"event": "COUNTED", "payload": {"x": "' + b"y" * 10_000 + b'"}}', 413),
+]
+
+
+@pytest.fixture
+async def http():
+    """A plain HTTP client of a server in memory, with an agent `a`."""
+    async with (
+        serving(most_bytes=10_000) as found,
+        httpx.AsyncClient(base_url=found.url, trust_env=False, timeout=PATIENCE_S) as client,
+    ):
+        (await client.post("/agents", json=CASE)).raise_for_status()
+        yield client
+
+
+async def test_a_body_that_will_not_do_is_refused_and_changes_nothing(http):
+    for body, status in BODIES:
+        refused = await http.post("/agents/a/events", content=body, headers=JSON)
+        assert refused.status_code == status, body[:80]
+        assert refused.json()["message"]
+    assert (await http.get("/agents/a")).json()["version"] == 1
+
+
+async def test_the_word_nan_within_a_text_is_no_number(http):
+    told = await http.post("/agents/a/events", json={"event": "NOTED", "payload": {"note": "NaN, Infinity"}})
+    assert told.status_code == 200
+
+
+async def test_a_body_in_parts_without_an_end_is_cut_off(http):
+    async def endless():
+        while True:
+            yield b" " * 4096
+
+    with suppress(httpx.TransportError):  # the answer was there, but the connection is gone while we still write
+        assert (await http.post("/agents/a/events", content=endless(), headers=JSON)).status_code == 413
+    assert (await http.get("/agents/a")).json()["version"] == 1
+
+
+async def test_a_body_of_another_type_or_that_is_compressed_is_refused(http):
+    async def status(**headers):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return (await http.post("/agents/a/events", content=b'{"event": "COUNTED"}', headers=named)).status_code
+
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "", "application/jsonp", "json"):
+        assert await status(content_type=kind) == 415, kind
+    assert await status(content_type="application/json", content_encoding="gzip") == 415
+    assert await status(content_type="Application/JSON; charset=utf-8") == 200
+
+
+async def test_another_method_is_told_which_there_are(http):
+    for method, path, allowed in (
+        ("PUT", "/agents", "POST, GET, HEAD"),
+        ("POST", "/agents/a", "GET, DELETE, HEAD"),
+        ("GET", "/agents/a/events", "POST"),
+        ("HEAD", "/agents/a/events", "POST"),
+        ("DELETE", "/changes", "GET, HEAD"),
+        ("POST", "/health/live", "GET, HEAD"),
+        ("OPTIONS", "/mail", "GET, HEAD"),
+        ("TRACE", "/openapi.json", "GET, HEAD"),
+    ):
+        refused = await http.request(method, path)
+        assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
+
+
+async def test_a_path_that_leads_nowhere_is_not_found(http):
+    for path in ("/", "/agent", "/agents/", "/agents//events", "/agents/a/b/c", "//agents", "/AGENTS"):
+        assert (await http.get(path)).status_code == 404, path
+
+
+async def test_head_is_get_without_a_body(http):
+    for path in ("/agents", "/agents/a", "/changes", "/health/ready", "/openapi.json"):
+        told = await within(http.head(path))
+        assert (told.status_code, told.content) == (200, b"")
+
+
+async def test_a_query_that_will_not_do_is_refused(http):
+    found = {query: (await http.get(f"/agents?{query}")).status_code for query in QUERIES}
+    assert found == QUERIES
+
+
+async def test_a_part_of_the_path_that_will_not_do_is_refused(http):
+    found = {path: (await http.get(f"/agents/{path}")).status_code for path in PATHS}
+    assert found == PATHS
+
+
+async def test_a_start_is_checked_as_strictly_as_the_schema_says(http):
+    for payload in ({"name": "Ada", "urgency": "5"}, {"name": ""}, {"name": "Ada", "due": 7}, {}, None):
+        refused = await http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": payload})
+        assert (refused.status_code, refused.json()["error"]) == (422, "PayloadError")
+    whole = {"name": "Ada", "urgency": 5, "due": "2026-07-01"}
+    assert (await http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": whole})).status_code == 201
+
+
+async def test_an_agent_is_started_once_under_an_id(http):
+    assert (await http.post("/agents", json=CASE)).status_code == 409
+
+
+RAW = [
+    b"GET /agents/a HTTP/1.1\r\nhost: localhost\r\nx-odd: \xff\xfe\x80\r\n\r\n",
+    b"GET /agents/a HTTP/1.1\r\nhost: localhost\r\nlast-event-id: \xff\r\ncontent-length: 0\r\n\r\n",
+    b"POST /agents/a/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+    b"POST /agents/a/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n12345",
+    b"POST /agents/a/events HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    b"GET /agents/\xc3\xbc HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET http://localhost/agents/a HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET * HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /agents/a HTTP/1.0\r\n\r\n",
+    b"CONNECT localhost:1 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /agents/a?%zz HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /changes HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"last-event-id: x\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"\r\n\r\nnothing at all\r\n\r\n",
+]
+
+
+async def test_bytes_that_no_client_library_sends_are_answered_below_500(http):
+    for sent in RAW:
+        reader, writer = await asyncio.open_connection(http.base_url.host, http.base_url.port)
+        writer.write(sent)
+        writer.write_eof()
+        answer = await within(reader.readline())
+        writer.close()
+        assert not answer.startswith(b"HTTP/1.1 5"), sent
+    assert (await http.get("/health/ready")).status_code == 200
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+ANY_BODY = st.one_of(
+    ANY_JSON, st.fixed_dictionaries({"event": ANY_JSON}, optional={"payload": ANY_JSON, "id": ANY_JSON})
+)
+
+
+async def test_no_body_at_all_is_answered_with_500(http):
+    tried = []
+
+    @settings(max_examples=150, deadline=None, derandomize=True, database=None)
+    @given(body=ANY_BODY)
+    def collect(body):
+        tried.append(body)
+
+    collect()
+    for number, body in enumerate(tried):
+        path = ("/agents", "/agents/a/events", "/agents/a/mail", "/agents/a/rollback", "/agents/a/handoffs")[number % 5]
+        answer = await http.post(path, content=json.dumps(body), headers=JSON)
+        assert answer.status_code < 500, (path, body, answer.text)
