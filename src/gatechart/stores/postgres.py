@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from gatechart.stores.database import Hold
-from gatechart.stores.postgres_engines import read_errors, reading_engine, write_errors, writing_engine
+from gatechart.stores.postgres_engines import is_cut, read_errors, reading_engine, write_errors, writing_engine
 from gatechart.stores.postgres_session import Session, opened_session
 from gatechart.stores.reader import Reader, opened_reader
 
@@ -28,14 +28,14 @@ class PostgresDatabase:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Reader]:
         """See Database."""
-        async with opened_reader(reading_engine(self._url)) as reader:
+        async with opened_reader(reading_engine(self._url), is_cut) as reader:
             yield reader
 
     @asynccontextmanager
     async def holding(self) -> AsyncIterator[Hold]:
         """See Database."""
         async with (
-            opened_reader(reading_engine(self._url)) as reader,
+            opened_reader(reading_engine(self._url), is_cut) as reader,
             opened_session(self.name, writing_engine(self._url)) as session,
         ):
             yield _ServerHold(self, reader, session)
