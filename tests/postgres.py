@@ -63,6 +63,12 @@ def dies_with_its_parent():
         ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 
+def children_of(pid):
+    """The processes that a process has started, on Linux."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found]
+
+
 class Server:
     """A server that runs inside `with`."""
 
@@ -139,6 +145,11 @@ class Server:
             self._process.send_signal(how)
             self._process.wait(BEGUN_S)
 
+    def signal(self, how):
+        """Sends a signal to the server and its children."""
+        for process in (self._process.pid, *children_of(self._process.pid)):
+            os.kill(process, how)
+
     def ask(self, sql, *values, database="postgres"):
         """The rows of a statement."""
         return self._do(self._asked(sql, values, database))
@@ -187,6 +198,8 @@ class Server:
             await connection.close()
 
     async def _emptied(self, name):
+        if self._kept[name].is_closed():
+            self._kept[name] = await self._connected(name)
         connection = self._kept[name]
         while await connection.fetch(END_SESSIONS, name):  # noqa: ASYNC110  nothing tells
             await asyncio.sleep(0.01)

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from gatechart.stores.tables import BIG
+from gatechart.stores.tables import BIG, ROOM
 
 revision = "0001"
 down_revision = None
@@ -26,6 +26,7 @@ def upgrade() -> None:
         sa.Column("status", sa.String, nullable=False),
         sa.PrimaryKeyConstraint("key", name="pk_agents"),
         sa.UniqueConstraint("id", name="uq_agents_id"),
+        postgresql_with=ROOM,
     )
     op.create_index("ix_agents_graph_status", "agents", ["graph", "status"])
     op.create_table(

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gatechart.stores.database import Bell, Hold, Writer
 from gatechart.stores.postgres_bell import RING, opened_bell
-from gatechart.stores.postgres_engines import read_errors, reading_engine, write_errors, writing_engine
+from gatechart.stores.postgres_engines import is_cut, read_errors, reading_engine, write_errors, writing_engine
 from gatechart.stores.postgres_session import HOLDER, Session, opened_session
 from gatechart.stores.reader import Reader, opened_reader
 
@@ -34,14 +34,14 @@ class PostgresDatabase:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Reader]:
         """See Database."""
-        async with opened_reader(reading_engine(self._url)) as reader:
+        async with opened_reader(reading_engine(self._url), is_cut) as reader:
             yield reader
 
     @asynccontextmanager
     async def holding(self) -> AsyncIterator[Hold]:
         """See Database."""
         async with (
-            opened_reader(reading_engine(self._url)) as reader,
+            opened_reader(reading_engine(self._url), is_cut) as reader,
             opened_session(self.name, writing_engine(self._url)) as session,
         ):
             yield _ServerHold(self, reader, session)
@@ -49,7 +49,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[tuple[Reader, Writer]]:
         """See Database."""
-        async with opened_reader(reading_engine(self._url)) as reader:
+        async with opened_reader(reading_engine(self._url), is_cut) as reader:
             engine = writing_engine(self._url)
             try:
                 yield reader, _Transactions(engine)
@@ -68,7 +68,7 @@ class PostgresDatabase:
 
     async def is_owned(self) -> bool:
         """See Database."""
-        async with opened_reader(reading_engine(self._url)) as reader:
+        async with opened_reader(reading_engine(self._url), is_cut) as reader:
             with self.read_errors():
                 return await reader.run(lambda connection: connection.execute(IS_HELD).first() is not None)
 

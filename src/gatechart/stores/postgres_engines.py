@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
-from asyncpg import InterfaceError
+from asyncpg import InterfaceError, InternalClientError
 from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, EmulatedDBAPIException
@@ -61,8 +61,10 @@ def state_of(error: BaseException) -> str:
 
 def is_cut(error: BaseException) -> bool:
     """Whether the connection is of no more use, or there is none."""
+    cause = _cause(error)
     is_noted = isinstance(error, DBAPIError) and error.connection_invalidated
-    return is_noted or isinstance(_cause(error), OSError | InterfaceError) or state_of(error).startswith(_GONE)
+    is_of_driver = isinstance(cause, InterfaceError | InternalClientError) and not isinstance(cause, ValueError)
+    return is_noted or is_of_driver or isinstance(cause, OSError) or state_of(error).startswith(_GONE)
 
 
 @contextmanager

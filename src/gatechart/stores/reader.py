@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -10,14 +11,22 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+
+
+def _never(_error: Exception) -> bool:
+    return False
 
 
 class Reader:
     """Runs reads, some at a time. Each runs to its end: one that was cut off would leave its connection open."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> None:
+        """is_cut: whether an error says that the connection was lost, so that another may do."""
         self._engine = engine
+        self._is_cut = is_cut
         self._reads: set[asyncio.Task[object]] = set()
         self._is_open = True
 
@@ -37,6 +46,15 @@ class Reader:
             await asyncio.wait(self._reads)
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
+        try:
+            return await self._read_once(work)
+        except Exception as error:
+            if not self._is_cut(error):
+                raise
+            logger.debug("a connection was lost; another is tried", exc_info=error)
+            return await self._read_once(work)
+
+    async def _read_once(self, work: Callable[[Connection], T]) -> T:
         async with self._engine.connect() as connection:
             return await connection.run_sync(work)
 
@@ -47,9 +65,9 @@ class Reader:
 
 
 @asynccontextmanager
-async def opened_reader(engine: AsyncEngine) -> AsyncIterator[Reader]:
+async def opened_reader(engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> AsyncIterator[Reader]:
     """A reader on the engine, whose connections are closed when the reads under way have ended."""
-    reader = Reader(engine)
+    reader = Reader(engine, is_cut)
     try:
         yield reader
     finally:

@@ -33,6 +33,8 @@ metadata = MetaData(naming_convention=NAMING)
 
 BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's integers are as large as they need to be, and so are keys
 
+ROOM = {"fillfactor": "60"}  # percent of a page: PostgreSQL writes a changed row beside the old, and then to no index
+
 agents = Table(
     "agents",
     metadata,
@@ -50,6 +52,7 @@ agents = Table(
     Column("deltas", BIG, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
     Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL where none
     Index("ix_agents_graph_status", "graph", "status"),
+    postgresql_with=ROOM,
 )
 
 graphs = Table(

@@ -1,0 +1,304 @@
+"""What is PostgreSQL's own: its schema, its errors, connections that are cut, the numbers of mail."""
+
+import asyncio
+import importlib.util
+import logging
+import signal
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from gatechart.errors import (
+    OwnershipLostError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreFailedError,
+    StoreMissingError,
+    StoreOwnedError,
+    StoreUnreachableError,
+    StoreUrlError,
+)
+from gatechart.stores import open_store, upgrade, upgrade_store
+from gatechart.testing.errands import kept, letter, posted
+from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
+from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
+
+pytestmark = pytest.mark.usefixtures("deadline")
+
+DESCRIBED = (
+    "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default"
+    " FROM information_schema.columns WHERE table_schema = 'public'",
+    "SELECT relname, relkind::text, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+    "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+    " WHERE connamespace = 'public'::regnamespace",
+    "SELECT sequencename, data_type::text FROM pg_sequences WHERE schemaname = 'public'",
+)
+
+
+@asynccontextmanager
+async def connected(url):
+    engine = create_async_engine(url, poolclass=NullPool)
+    try:
+        async with engine.begin() as connection:
+            yield connection
+    finally:
+        await engine.dispose()
+
+
+async def asked(url, sql, **values):
+    async with connected(url) as connection:
+        found = await connection.execute(text(sql), values)
+        return [tuple(row) for row in found] if found.returns_rows else []
+
+
+async def built_by(url, build, *changes):
+    """What the database looks like once a function has built it and statements have changed it."""
+    async with connected(url) as connection:
+        await connection.run_sync(build)
+        for change in changes:
+            await connection.execute(text(change))
+    return [sorted(map(str, await asked(url, sql))) for sql in DESCRIBED]
+
+
+def by_migrations(connection):
+    upgrade.upgrade_schema(connection, "a database")
+
+
+@pytest.fixture
+def another_url(postgres_server):
+    name = postgres_server.new()
+    yield postgres_server.url(name)
+    postgres_server.ask(f"DROP DATABASE {name} (FORCE)")
+
+
+async def test_migrations_build_what_the_tables_say(empty_postgres_url, another_url):
+    built = await built_by(empty_postgres_url, upgrade.create_schema)
+    assert await built_by(another_url, by_migrations) == built
+    assert all(built)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP INDEX ix_agents_graph_status",
+        "ALTER TABLE agents RESET (fillfactor)",
+        "ALTER TABLE history ALTER took_us TYPE INTEGER",
+        "ALTER TABLE mail ALTER number DROP DEFAULT",
+        "ALTER TABLE owner DROP CONSTRAINT ck_owner_single",
+        "ALTER TABLE steps DROP CONSTRAINT fk_steps_invocation",
+    ],
+)
+async def test_a_difference_between_two_schemas_is_seen(empty_postgres_url, another_url, change):
+    built = await built_by(empty_postgres_url, upgrade.create_schema)
+    assert await built_by(another_url, upgrade.create_schema, change) != built
+
+
+async def test_an_empty_database_gets_its_tables_on_first_use_or_when_asked(empty_postgres_url, another_url):
+    with pytest.raises(StoreMissingError):
+        async with open_store(empty_postgres_url, read_only=True):
+            pass
+    async with open_store(empty_postgres_url) as store:
+        await lives(store, "a", turns=2)
+    assert await upgrade_store(another_url) == (None, upgrade.NEWEST)
+    assert await upgrade_store(another_url) == (upgrade.NEWEST, upgrade.NEWEST)
+
+
+async def test_a_database_of_another_program_is_left_alone(empty_postgres_url):
+    await asked(empty_postgres_url, "CREATE TABLE songs (title TEXT)")
+    for call in (upgrade_store(empty_postgres_url), opened(empty_postgres_url)):
+        with pytest.raises(StoreCorruptError, match="no schema of gatechart"):
+            await call
+
+
+async def opened(url):
+    async with open_store(url):
+        pass
+
+
+async def test_a_database_in_use_is_not_upgraded(postgres_url):
+    async with open_store(postgres_url) as store:
+        with pytest.raises(StoreOwnedError, match="owned by process"):
+            await upgrade_store(postgres_url)
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (lambda url: url.rpartition("/")[0] + "/nowhere", 'database "nowhere" does not exist'),
+        (lambda url: url.replace("gatechart@", "nobody:secret@"), 'role "nobody" does not exist'),
+        (lambda _url: "postgresql+asyncpg://gatechart@127.0.0.1:1/agents", "[Cc]onnect"),
+        (lambda _url: "postgresql+asyncpg://gatechart@no.such.host.invalid/agents", "[Nn]ame|address"),
+    ],
+)
+async def test_a_server_that_cannot_be_reached_is_named_without_the_password(postgres_url, wrong, problem, read_only):
+    with pytest.raises(StoreUnreachableError, match=problem) as caught:
+        async with open_store(wrong(postgres_url), read_only=read_only):
+            pass
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("postgresql+asyncpg://gatechart:secret@localhost", "it names no database"),
+        ("postgresql+asyncpg://gatechart:secret@localhost/agents?sslmode=on", "unknown parameter sslmode; there is"),
+        ("postgresql+asyncpg://gatechart:secret@localhost/agents?timeout=soon", "not one number of seconds"),
+    ],
+)
+async def test_a_url_that_names_no_database_is_refused(url, problem):
+    with pytest.raises(StoreUrlError, match=problem) as caught:
+        await opened(url)
+    assert "secret" not in str(caught.value)
+
+
+async def test_the_extra_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setattr("gatechart.stores.urls.find_spec", lambda name: None)
+    assert importlib.util.find_spec("asyncpg")
+    with pytest.raises(StoreUrlError, match=r"install gatechart\[postgres\]"):
+        await opened("postgresql+asyncpg://localhost/agents")
+
+
+async def test_numbers_of_mail_rise_over_restarts_though_the_mail_is_gone(postgres_url):
+    numbers = []
+    for _ in range(3):
+        async with open_store(postgres_url) as store:
+            mail = letter(store, "a")
+            await posted(store, mail)
+            assert await verdicts(store, MailEnd(mail.number)) == [COMMITTED]
+            assert await kept(store) == []
+            numbers.append(mail.number)
+    assert numbers == [1, 2, 3]
+
+
+async def test_text_with_nul_is_kept_and_found_among_texts_like_it(postgres_url):
+    reasons = ["a\0b", "a\x1a0b", "a\x1a\x1a0b", "\x1a", "\0"]
+    async with open_store(postgres_url) as store:
+        mails = [replace(letter(store, "a", id=reason), reason=reason, status=MailStatus.WAITING) for reason in reasons]
+        await posted(store, *mails)
+        assert await kept(store) == mails
+        again = [replace(mail, number=store.numbers(1)) for mail in mails]
+        assert set(await verdicts(store, *map(Posting, again))) == {Verdict.REPEATED}
+
+
+async def cut(url):
+    """Ends all sessions of the database but the one that asks."""
+    await asked(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+
+
+async def test_connections_that_are_cut_are_made_again(postgres_url, caplog):
+    async with open_store(postgres_url) as store:
+        first = started("a")
+        await store.commit([first])
+        for number in range(2, 5):
+            await cut(postgres_url)
+            first = going_on(first, "TOLD")
+            assert await verdicts(store, first) == [COMMITTED]
+            await cut(postgres_url)
+            assert (await store.load("a")).version == number
+        assert await verdicts(store, started("b")) == [COMMITTED]
+        with pytest.raises(StoreOwnedError):
+            await opened(postgres_url)
+    assert "the connection to the database was lost; a new one is made" in caplog.text
+
+
+async def test_who_lost_the_connection_and_then_the_database_cannot_write(postgres_url):
+    async with open_store(postgres_url) as store:
+        await cut(postgres_url)
+        async with open_store(postgres_url) as other:
+            for agent_id in "ab":
+                with pytest.raises(OwnershipLostError):
+                    await store.commit([started(agent_id)])
+            assert await verdicts(other, started("c")) == [COMMITTED]
+        async with open_store(postgres_url) as third:  # the one that lost it does not have the lock either
+            assert await verdicts(third, started("d")) == [COMMITTED]
+        with pytest.raises(OwnershipLostError):
+            await store.commit([started("e")])
+        assert [each.agent_id for each in (await store.find(Query())).agents] == ["c", "d"]
+
+
+async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_begun(postgres_url):
+    """As where another runtime has taken the lock and is about to begin its epoch."""
+    async with open_store(postgres_url) as store:
+        await cut(postgres_url)
+        async with connected(postgres_url) as other:
+            await other.execute(text(f"SELECT pg_advisory_lock({0x6761_7465_6368_6172})"))
+            with pytest.raises(StoreBusyError, match="another session has the lock"):
+                await store.commit([started("a")])
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_transaction_that_stood_in_anothers_way_is_tried_again(empty_postgres_url, caplog, times):
+    async with open_store(empty_postgres_url) as store:
+        await stumble(empty_postgres_url, times, "40001")
+        assert await verdicts(store, started("a")) == [COMMITTED]
+        assert len(await store.history("a")) == 1
+    assert caplog.text.count("a transaction is tried again") >= times
+
+
+async def test_a_transaction_that_stands_in_the_way_again_and_again_is_given_up(empty_postgres_url):
+    async with open_store(empty_postgres_url) as store:
+        await stumble(empty_postgres_url, 10, "40P01")
+        with pytest.raises(StoreBusyError):
+            await store.commit([started("a")])
+        await asked(empty_postgres_url, "DROP TRIGGER stumble ON agents")
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+async def stumble(url, times, state):
+    """Lets the next insertions of agents fail so many times."""
+    await asked(url, "CREATE SEQUENCE IF NOT EXISTS stumbled")
+    await asked(url, "SELECT setval('stumbled', 1, false)")
+    await asked(
+        url,
+        f"""CREATE OR REPLACE FUNCTION stumble() RETURNS trigger AS $$ BEGIN
+            IF nextval('stumbled') <= {times} THEN RAISE EXCEPTION 'stumbled' USING ERRCODE = '{state}'; END IF;
+            RETURN NEW; END $$ LANGUAGE plpgsql""",
+    )
+    await asked(url, "CREATE TRIGGER stumble BEFORE INSERT ON agents FOR EACH ROW EXECUTE FUNCTION stumble()")
+
+
+async def test_many_reads_wait_for_a_connection(postgres_url):
+    async with open_store(postgres_url) as store:
+        await lives(store, "a", turns=1)
+        loaded = await asyncio.gather(*(store.load("a") for _ in range(100)))
+        assert {snapshot.version for snapshot in loaded} == {1}
+
+
+async def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(safe_server):
+    url = safe_server.url(safe_server.new())
+    async with open_store(f"{url}?timeout=0.5") as store:
+        safe_server.signal(signal.SIGSTOP)
+        try:
+            with pytest.raises((StoreUnreachableError, StoreFailedError)):
+                await store.commit([started("a")])
+        finally:
+            safe_server.signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
+async def test_a_server_that_is_started_again_goes_on_with_its_owner(safe_server, how, caplog):
+    caplog.set_level(logging.ERROR, "gatechart")
+    url = safe_server.url(safe_server.new())
+    async with open_store(url) as store:
+        first = started("a")
+        assert await verdicts(store, first) == [COMMITTED]
+        safe_server.stop(how)
+        with pytest.raises(StoreUnreachableError):
+            await store.commit([going_on(first, "TOLD")])
+        with pytest.raises(StoreUnreachableError):
+            await store.load("a")
+        safe_server.start()
+        assert await verdicts(store, going_on(first, "TOLD")) == [COMMITTED]
+        assert [entry.version for entry in await store.history("a")] == [1, 2]
