@@ -13,7 +13,7 @@ from gatechart.stores.desk import Desk
 from gatechart.stores.dialects import listed
 from gatechart.stores.endings import carry_out
 from gatechart.stores.offering import read_book, touches_handoffs, write_book
-from gatechart.stores.rows import changes_row, history_row, snapshot_row, to_json
+from gatechart.stores.rows import Texts, changes_row, history_row, snapshot_row, to_json
 from gatechart.stores.statements import Ask, Sparse
 from gatechart.stores.tables import WAITS, agents, history, mail
 from gatechart.values import AgentId, TurnRecord, Unit, Verdict
@@ -46,9 +46,10 @@ def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]
     for each in sent:
         desk.accept_sent(each)
     verdicts = [_of_turn(unit, keys) if isinstance(unit, TurnRecord) else desk.take(unit) for unit in units]
-    desk.write()
+    texts = Texts()
+    desk.write(texts)
     if book is not None:
-        write_book(connection, book)
+        write_book(connection, book, texts)
     return verdicts
 
 
@@ -69,11 +70,12 @@ def _commit_turns(connection: Connection, turns: Sequence[TurnRecord], book: Boo
             continue
         keys[after.agent_id] = key
         delta = delta_of(turn, deltas)
+        row = snapshot_row(after) if before is None else changes_row(before, after)
+        remembered.append(history_row(turn, key, delta, row))
         if before is None:
-            begun.append(snapshot_row(after) | {"key": key, "deltas": delta.deltas})
+            begun.append(row | {"key": key, "deltas": delta.deltas})
         else:
-            changed.append(changes_row(before, after) | {"deltas": delta.deltas, _KEY.key: key})
-        remembered.append(history_row(turn, key, delta))
+            changed.append(row | {"deltas": delta.deltas, _KEY.key: key})
     START.run(connection, begun)
     GO_ON.run(connection, changed)
     REMEMBER.run(connection, remembered)

@@ -11,7 +11,7 @@ from gatechart.stores.book import Book
 from gatechart.stores.dialects import listed
 from gatechart.stores.mail_rows import mail_row, new_mail_row
 from gatechart.stores.refusing import refused_for_its_id
-from gatechart.stores.rows import to_json
+from gatechart.stores.rows import Texts, to_json
 from gatechart.stores.standing import Content, applied, content_of, numbered, under_way, waiting
 from gatechart.stores.statements import Many, Sparse
 from gatechart.stores.tables import invokes, mail, steps
@@ -94,15 +94,15 @@ class Desk:
             case Reserve():
                 return Verdict.STALE if self._book is None else self._book.reserve(errand)
 
-    def write(self) -> None:
-        """Leaves the database as the errands leave mail and invocations."""
+    def write(self, texts: Texts) -> None:
+        """Leaves the database as the errands leave mail and invocations. texts: see `mail_row`."""
         forgotten = [number for number in self._touched if number not in self._mail and number in self._stored]
         kept = [self._mail[number] for number in self._touched if number in self._mail]
         if forgotten:
             FORGET.run(self._connection, [{"values": to_json(forgotten)}])
         changed = (mail_row(each) | {_NUMBER.key: each.number} for each in kept if each.number in self._stored)
         CHANGE.run(self._connection, changed)
-        ACCEPT.run(self._connection, (new_mail_row(each) for each in kept if each.number not in self._stored))
+        ACCEPT.run(self._connection, (new_mail_row(each, texts) for each in kept if each.number not in self._stored))
         RECORD.run(self._connection, self._results)
         if self._ended:
             self._connection.execute(END, {"values": to_json(self._ended)})

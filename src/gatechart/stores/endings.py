@@ -37,10 +37,11 @@ _INVOKE: Final[BindParameter[str]] = bindparam("of_invoke")
 
 CONSUME: Final = Many(delete(mail).where(mail.c.number.in_(listed())))
 
+_IS_TIMER: Final = or_(mail.c.state.is_not(None), mail.c.key.is_not(None))
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
 END_MAIL_OF_STATE: Final = Many(_OWN_MAIL.where(mail.c.state == _STATE))
 END_MAIL_OF_KEY: Final = Many(_OWN_MAIL.where(mail.c.key == _KEY))
-END_MAIL: Final = Many(_OWN_MAIL.where(or_(mail.c.state.is_not(None), mail.c.key.is_not(None))))
+END_MAIL: Final = Many(delete(mail).where(mail.c.recipient.in_(listed()), WAITS, _IS_TIMER))
 END_NUMBER: Final = Many(delete(mail).where(mail.c.number == _NUMBER, WAITS))
 AMEND: Final = Many(
     update(mail).where(mail.c.number == _NUMBER, WAITS),
@@ -55,7 +56,7 @@ _ONE_CALL: Final = (
     invokes.c.invoke == _INVOKE,
 )
 END_CALLS_OF_STATE: Final = Many(_OWN_CALLS.where(invokes.c.state == _STATE))
-END_CALLS: Final = Many(_OWN_CALLS)
+END_CALLS: Final = Many(delete(invokes).where(invokes.c.agent.in_(listed())))
 END_CALL: Final = Many(delete(invokes).where(*_ONE_CALL))
 ADOPT: Final = Many(update(invokes).where(*_ONE_CALL), ["state", "epoch", "invoke", "context"])
 BEGIN: Final = Many(insert(invokes), ["agent", "state", "epoch", "invoke", "context"])
@@ -67,6 +68,7 @@ def carry_out(connection: Connection, turns: Sequence[TurnRecord], keys: Mapping
     if consumed:
         CONSUME.run(connection, [{"values": to_json(consumed)}])
     asked = [(turn, effect) for turn in turns for effect in turn.effects]
+    _end_all(connection, [turn.snapshot.agent_id for turn, effect in asked if isinstance(effect, CancelAll)], keys)
     kinds = {type(effect) for _, effect in asked}
     for kind, statement, row_of in _CARRIED_OUT:
         if kind in kinds:
@@ -78,16 +80,19 @@ def carry_out(connection: Connection, turns: Sequence[TurnRecord], keys: Mapping
             statement.run(connection, rows)
 
 
+def _end_all(connection: Connection, agent_ids: Sequence[AgentId], keys: Mapping[AgentId, int]) -> None:
+    """Ends what agents have pending. What other effects amend or begin comes after that."""
+    if agent_ids:
+        END_MAIL.run(connection, [{"values": to_json(agent_ids)}])
+        END_CALLS.run(connection, [{"values": to_json([keys[agent_id] for agent_id in agent_ids])}])
+
+
 def _left(effect: Cancel, _turn: TurnRecord) -> Row:
     return {_STATE.key: effect.state}
 
 
 def _cancelled(effect: CancelTimer, _turn: TurnRecord) -> Row:
     return {_KEY.key: effect.key}
-
-
-def _all(_effect: CancelAll, _turn: TurnRecord) -> Row:
-    return {}
 
 
 def _forgotten(effect: Amend, _turn: TurnRecord) -> Row | None:
@@ -123,8 +128,6 @@ _CARRIED_OUT: Final[Sequence[tuple[type[Effect], Many, Callable[[Any, TurnRecord
     (Cancel, END_MAIL_OF_STATE, _left),
     (Cancel, END_CALLS_OF_STATE, _left),
     (CancelTimer, END_MAIL_OF_KEY, _cancelled),
-    (CancelAll, END_MAIL, _all),
-    (CancelAll, END_CALLS, _all),
     (Amend, END_NUMBER, _forgotten),
     (Amend, AMEND, _amended),
     (Adopt, END_CALL, _given_up),

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from gatechart.stores.book import Entry
-from gatechart.stores.rows import from_us, to_json, to_us
+from gatechart.stores.rows import Texts, from_us, to_json, to_us
 from gatechart.values import (
     HandoffChange,
     HandoffRecord,
@@ -18,8 +18,8 @@ from gatechart.values import (
 )
 
 
-def handoff_row(record: HandoffRecord) -> dict[str, Any]:
-    """A row of `handoffs`, without its key."""
+def handoff_row(record: HandoffRecord, texts: Texts) -> dict[str, Any]:
+    """A row of `handoffs`, without its key. texts: the mail of the offer has the packet, too."""
     return {
         "id": record.id,
         "request": record.request,
@@ -31,7 +31,7 @@ def handoff_row(record: HandoffRecord) -> dict[str, Any]:
         "is_new": record.is_new,
         "mode": record.mode.value,
         "reason": record.reason.value,
-        "packet": to_json(record.packet),
+        "packet": texts.of(record.packet),
         "deadline_us": None if record.deadline is None else to_us(record.deadline),
         **entry_row(Entry(record.status, record.changes, record.result)),
     }

@@ -8,17 +8,18 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from gatechart.stores.rows import from_us, to_json, to_us, without_nulls
+from gatechart.stores.rows import Texts, from_us, to_json, to_us, without_nulls
 from gatechart.values import Invocation, Mail, MailStatus, Running
 
 
-def mail_row(mail: Mail) -> dict[str, Any]:
-    """A row of `mail`."""
+def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
+    """A row of `mail`. texts: of payloads that stand in other rows, too."""
+    text = to_json if texts is None else texts.of
     return {
         "number": mail.number,
         "recipient": mail.recipient,
         "event": mail.event,
-        "payload": to_json(mail.payload) if mail.payload else None,
+        "payload": text(mail.payload) if mail.payload else None,
         "accepted_us": to_us(mail.accepted),
         "event_id": mail.id,
         "sender": mail.sender,
@@ -33,9 +34,9 @@ def mail_row(mail: Mail) -> dict[str, Any]:
     }
 
 
-def new_mail_row(mail: Mail) -> dict[str, Any]:
-    """A row of `mail`, without the columns that are NULL."""
-    return without_nulls(**mail_row(mail))
+def new_mail_row(mail: Mail, texts: Texts) -> dict[str, Any]:
+    """A row of `mail`, without the columns that are NULL. texts: see `mail_row`."""
+    return without_nulls(**mail_row(mail, texts))
 
 
 def to_mail(row: Row[Any]) -> Mail:

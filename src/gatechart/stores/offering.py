@@ -25,7 +25,7 @@ from gatechart.handoff import is_open
 from gatechart.stores.book import Book, settles_of
 from gatechart.stores.dialects import listed
 from gatechart.stores.handoff_rows import entry_row, handoff_row, to_entry
-from gatechart.stores.rows import to_json
+from gatechart.stores.rows import Texts, to_json
 from gatechart.stores.statements import Ask, Many
 from gatechart.stores.tables import IS_OPEN, handoffs, places
 from gatechart.values import Answer, HandoffQuery, HandoffStatus, Offer, Reserve, Settle, TurnRecord, Unit
@@ -71,9 +71,9 @@ def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
     return Book(entries, dict(holding), dict(held))
 
 
-def write_book(connection: Connection, book: Book) -> None:
-    """Leaves the database as the units leave the handoffs."""
-    OFFER.run(connection, map(handoff_row, book.offered))
+def write_book(connection: Connection, book: Book, texts: Texts) -> None:
+    """Leaves the database as the units leave the handoffs. texts: of their packets, as far as they are made."""
+    OFFER.run(connection, (handoff_row(each, texts) for each in book.offered))
     changed = ({**entry_row(book.entries[handoff]), _ID.key: handoff} for handoff in book.touched)
     CHANGE.run(connection, changed)
     if book.over:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from operator import attrgetter
 from typing import Any, Final
 
 from pydantic_core import to_json
 
 from gatechart.values import Mode, OpenHandoff, Reason, Side
 
-_DEFAULTS: Final = {each.name: each.default for each in fields(OpenHandoff)}
+_DEFAULTS: Final = {each.name: each.default for each in fields(OpenHandoff) if each.default is not MISSING}
+_MORE: Final = attrgetter(*_DEFAULTS)
 
 
 def from_open(handoffs: Iterable[OpenHandoff]) -> str | None:
@@ -27,8 +29,17 @@ def to_open(text: str | None) -> tuple[OpenHandoff, ...]:
 
 def _from_open(each: OpenHandoff) -> dict[str, Any]:
     """The fields that are not as where they are left out."""
-    held = {name: getattr(each, name) for name in _DEFAULTS}
-    return {name: value for name, value in held.items() if value != _DEFAULTS[name]}
+    kept: dict[str, Any] = {
+        "id": each.id,
+        "side": each.side.value,
+        "peer": each.peer,
+        "mode": each.mode.value,
+        "since": each.since,
+    }
+    for (name, default), held in zip(_DEFAULTS.items(), _MORE(each), strict=True):
+        if held != default:
+            kept[name] = held
+    return kept
 
 
 def _to_open(kept: dict[str, Any]) -> OpenHandoff:

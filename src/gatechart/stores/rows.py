@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import pydantic_core
@@ -21,6 +22,7 @@ from gatechart.values import (
     GuardError,
     HistoryEntry,
     Memory,
+    Payload,
     Snapshot,
     StateName,
     Status,
@@ -29,6 +31,9 @@ from gatechart.values import (
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+
+_APART: Final = ("memory", "entered", "handoffs")  # columns of `agents` in which `history` keeps what has changed
+_WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `whole_copy`
 
 
 def to_us(moment: datetime) -> int:
@@ -50,6 +55,26 @@ def to_json(value: Any) -> str:
     return pydantic_core.to_json(value).decode()  # several times as fast as the json module
 
 
+class Texts:
+    """JSON texts of payloads that stay in memory meanwhile; each is made once, in however many rows it stands."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, str] = {}  # by the identity of the payload
+
+    def of(self, payload: Payload) -> str:
+        """The text of this one."""
+        text = self._made.get(id(payload))
+        if text is None:
+            text = self._made[id(payload)] = to_json(payload)
+        return text
+
+
+@lru_cache(maxsize=1024)
+def names_json(names: tuple[str, ...]) -> str:
+    """JSON text of names, of which there are few: an agent comes to the same states as others of its graph."""
+    return to_json(names)
+
+
 def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
     """A row of `agents`, without its key."""
     return {
@@ -57,7 +82,7 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "graph": snapshot.graph,
         "graph_version": snapshot.graph_version,
         "fingerprint": snapshot.fingerprint,
-        "configuration": to_json(snapshot.configuration),
+        "configuration": names_json(snapshot.configuration),
         "context": snapshot.context,
         "version": snapshot.version,
         "status": snapshot.status.value,
@@ -72,7 +97,7 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     row = {
         "graph_version": after.graph_version,
         "fingerprint": after.fingerprint,
-        "configuration": to_json(after.configuration),
+        "configuration": names_json(after.configuration),
         "context": after.context,
         "version": after.version,
     }
@@ -114,8 +139,11 @@ def to_epochs(text: str | None) -> Epochs:
     return tuple((state, epoch) for state, epoch in _json_or(text, ()))
 
 
-def history_row(turn: TurnRecord, key: int, delta: Delta) -> dict[str, Any]:
-    """A row of `history`, without its key, for the agent of this key; without the columns that are NULL, too."""
+def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `history`, without its key, for the agent of this key; without the columns that are NULL, too.
+
+    row: what the turn sets in `agents`; what both hold is made text once.
+    """
     event, before, after = turn.event, turn.previous, turn.snapshot
     usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
     return {
@@ -123,18 +151,18 @@ def history_row(turn: TurnRecord, key: int, delta: Delta) -> dict[str, Any]:
         "version": after.version,
         "event": event.name,
         "time_us": to_us(event.time),
-        "target": to_json(after.configuration),
+        "target": row["configuration"],
         "took_us": turn.took_us,
         **without_nulls(
             event_id=event.id,
             payload=_json_or_null(event.payload),
             sender=event.sender,
-            taken=None if turn.taken == (usual,) else to_json(turn.taken),
+            taken=None if turn.taken == (usual,) else names_json(turn.taken),
             changed=delta.changed,
             appended=delta.appended,
             status=None if after.status is Status.ACTIVE else after.status.value,
             guard_errors=_json_or_null([astuple(error) for error in turn.guard_errors]),
-            **(whole_copy(after) if delta.is_whole else _kept_apart(before, after)),
+            **(_whole(before, after, row) if delta.is_whole else _kept_apart(row)),
         ),
     }
 
@@ -181,16 +209,13 @@ def to_event(row: Row[Any]) -> Event:
     return Event(row.event, _json_or(row.payload, {}), from_us(row.time_us), row.event_id, row.sender)
 
 
-def _kept_apart(before: Snapshot | None, after: Snapshot) -> dict[str, str]:
+def _whole(before: Snapshot | None, after: Snapshot, row: Mapping[str, Any]) -> Mapping[str, str | None]:
+    return whole_copy(after) if before is not None else {name: row[name] for name in _WHOLE}
+
+
+def _kept_apart(row: Mapping[str, Any]) -> dict[str, str]:
     """What a row of `history` holds beside what changed in the context."""
-    row = {}
-    if before is None or before.memory != after.memory:
-        row["memory"] = to_json(after.memory)
-    if before is None or before.entered != after.entered:
-        row["entered"] = to_json(after.entered)
-    if before is not None and before.handoffs != after.handoffs:
-        row["handoffs"] = from_open(after.handoffs) or "[]"
-    return row
+    return {name: row[name] or "[]" for name in _APART if name in row}
 
 
 def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:
