@@ -196,6 +196,8 @@ def _shortened(messages: list[Message], last: int | None, summarize: Summarize |
 
 def _left_out(parts: dict[str, Any], without: Iterable[str]) -> dict[str, Any]:
     dropped = {without} if isinstance(without, str) else set(without)
+    if not dropped:
+        return parts
     keys = {name for name in dropped if name.partition(".")[0] in _KEYED}
     if unknown := dropped - keys - HandoffPacket.model_fields.keys():
         raise _refusal(tuple(f"without: a packet has no field {name!r}" for name in sorted(unknown)))

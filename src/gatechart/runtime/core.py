@@ -130,12 +130,12 @@ class Core:
         """Runs a timer or an invoke, until its end, its cancellation or the runtime's close. purpose: as of `spawn`."""
         return _kept(work, self.attending, purpose)
 
-    def numbered(self, turn: TurnRecord) -> TurnRecord:
-        """The turn with numbers for the mail that it asks for."""
-        if not turn.effects:
-            return turn
-        count = turn.mail_count
-        return replace(turn, first_number=self.store.numbers(count)) if count else turn
+    def numbered(self, turn: TurnRecord, consumes: int | None = None) -> TurnRecord:
+        """The turn with numbers for the mail that it asks for. consumes: the number of the mail that it applies."""
+        count = turn.mail_count if turn.effects else 0
+        if count:
+            return replace(turn, first_number=self.store.numbers(count), consumes=consumes)
+        return turn if consumes is None else replace(turn, consumes=consumes)
 
     async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
         """What a caller waits for. Raises RuntimeClosedError where the runtime closes before."""

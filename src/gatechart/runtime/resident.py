@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -223,7 +222,7 @@ class Resident:
         decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes, quietly))
         if isinstance(decided, Outcome):
             return decided
-        await self._commit(decided if consumes is None else replace(decided, consumes=consumes))
+        await self._commit(decided, consumes)
         return decided.outcome
 
     async def refresh(self) -> None:
@@ -357,11 +356,12 @@ class Resident:
         await erase(self.core, self.snapshot.agent_id, self._stop, self.accept)
         self.forget()
 
-    def _commit(self, turn: TurnRecord) -> Coroutine[Any, Any, None]:
-        return self._commit_traced(turn) if turn.effects else self._write(turn)
+    def _commit(self, turn: TurnRecord, consumes: int | None = None) -> Coroutine[Any, Any, None]:
+        numbered = self.core.numbered(turn, consumes)
+        return self._commit_traced(numbered) if turn.effects else self._write(numbered)
 
     async def _commit_traced(self, turn: TurnRecord) -> None:
-        with self.core.telemetry.begin(self.core.numbered(turn)) as traced:
+        with self.core.telemetry.begin(turn) as traced:
             await self._write(traced)
 
     async def _write(self, turn: TurnRecord) -> None:

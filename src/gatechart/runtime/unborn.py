@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from gatechart.errors import OutsideError, StaleAgentError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
@@ -76,7 +75,7 @@ class Unborn:
             await answer(self.core, self._agent_id, decided, consumes, self.accept)
             return unchanged(event)
         graph, turn = decided
-        turn = self.core.numbered(replace(turn, consumes=consumes))
+        turn = self.core.numbered(turn, consumes)
         with self._residents.holding((self._agent_id,)):
             await self._commit(graph, turn)
         return turn.outcome

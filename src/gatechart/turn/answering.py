@@ -94,6 +94,8 @@ async def _handed_over(
 def _let_go(turn: TurnRecord) -> TurnRecord:
     """The turn, with an end to the transfers that it has not ended with a result: another agent has that work now."""
     passed = taken_transfers(turn.snapshot.handoffs)
+    if not passed:
+        return turn
     left = tuple(each for each in turn.snapshot.handoffs if each not in passed)
     return replace(turn, snapshot=replace(turn.snapshot, handoffs=left), effects=(*_handed_on(passed), *turn.effects))
 

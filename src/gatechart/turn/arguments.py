@@ -38,14 +38,14 @@ def known_id(id: AgentId) -> AgentId:  # noqa: A002
 
 def checked_mode(mode: Mode | str) -> Mode:
     """The mode. Raises PayloadError where there is none of this name."""
-    if mode in list(Mode):
+    if isinstance(mode, Mode) or mode in list(Mode):
         return Mode(mode)
     raise PayloadError("handoff", (f"its mode is {mode!r}",), " or ".join(repr(each.value) for each in Mode))
 
 
 def checked_reason(reason: Reason | str) -> Reason:
     """The reason. Raises PayloadError where there is none of this name."""
-    if reason in list(Reason):
+    if isinstance(reason, Reason) or reason in list(Reason):
         return Reason(reason)
     raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(each.value) for each in Reason))
 

@@ -55,7 +55,9 @@ def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPack
     """
     mail = {"handoff_id": event.id or "", "source_agent": event.sender or ""}
     try:
-        return read_packet(event.payload, migrations).model_copy(update=mail)
+        packet = read_packet(event.payload, migrations)
+        is_so = (packet.handoff_id, packet.source_agent) == tuple(mail.values())
+        return packet if is_so else packet.model_copy(update=mail)
     except PacketError as error:
         kept = unreadable(event.payload, str(error)).model_copy(update=mail)
         return rejection(kept, Obstacle.UNREADABLE, str(error))

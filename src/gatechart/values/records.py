@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
 from gatechart.values.effects import Effect, Offer, Send, Settle, Timer
@@ -15,6 +15,8 @@ from gatechart.values.frozen import value
 from gatechart.values.handoffs import HandoffStatus
 from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import OFFERED, WITHDRAWN
+
+_MAILED: Final = (Send, Timer)  # a union would be asked several times as slowly
 
 
 @value
@@ -42,9 +44,13 @@ class TurnRecord:
     @property
     def mail_count(self) -> int:
         """How many numbers it needs for `mail`."""
-        offered = [each.handoff for each in self.effects if isinstance(each, Offer)]
-        others = sum(isinstance(each, Send | Timer) for each in self.effects)
-        return others + sum(1 + (each.deadline is not None) for each in offered)
+        needed = 0
+        for each in self.effects:
+            if isinstance(each, Offer):
+                needed += 1 if each.handoff.deadline is None else 2
+            elif isinstance(each, _MAILED):
+                needed += 1
+        return needed
 
     @property
     def mail(self) -> tuple[Mail, ...]:
