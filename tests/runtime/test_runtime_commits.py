@@ -3,6 +3,9 @@
 import asyncio
 import logging
 import sqlite3
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -16,6 +19,7 @@ from gatechart.errors import (
 )
 from gatechart.runtime import commits
 from gatechart.stores import MemoryStore, open_store
+from gatechart.values import Mail, Posting, Verdict
 from tests.runtime.support import Parcel, WrappedStore, everything, nothing, nothing_changes, parcel, soon
 
 
@@ -89,6 +93,22 @@ async def test_a_transaction_takes_so_many_turns_and_no_more(store, agents, monk
     await soon(asyncio.gather(*sends))
     assert max(len(group) for group in store.groups) == 2
     assert sorted(turn.snapshot.agent_id for group in store.groups for turn in group) == [agent.id for agent in agents]
+
+
+def refuse():
+    raise RuntimeError("nothing can be done now")
+
+
+async def test_what_fails_after_a_commit_keeps_no_other_from_its_verdict(store, caplog):
+    committer, done, now = commits.Committer(store), [], datetime.now(UTC)
+    mails = [Mail(number, "p-9", "STAMPED", {}, now) for number in (1, 2, 3)]
+    thens = [partial(done.append, 1), refuse, partial(done.append, 3)]
+    verdicts = [committer.commit(Posting(mail), then) for mail, then in zip(mails, thens, strict=True)]
+    assert await soon(asyncio.gather(*verdicts)) == [Verdict.COMMITTED] * 3
+    assert [len(group) for group in store.groups] == [3]
+    assert done == [1, 3]
+    assert "nothing can be done now" in caplog.text
+    assert await soon(committer.commit(Posting(replace(mails[0], number=4)))) is Verdict.COMMITTED
 
 
 async def test_two_starts_under_one_id_are_in_different_commits(store, runtime):

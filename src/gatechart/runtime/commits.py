@@ -28,6 +28,13 @@ def nothing() -> None:
     """What there is to do after a commit, where there is nothing."""
 
 
+def _do(then: Callable[[], None]) -> None:
+    try:
+        then()
+    except Exception:
+        logger.exception("what was to be done after a commit failed")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
     unit: Unit
@@ -37,7 +44,7 @@ class _Waiting:
     def settle(self, verdict: Verdict) -> None:
         """Tells the verdict; whoever asked may have stopped waiting."""
         if verdict is Verdict.COMMITTED:
-            self.then()
+            _do(self.then)
         if not self.verdict.done():
             self.verdict.set_result(verdict)
 
@@ -58,7 +65,8 @@ class Committer:
     def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Awaitable[Verdict]:
         """The store's verdict of the unit. Raises what the store raises, and then nothing of the unit is written.
 
-        then: called as soon as the unit is committed, even if the caller was cancelled meanwhile.
+        then: called as soon as the unit is committed, even if the caller was cancelled meanwhile. What it raises is
+        logged: the unit is committed all the same, and others wait for their verdicts.
         """
         if self._store.is_instant:
             return self._commit_now(unit, then)
@@ -71,7 +79,7 @@ class Committer:
     async def _commit_now(self, unit: Unit, then: Callable[[], None]) -> Verdict:
         verdict = (await self._store.commit((unit,)))[0]
         if verdict is Verdict.COMMITTED:
-            then()
+            _do(then)
         return verdict
 
     async def end(self) -> None:
