@@ -8,6 +8,7 @@ from typing import Any
 
 from gatechart.context import AgentContext
 from gatechart.graph import StateTransitionGraph
+from gatechart.kernel import candidates, plan_microstep
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import own_copy
 from gatechart.turn.take import committed_context, recorded
@@ -44,13 +45,26 @@ async def reacted(
     if quietly:
         return unmoved(previous, event, handoffs, before)
     started = perf_counter_ns()
-    context = committed_context(graph, previous)
+    is_read = _is_read(graph, previous, event, handoffs)
+    context = committed_context(graph, previous) if is_read else None
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, handoffs, services)
     if previous.status is Status.ACTIVE:
         await macrostep.react()
     if not macrostep.taken:
         return unmoved(previous, event, handoffs, before)
     return recorded(macrostep, previous, event, started, before=before, replied=replied)
+
+
+def _is_read(graph: StateTransitionGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...]) -> bool:
+    """Whether anything in the turn would look at the context: mostly a waiting state is just left."""
+    groups = candidates(graph, previous.configuration, event.name)
+    enabled = tuple(edges[0] for edges in groups)  # which they are where no guard is asked
+    if not enabled:
+        return False
+    if any(edge.ask for edge in enabled):
+        return True
+    plan = plan_microstep(graph, previous.configuration, previous.memory, enabled)
+    return bool(plan.deeds or plan.has_eventless or plan.attended or (plan.is_final and handoffs))
 
 
 def unmoved(
@@ -76,12 +90,15 @@ def macrostep_of(
     graph: StateTransitionGraph,
     previous: Snapshot | None,
     agent_id: AgentId,
-    context: AgentContext,
+    context: AgentContext | None,
     event: Event,
     handoffs: tuple[OpenHandoff, ...],
     services: Any,
 ) -> Macrostep:
-    """The microsteps of a turn that is about to begin. previous: None for the first turn of an agent."""
+    """The microsteps of a turn that is about to begin.
+
+    previous: None for the first turn of an agent. context: None where nothing in the turn looks at it.
+    """
     version, leaves, memory = (1, (), ()) if previous is None else _where(previous)
     turn = Turn(agent_id, version, own_copy(event), services, graph.name, handoffs, context, leaves)
     return Macrostep(graph, leaves, memory, context, turn)

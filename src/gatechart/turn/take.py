@@ -160,7 +160,7 @@ def recorded(
     Raises ContextInvalidError, HandoffNotAwaitedError.
     """
     graph, turn = macrostep.graph, macrostep.turn
-    text = _valid_text(macrostep.context, turn, None if previous is None else previous.context)
+    text = _text_after(macrostep, previous)
     for state in macrostep.attended:
         delegate(graph, state, turn)
     standing = _standing(macrostep, replied)
@@ -239,6 +239,14 @@ def _entered(macrostep: Macrostep, before: Epochs) -> Epochs:
     version = macrostep.turn.version
     stays = [(state, epoch) for state, epoch in before if state not in macrostep.left]
     return (*stays, *((state, version) for state in macrostep.attended))
+
+
+def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
+    if previous is None:
+        return _valid_text(macrostep.context, macrostep.turn, None)
+    before = previous.context
+    is_read = macrostep.context is not None
+    return _valid_text(macrostep.context, macrostep.turn, before) if is_read else before
 
 
 def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> str:
