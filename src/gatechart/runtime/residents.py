@@ -37,7 +37,9 @@ class Residents:
 
     def known(self, agent_id: AgentId) -> Resident | None:
         """The agent, if it is in memory."""
-        resident = self._recent.get(agent_id) or self._others.get(agent_id)
+        resident = self._recent.get(agent_id)
+        if resident is None and self._others:
+            resident = self._others.get(agent_id)
         return None if resident is None or resident.is_erased else resident
 
     async def get(self, agent_id: AgentId) -> Resident:

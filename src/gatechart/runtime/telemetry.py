@@ -172,6 +172,8 @@ class Telemetry:
                 facts = facts_of_packet(turn.event.payload)
                 span.set_attributes(facts.attributes() | _outcome(HandoffStatus.ACCEPTED))
             spans.append(span)
+            if not offers:
+                return Tracing(turn, spans)
             parent = set_span_in_context(span, ROOT)
         traced = {offer.handoff.id: self._traced(offer, parent, start_ns, spans) for offer in offers}
         if all(traced[offer.handoff.id] is offer for offer in offers):
