@@ -7,7 +7,7 @@ import logging
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count as counting
@@ -133,9 +133,9 @@ class Core:
     def numbered(self, turn: TurnRecord, consumes: int | None = None) -> TurnRecord:
         """The turn with numbers for the mail that it asks for. consumes: the number of the mail that it applies."""
         count = turn.mail_count if turn.effects else 0
-        if count:
-            return replace(turn, first_number=self.store.numbers(count), consumes=consumes)
-        return turn if consumes is None else replace(turn, consumes=consumes)
+        if not count and consumes is None:
+            return turn
+        return turn.numbered(self.store.numbers(count) if count else 0, consumes)
 
     async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
         """What a caller waits for. Raises RuntimeClosedError where the runtime closes before."""
