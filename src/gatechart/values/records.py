@@ -53,7 +53,7 @@ class TurnRecord:
         return needed
 
     def numbered(self, first_number: int, consumes: int | None) -> TurnRecord:
-        """The same turn with these numbers; `dataclasses.replace` takes four times as long."""
+        """The same turn with these numbers; `dataclasses.replace` takes three times as long."""
         return TurnRecord(
             self.previous,
             self.snapshot,
