@@ -208,7 +208,7 @@ class Asking(Protocol):
         ...
 
     async def forget(self, number: int) -> None:
-        """Forgets a request that was answered."""
+        """Forgets a request whose answer nobody wants any more. No owner that comes later takes it again."""
         ...
 
 

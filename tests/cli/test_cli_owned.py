@@ -216,6 +216,7 @@ def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, ag
         assert events == ["agent.started.TALKING", *expected]
     assert not done.document.get("repeat")
     assert len(handoffs) == (command[0] in ("send", "handoff"))
+    assert asked(app) == 0
 
 
 def test_commands_one_after_the_other_wait_for_each_other(app, gatechart):

@@ -17,6 +17,7 @@ from gatechart.errors import OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime import Runtime
 from gatechart.runtime.asking import TIMEOUT_S, open_asker
+from gatechart.stores.opening import open_asking
 from gatechart.values import Snapshot
 from gatechart.wire import Direct, Verbs
 
@@ -68,11 +69,13 @@ async def carried_out(
     the id of the request that it may have carried out. opening: of the command's own runtime, one that visits if left
     out. Raises RequestTimeoutError, and what the work raises.
     """
-    ends, request = monotonic() + timeout_s, None
+    ends = monotonic() + timeout_s
+    begun: OwnerGoneError | None = None
     while True:
+        request = None if begun is None else begun.request
         try:
             async with visit(settings, graphs) if opening is None else opening() as runtime:
-                return await work(Way(Direct(runtime, request), runtime))
+                return await _settled(settings, begun, work(Way(Direct(runtime, request), runtime)))
         except StoreOwnedError as error:
             owned = error
         left_s = max(ends - monotonic(), SHORTEST_S)
@@ -82,9 +85,20 @@ async def carried_out(
             ) as asker:
                 return await work(Way(asker, None))
         except OwnerGoneError as gone:
-            request = None if gone.withdrawn else gone.request
+            begun = None if gone.withdrawn else gone
         except StoreMissingError:  # its owner has just begun to create it
             raise owned from None
+
+
+async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Awaitable[T]) -> T:
+    """What the work comes to; then nobody has to come back to what an owner had begun with."""
+    if begun is None:
+        return await work
+    try:
+        return await work
+    finally:
+        async with open_asking(settings.store) as asking:
+            await asking.forget(begun.number)
 
 
 def _tell_given_up(is_withdrawn: bool) -> None:

@@ -57,7 +57,7 @@ async def run_agents(
 
     It goes on with what was accepted and not finished before, and stays until Ctrl-C or SIGTERM. Then turns and invokes
     under way get some seconds to end, and the rest is kept for the next time; a second Ctrl-C does not wait. Meanwhile
-    other commands can read the database, but not write.
+    other commands can read the database, and have it start agents, send events, hand work on and work at the desk.
 
     With --once it leaves as soon as there is nothing left to do but to wait for the clock, as suits a cron job. With
     --watch and --json, each line is one JSON document.

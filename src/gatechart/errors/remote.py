@@ -64,11 +64,15 @@ class OwnerGoneError(OutsideError):
 
     path: str
     request: str  # its id
+    number: int  # that the database gave it
     withdrawn: bool  # False: the owner had begun
 
     def __str__(self) -> str:
         became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it had begun {_AT_WORK}"
-        return f"the owner of {self.path} has gone before it answered {self.request!r}: {became}; ask again"
+        return (
+            f"the owner of {self.path} has gone before it answered {self.request!r} (number {self.number}): {became}; "
+            "ask again"
+        )
 
 
 _AT_WORK = "with it, and what it comes to is to be read from the agent"

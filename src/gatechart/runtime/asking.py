@@ -84,7 +84,7 @@ class Asker(Verbs):
             if now >= checks:
                 checks = now + CHECKS_EVERY_S
                 if not await self._asking.is_owned() and await self._asking.answer_to(number) is None:
-                    raise OwnerGoneError(self._path, request.id, await self._asking.withdraw(number))
+                    raise OwnerGoneError(self._path, request.id, number, await self._asking.withdraw(number))
             await asyncio.sleep(nap_s)
             nap_s = min(nap_s * 1.3, LONGEST_NAP_S)
         return text

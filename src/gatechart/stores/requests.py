@@ -132,7 +132,7 @@ class SqlAsking:
 
     async def forget(self, number: int) -> None:
         """See Asking."""
-        gone = delete(requests).where(requests.c.number == number, ~_IS_OPEN)
+        gone = delete(requests).where(requests.c.number == number)
         await self._write(lambda connection: connection.execute(gone))
 
     async def _write(self, work: Callable[[Connection], T]) -> T:

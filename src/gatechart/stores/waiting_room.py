@@ -62,8 +62,7 @@ class WaitingRoom:
 
     async def forget(self, number: int) -> None:
         """See Asking."""
-        if number in self._asked and self._asked[number].answer is not None:
-            del self._asked[number]
+        self._asked.pop(number, None)
 
     async def asked(self) -> None:
         """See Requests."""

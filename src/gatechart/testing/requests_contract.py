@@ -37,17 +37,23 @@ class RequestsContract:
         assert list(await requests.take(BEFORE, limit=9)) == []
 
     async def test_an_answer_is_there_until_it_is_forgotten(self, asking: Asking, requests: Requests) -> None:
-        """It is of one request alone, and what is not answered cannot be forgotten."""
+        """It is of one request alone."""
         first, second = await asking.ask(FIRST), await asking.ask(SECOND)
         await requests.take(BEFORE, limit=9)
         await requests.answer(first, '{"answer":1}', BEFORE)
         assert [await asking.answer_to(each) for each in (first, second, 999)] == ['{"answer":1}', None, None]
         await asking.forget(first)
-        await asking.forget(second)
         assert await asking.answer_to(first) is None
-        await requests.answer(second, "{}", BEFORE)
-        await requests.answer(999, "{}", BEFORE)
-        assert await asking.answer_to(second) == "{}"
+        for number in (first, second, 999):
+            await requests.answer(number, "{}", BEFORE)
+        assert [await asking.answer_to(each) for each in (first, second, 999)] == [None, "{}", None]
+
+    async def test_what_is_forgotten_is_not_taken_again(self, asking: Asking, requests: Requests) -> None:
+        """For whoever asked has done it himself since then."""
+        number = await asking.ask(FIRST)
+        await requests.take(BEFORE, limit=9)
+        await asking.forget(number)
+        assert list(await requests.take(BEFORE, limit=9, again=True)) == []
 
     async def test_what_is_asked_again_under_its_id_is_asked_once(self, asking: Asking, requests: Requests) -> None:
         """Whether it was taken by then or not."""
