@@ -20,6 +20,7 @@ from benchmarks import (
     past,
     pending,
     regions,
+    restate,
     starts,
     startup,
     transfers,
@@ -52,6 +53,8 @@ MEASURES = {
         pending.opening,
         bytes_written.of_event,
         bytes_written.of_conversation,
+        restate.crowd,
+        restate.one,
     )
 }
 

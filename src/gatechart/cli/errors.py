@@ -220,3 +220,14 @@ class NoWayBackError(EventError):
             f"agent {self.agent_id!r}, which gave case {self.case!r} away, is {self.status} and cannot take it back; "
             f"resolve it, or hand it on with `gatechart handoff {self.case} --to GRAPH --at ENTRY_POINT`"
         )
+
+
+@dataclass(eq=False)
+class ExtraMissingError(DefinitionError):
+    """What the command needs is not installed."""
+
+    extra: str
+    module: str
+
+    def __str__(self) -> str:
+        return f"the module {self.module!r} is not installed; install gatechart[{self.extra}], which brings it"

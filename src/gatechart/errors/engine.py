@@ -50,7 +50,7 @@ class AgentTooLargeError(EventError):
 
 @dataclass(eq=False)
 class ElsewhereError(EventError):
-    """This home of agents cannot do what was asked; its `capabilities` say so."""
+    """The home of the agents cannot do what was asked; its `capabilities` say so."""
 
     call: str
     home: str

@@ -20,12 +20,15 @@ LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 
 
 class RestateHost:
-    """Fulfils the Host port. What it knows is as new as its last call."""
+    """Fulfils the Host port. What it knows is as new as the last call of its runtime."""
+
+    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "snapshot")
 
     def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
         self._runtime = runtime
         self.graph = graph
         self.snapshot = snapshot
+        self._turn = asyncio.Lock()  # what is asked at once goes to the engine in the order asked
 
     async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
         """See Host."""
@@ -57,7 +60,7 @@ class RestateHost:
         seen, pause_s = self.snapshot.version, LOOK_S
         while True:
             now = await self._runtime.look("until", self.snapshot.agent_id)
-            self.snapshot = now
+            self.see(now)
             if not leaves.isdisjoint(now.configuration):
                 return now
             passed = await self._runtime.passed(now.agent_id, leaves, seen, now.version)
@@ -68,11 +71,15 @@ class RestateHost:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_LOOK_S)
 
-    async def _ask(self, verb: str, told: Mapping[str, Any]) -> Any:
-        return await self._runtime.ask(verb, self.snapshot.agent_id, told)
-
-    def _see(self, answer: Mapping[str, Any]) -> Snapshot:
-        newest = SNAPSHOT.validate_python(answer["snapshot"])
+    def see(self, newest: Snapshot) -> Snapshot:
+        """Takes note of what is committed."""
         if newest.version > self.snapshot.version:
             self.snapshot = newest
         return newest
+
+    async def _ask(self, verb: str, told: Mapping[str, Any]) -> Any:
+        async with self._turn:
+            return await self._runtime.ask(verb, self.snapshot.agent_id, told)
+
+    def _see(self, answer: Mapping[str, Any]) -> Snapshot:
+        return self.see(SNAPSHOT.validate_python(answer["snapshot"]))

@@ -135,9 +135,7 @@ async def _take(sitting: Sitting, mail: Mail) -> None:
 
 
 def _refuse(sitting: Sitting, mail: Mail, reason: str) -> None:
-    logger.warning(
-        "mail was refused", extra={"agent_id": mail.recipient, "event": mail.event, "reason": reason}
-    )
+    logger.warning("mail was refused", extra={"agent_id": mail.recipient, "event": mail.event, "reason": reason})
     sitting.kept.put(replace(mail, status=MailStatus.REFUSED, reason=reason))
 
 

@@ -44,7 +44,7 @@ class Ingress:
     async def ask(
         self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any] = NOTHING, *, reads: bool
     ) -> Any:
-        """The handler's answer. call: the verb, for errors. reads: it may be run twice, so the engine remembers nothing.
+        """The handler's answer. call: the verb, for errors. reads: it may be run twice, and is not remembered.
 
         Raises what the handler tells as its error, EngineRefusedError, and EngineUnreachableError where nobody answers.
         """

@@ -1,4 +1,4 @@
-"""The service that runs what states invoke, beside the agents: each in an invocation of its own, which can be cancelled."""
+"""The service that runs what states invoke: each in an invocation of its own, which can be cancelled."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
 from gatechart.restate.kept import MAIL, RUNNING, plain
-from gatechart.restate.objects import AGENT, AS_BYTES, INVOKES, patience
+from gatechart.restate.objects import AS_BYTES, patience
 from gatechart.restate.session import Session
 from gatechart.restate.terms import Bench
-from gatechart.values import Mail, Running
+from gatechart.values import Mail
 
 logger = logging.getLogger(__name__)
 
 
 def invokes_service(bench: Bench) -> Service:
     """The service; one invocation of it is one invocation of a state."""
-    invokes = Service(INVOKES, **patience(bench.terms.invoke_s, bench.terms))
+    invokes = Service(bench.names.invokes, **patience(bench.terms.invoke_s, bench.terms))
 
     @invokes.handler("run")
     async def run(ctx: Context, told: dict[str, Any]) -> None:
@@ -58,15 +58,15 @@ async def _conducted(ctx: Context, session: Session) -> None:
             await ctx.sleep(timedelta(seconds=report["wait_s"]))
         else:
             kind = next(kind for kind in ("progress", "done", "error") if kind in report)
-            _post(ctx, session.running, kind, report)
+            _post(ctx, session, kind, report)
             if kind != "progress":
                 return
 
 
-def _post(ctx: Context, running: Running, kind: str, report: dict[str, Any]) -> None:
+def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
     """Sends the agent what the invocation reports; it counts as long as the state lasts."""
-    call = running.invocation
+    call = session.running.invocation
     event, now = f"{kind}.invoke.{call.invoke}", datetime.fromisoformat(report["time"])
     mail = Mail(0, call.agent_id, event, report[kind], now, state=call.state, epoch=call.epoch)
     told = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}
-    ctx.generic_send(AGENT, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)
+    ctx.generic_send(session.bench.names.agent, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)

@@ -15,9 +15,8 @@ from restate.serde import BytesSerde, JsonSerde, Serde
 from gatechart.restate.decided import Decided, Order, unpacked
 from gatechart.restate.deciding import VERBS, decide
 from gatechart.restate.kept import KEPT, MAILS, SNAPSHOT, TURNS, UnderWay, plain
-from gatechart.restate.terms import Bench, Terms
+from gatechart.restate.terms import Bench, Names, Terms
 
-AGENT, CAPACITY, INVOKES, PROJECTION = "Agent", "Capacity", "Invokes", "Projection"
 MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()
 HANDOFFS: Final[Serde[Any]] = JsonSerde()
@@ -30,7 +29,7 @@ FOREVER: Final = InvocationRetryPolicy(
 
 def agent_object(bench: Bench) -> VirtualObject:
     """The object that hosts one agent under each key."""
-    agents = VirtualObject(AGENT, **patience(bench.terms.turn_s, bench.terms))
+    agents = VirtualObject(bench.names.agent, **patience(bench.terms.turn_s, bench.terms))
     for verb in VERBS:
         agents.handler(verb)(_handler(bench, verb))
     agents.handler("look", kind="shared")(_look)
@@ -68,10 +67,10 @@ async def _decided(ctx: ObjectContext, bench: Bench, verb: str, argument: dict[s
         decided = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
         if decided.place is not None:
             asked = to_json(decided.place)
-            answer = await ctx.generic_call(CAPACITY, "reserve", asked, decided.place["graph"])
+            answer = await ctx.generic_call(bench.names.capacity, "reserve", asked, decided.place["graph"])
             granted[decided.place["handoff"]] = json.loads(answer)
             continue
-        kept, ids = await _carried_out(ctx, decided) or kept, decided.ids or ids
+        kept, ids = await _carried_out(ctx, bench.names, decided) or kept, decided.ids or ids
         if not decided.following:
             return decided.answer
         verb = decided.following
@@ -91,9 +90,9 @@ async def _run(
     return (await decide(bench, agent_id, kept, ids, verb, argument, granted=granted)).packed()
 
 
-async def _carried_out(ctx: ObjectContext, decided: Decided) -> bytes | None:
+async def _carried_out(ctx: ObjectContext, names: Names, decided: Decided) -> bytes | None:
     """What is kept from now on; None where that is as it was."""
-    begun = [await _begun(ctx, order) for order in decided.orders if order["do"] == "call"]
+    begun = [await _begun(ctx, names, order) for order in decided.orders if order["do"] == "call"]
     kept = decided.kept if not begun or decided.kept is None else _with_ids(decided.kept, begun)
     if any(order["do"] == "forget" for order in decided.orders):
         ctx.clear_all()
@@ -104,13 +103,13 @@ async def _carried_out(ctx: ObjectContext, decided: Decided) -> bytes | None:
     for version, turn in decided.turns:
         ctx.set(_place(version), turn, BYTES)
     for order in decided.orders:
-        _do(ctx, order)
+        _do(ctx, names, order)
     return kept
 
 
-async def _begun(ctx: ObjectContext, order: Order) -> str:
+async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
     """The engine's id of an invocation that is begun."""
-    return await ctx.generic_send(INVOKES, "run", to_json(order["running"])).invocation_id()
+    return await ctx.generic_send(names.invokes, "run", to_json(order["running"])).invocation_id()
 
 
 def _with_ids(kept: bytes, begun: list[str]) -> bytes:
@@ -119,26 +118,34 @@ def _with_ids(kept: bytes, begun: list[str]) -> bytes:
     return KEPT.dump_json(known)
 
 
-def _do(ctx: ObjectContext, order: Order) -> None:
-    after = timedelta(seconds=order.get("after_s", 0.0)) or None
+def _do(ctx: ObjectContext, names: Names, order: Order) -> None:
     match order["do"]:
-        case "deliver":
-            ctx.generic_send(AGENT, "deliver", to_json({"mail": order["mail"]}), order["to"])
-        case "wake":
-            ctx.generic_send(AGENT, "wake", to_json({"number": order["number"]}), ctx.key(), send_delay=after)
-        case "drain":
-            ctx.generic_send(AGENT, "drain", b"{}", ctx.key(), send_delay=after)
         case "cancel":
             ctx.cancel_invocation(order["engine_id"])
-        case "project":
-            ctx.generic_send(PROJECTION, "project", b"{}", ctx.key(), send_delay=after)
-        case "unproject":
-            ctx.generic_send(PROJECTION, "forget", b"{}", ctx.key())
-        case "release":
-            ctx.generic_send(CAPACITY, "release", to_json({"handoff": order["handoff"]}), order["graph"])
         case "clear":
             for version in range(order["first"], order["last"] + 1):
                 ctx.clear(_place(version))
+        case "release":
+            ctx.generic_send(names.capacity, "release", to_json({"handoff": order["handoff"]}), order["graph"])
+        case _:
+            _send(ctx, names, order)
+
+
+def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
+    after = timedelta(seconds=order.get("after_s", 0.0)) or None
+    match order["do"]:
+        case "deliver":
+            told = to_json({"mail": order["mail"]}, inf_nan_mode="constants")
+            ctx.generic_send(names.agent, "deliver", told, order["to"])
+        case "wake":
+            told = to_json({"number": order["number"]})
+            ctx.generic_send(names.agent, "wake", told, ctx.key(), send_delay=after)
+        case "drain":
+            ctx.generic_send(names.agent, "drain", b"{}", ctx.key(), send_delay=after)
+        case "project":
+            ctx.generic_send(names.projection, "project", b"{}", ctx.key(), send_delay=after)
+        case "unproject":
+            ctx.generic_send(names.projection, "forget", b"{}", ctx.key())
 
 
 def _place(version: int) -> str:
@@ -176,7 +183,7 @@ async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
 
 def capacity_object(bench: Bench) -> VirtualObject:
     """The object that counts, under each graph's name, who holds a place with it."""
-    places = VirtualObject(CAPACITY, **patience(bench.terms.turn_s, bench.terms))
+    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s, bench.terms))
 
     @places.handler("reserve")
     async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:

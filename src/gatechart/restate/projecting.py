@@ -14,7 +14,7 @@ from restate import ObjectContext, RunOptions, VirtualObject
 from gatechart.errors import UnknownAgentError
 from gatechart.ports import Store
 from gatechart.restate.kept import TURNS, Turn
-from gatechart.restate.objects import AGENT, PROJECTION, patience
+from gatechart.restate.objects import patience
 from gatechart.restate.terms import Bench
 from gatechart.runtime.commits import Committer
 from gatechart.values import AgentId, Effect, MailEnd, Offer, Snapshot, TurnRecord, Verdict
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 def projection_object(bench: Bench, store: Store) -> VirtualObject:
     """The object that projects the turns of one agent under each key."""
     committer = Committer(store)
-    projection = VirtualObject(PROJECTION, **patience(bench.terms.turn_s, bench.terms))
+    projection = VirtualObject(bench.names.projection, **patience(bench.terms.turn_s, bench.terms))
 
     @projection.handler("project")
     async def project(ctx: ObjectContext, _: dict[str, Any]) -> None:
-        answer = await ctx.generic_call(AGENT, "turns", b"{}", ctx.key())
+        answer = await ctx.generic_call(bench.names.agent, "turns", b"{}", ctx.key())
         told = json.loads(answer)
         if told is None:
             return
@@ -40,7 +40,7 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
         done = {"version": version, "life": told["life"]}
         behind = bool(turns) and version < turns[-1].snapshot.version
         pause = timedelta(seconds=bench.terms.look_again_s) if behind else None
-        ctx.generic_send(AGENT, "projected", to_json(done), ctx.key(), send_delay=pause)
+        ctx.generic_send(bench.names.agent, "projected", to_json(done), ctx.key(), send_delay=pause)
 
     @projection.handler("forget")
     async def forget(ctx: ObjectContext, _: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NoReturn
+from weakref import WeakValueDictionary
 
 from gatechart.agent import Agent
 from gatechart.errors import ElsewhereError, RuntimeClosedError, UnknownAgentError
@@ -15,7 +16,7 @@ from gatechart.ports import Ids, Store
 from gatechart.restate.host import RestateHost
 from gatechart.restate.ingress import Ingress
 from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
-from gatechart.restate.objects import AGENT
+from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.core import random_id
 from gatechart.runtime.registry import Registry
@@ -62,12 +63,14 @@ class RestateRuntime:
 
     capabilities = RESTATE
 
-    def __init__(self, ingress: Ingress, registry: Registry, store: Store | None, ids: Ids) -> None:
+    def __init__(self, ingress: Ingress, registry: Registry, store: Store | None, ids: Ids, names: Names) -> None:
         self._ingress = ingress
         self._registry = registry
         self._store = store
         self._ids = ids
+        self._names = names
         self._is_open = True
+        self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents that are held
 
     @classmethod
     @asynccontextmanager
@@ -78,13 +81,14 @@ class RestateRuntime:
         graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
         projection: str | Store | None = None,
         ids: Ids = random_id,
+        namespace: str = "",
         patience_s: float = 30.0,
     ) -> AsyncIterator[RestateRuntime]:
         """A runtime on the engine whose ingress listens at the URL, `http://127.0.0.1:8080` for one on this machine.
 
         graphs: as the service has them, which runs their actions. projection: the store into which the service projects
         turns; it is read only. None: there is no `find`, `history`, `snapshot_at` or `rollback`.
-        patience_s: how long an engine that does not answer is called again.
+        namespace: that of the service. patience_s: how long an engine that does not answer is called again.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:
@@ -92,7 +96,7 @@ class RestateRuntime:
             store = None
             if projection is not None:
                 store = await stack.enter_async_context(open_store(projection, read_only=True))
-            runtime = cls(ingress, registry, store, ids)
+            runtime = cls(ingress, registry, store, ids, Names(namespace))
             try:
                 yield runtime
             finally:
@@ -178,7 +182,7 @@ class RestateRuntime:
         """Returns once all that is committed of the agent by now can be found. Raises TimeoutError after a while."""
         newest = (await self.look("caught_up", id)).version
         async with asyncio.timeout(CATCH_UP.total_seconds()):
-            while (await self._looked("caught_up", id))["projected"] < newest:
+            while (await self._looked("caught_up", id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(LOOK_S)
 
     async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
@@ -189,12 +193,15 @@ class RestateRuntime:
 
     async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
         """See Runtime.stop."""
-        answer = await self.ask("stop", known_id(id), {})
-        return SNAPSHOT.validate_python(answer["snapshot"])
+        host = self._hosts.get(known_id(id))
+        answer = await self.ask("stop", id, {})
+        stopped = SNAPSHOT.validate_python(answer["snapshot"])
+        return stopped if host is None else host.see(stopped)
 
     async def erase(self, id: AgentId) -> None:  # noqa: A002
         """See Runtime.erase. The engine keeps its journals until their retention ends, the projection follows."""
         await self.ask("erase", known_id(id), {})
+        self._hosts.pop(id, None)
 
     async def post(
         self,
@@ -211,7 +218,7 @@ class RestateRuntime:
         check_due(due)
         content = plain_payload(payload, name)
         mail = Mail(0, known_id(to), name, content, datetime.now(UTC), checked_id(id), due=due)
-        await self._ingress.post("post", AGENT, "deliver", mail.recipient, {"mail": plain(MAIL, mail)})
+        await self._ingress.post("post", self._names.agent, "deliver", mail.recipient, {"mail": plain(MAIL, mail)})
         return Receipt(0)
 
     async def mail(
@@ -228,7 +235,7 @@ class RestateRuntime:
             self._elsewhere("mail", "name the agent whose mail it is")
         check_part("mail", after, limit)
         wanted = None if status is None else checked_member("mail", "status", status, MailStatus)
-        told = await self._ingress.ask("mail", AGENT, "mails", known_id(to), reads=True)
+        told = await self._ingress.ask("mail", self._names.agent, "mails", known_id(to), reads=True)
         found = [each for each in MAILS.validate_python(told or []) if each.number > after]
         return [each for each in found if wanted in (None, each.status)][:limit]
 
@@ -276,7 +283,7 @@ class RestateRuntime:
     async def ask(self, verb: str, id: AgentId, told: Mapping[str, Any]) -> Any:  # noqa: A002
         """What the agent's object answers. Raises what the verb raises there."""
         self._admit(verb)
-        return await self._ingress.ask(verb, AGENT, verb, id, told, reads=False)
+        return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
 
     async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
         """The agent's newest snapshot. Raises UnknownAgentError."""
@@ -295,13 +302,18 @@ class RestateRuntime:
 
     async def _looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
         self._admit(call)
-        told: dict[str, Any] | None = await self._ingress.ask(call, AGENT, "look", known_id(id), reads=True)
+        told: dict[str, Any] | None = await self._ingress.ask(call, self._names.agent, "look", known_id(id), reads=True)
         if told is None:
             raise UnknownAgentError(id)
         return told
 
     def _handle(self, snapshot: Snapshot) -> Agent:
-        return Agent(RestateHost(self, self._registry.graph_for(snapshot), snapshot))
+        graph = self._registry.graph_for(snapshot)
+        host = self._hosts.get(snapshot.agent_id)
+        if host is None:
+            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot)
+        host.see(snapshot)
+        return Agent(host)
 
     def _projection(self, call: str) -> Store:
         self._admit(call)
@@ -315,5 +327,3 @@ class RestateRuntime:
 
     def _elsewhere(self, call: str, instead: str) -> NoReturn:
         raise ElsewhereError(call, self.capabilities.home, instead)
-
-

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import restate
-from hypercorn.asyncio import serve as hypercorn_serve
+from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
@@ -20,11 +19,9 @@ from gatechart.ports import Store
 from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object, capacity_object
 from gatechart.restate.projecting import projection_object
-from gatechart.restate.terms import TERMS, Bench, Terms
+from gatechart.restate.terms import TERMS, Bench, Names, Terms
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
-
-logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -34,6 +31,7 @@ async def serving(
     graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
     services: Any = None,
     projection: str | Store | None = None,
+    namespace: str = "",
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
     stops_on_sigterm: bool = False,
@@ -41,46 +39,62 @@ async def serving(
     """Within it the service answers at `bind` (`host:port`); the event that it gives ends it, once it is set.
 
     projection: where turns are projected to; a store's URL, which this process then owns. None: nowhere, and there is
-    no history. stops_on_sigterm: set the event on SIGTERM and SIGINT.
+    no history. namespace: keeps applications on one engine apart. stops_on_sigterm: set the event on SIGTERM, SIGINT.
     """
-    stop = asyncio.Event()
-    if projection is None:
-        async with _answering(bind, _app(graphs, services, None, terms, packet_migrations), stop, stops_on_sigterm):
+    registry, stop = Registry(graphs), asyncio.Event()
+    async with AsyncExitStack() as stack:
+        store = None
+        if projection is not None:
+            store = await stack.enter_async_context(open_store(projection, read_only=False))
+        bench = Bench(registry, services, terms, packet_migrations, store is not None, Names(namespace))
+        offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
+        if store is not None:
+            offered.append(projection_object(bench, store))
+        if stops_on_sigterm:
+            _stop_on_signals(stop)
+        async with answering(bind, restate.app(offered), stop):
             yield stop
-        return
-    async with open_store(projection, read_only=False) as store:
-        async with _answering(bind, _app(graphs, services, store, terms, packet_migrations), stop, stops_on_sigterm):
-            yield stop
-
-
-def _app(
-    graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
-    services: Any,
-    store: Store | None,
-    terms: Terms,
-    packet_migrations: Sequence[PacketMigration],
-) -> Any:
-    bench = Bench(Registry(graphs), services, terms, packet_migrations, store is not None)
-    offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
-    if store is not None:
-        offered.append(projection_object(bench, store))
-    return restate.app(offered)
 
 
 @asynccontextmanager
-async def _answering(bind: str, app: Any, stop: asyncio.Event, stops_on_sigterm: bool) -> AsyncIterator[None]:  # noqa: FBT001
-    config = Config()
-    config.bind = [bind]
-    config.errorlog = logger
-    config.graceful_timeout = 5.0
-    config.h2_max_concurrent_streams = 10_000
-    if stops_on_sigterm:
-        # The SDK takes the signal for itself with its first request, which is why a server beside it would not stop.
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            install_shutdown_hook(asyncio.get_running_loop(), stop.set, signum)
-    server = asyncio.create_task(hypercorn_serve(app, config, shutdown_trigger=stop.wait))
+async def answering(bind: str, app: Any, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
+    """Within it the application answers at `bind`, until `stop` is set."""
+    stopped = stop or asyncio.Event()
+    server = asyncio.create_task(serve(_with_lifespan(app), _config(bind), shutdown_trigger=stopped.wait))
     try:
         yield
     finally:
-        stop.set()
+        stopped.set()
         await server
+
+
+def _config(bind: str) -> Config:
+    config = Config()
+    config.bind = [bind]
+    config.graceful_timeout = 5.0
+    # The engine keeps few connections, for ever. One that is closed ends the invocations on it, to be tried again.
+    config.keep_alive_max_requests = 2**62
+    config.keep_alive_timeout = 3600.0
+    config.h2_max_concurrent_streams = 10_000
+    config.errorlog = config.accesslog = None
+    return config
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    """The SDK takes SIGTERM for itself with its first request, which is why a server beside it would not stop."""
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        install_shutdown_hook(asyncio.get_running_loop(), stop.set, signum)
+
+
+def _with_lifespan(app: Any) -> Any:
+    """The application, which the server need not ask in vain whether it has a beginning and an end."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        for moment in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{moment}.complete"})
+
+    return answer

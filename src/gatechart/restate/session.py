@@ -1,4 +1,4 @@
-"""An invoked function at work: what it reports, piece by piece, so that each piece can be written down before it goes on.
+"""An invoked function at work: what it reports, piece by piece, each written down before it goes on.
 
 The function runs in a task of its own and never sees the engine. A repeat of the invocation begins it anew with the
 results that were written down, by the names of their steps: it may take another way then than it did before.

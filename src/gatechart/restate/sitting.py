@@ -207,18 +207,22 @@ class Sitting:
             case CancelAll():
                 self.kept.drop_timers()
                 self.end_calls()
-            case Amend(number, None):
-                self.kept.drop(number)
-            case Amend(_, mail) if mail is not None:
-                self.kept.put(mail)
-                if mail.due is not None:
-                    self.wake_at(mail, mail.due)
+            case Amend(number, mail):
+                self._amend(number, mail)
             case Adopt(call, running):
                 self._end_call(call)
                 if running is not None:
                     self._begin_call(running)
             case _:
                 pass
+
+    def _amend(self, number: int, mail: Mail | None) -> None:
+        if mail is None:
+            self.kept.drop(number)
+            return
+        self.kept.put(mail)
+        if mail.due is not None:
+            self.wake_at(mail, mail.due)
 
     def _begin_call(self, running: Running) -> None:
         self.kept.calls.append(UnderWay(running))

@@ -34,6 +34,36 @@ TERMS: Final = Terms()
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """Under which names the engine knows what a service offers. A namespace keeps applications on one engine apart."""
+
+    namespace: str = ""
+
+    @property
+    def agent(self) -> str:
+        """Of the objects that host agents."""
+        return self._named("Agent")
+
+    @property
+    def capacity(self) -> str:
+        """Of the objects that count places."""
+        return self._named("Capacity")
+
+    @property
+    def invokes(self) -> str:
+        """Of the service that runs what states invoke."""
+        return self._named("Invokes")
+
+    @property
+    def projection(self) -> str:
+        """Of the objects that project turns."""
+        return self._named("Projection")
+
+    def _named(self, name: str) -> str:
+        return f"{self.namespace}.{name}" if self.namespace else name
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """What a service works with."""
 
@@ -42,6 +72,7 @@ class Bench:
     terms: Terms = TERMS
     packet_migrations: Sequence[PacketMigration] = ()
     projects: bool = False  # whether turns are kept until they are projected
+    names: Names = Names()
 
     @staticmethod
     def now() -> datetime:

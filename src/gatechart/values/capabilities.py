@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a runtime promises beyond what all promise. Where a field is False, the other homes have it and this has not.
+    """What a runtime has beyond what all promise. Where a field is False, the other homes have it and this has not.
 
     The promises of a turn, of mail, timers, invokes and steps are the same everywhere and stand in no field.
     """
