@@ -21,6 +21,7 @@ from benchmarks import (
     past,
     pending,
     regions,
+    restate,
     starts,
     startup,
     transfers,
@@ -55,6 +56,8 @@ MEASURES = {
         http.answers,
         bytes_written.of_event,
         bytes_written.of_conversation,
+        restate.crowd,
+        restate.one,
     )
 }
 

@@ -45,10 +45,14 @@ REMEDIES: dict[str, str] = {
     "ActionFailedError": "Mend the action, or the event's payload, or handle 'error.execution'",
     "AgentEndedError": "wait for a state on its way",
     "AgentExistsError": "resume it, or start another",
+    "AgentTooLargeError": "keep large things elsewhere and their keys in the context",
     "AmbiguousTriggerError": "start one of them by name",
     "ContextInvalidError": "Mend the action that set it",
     "DrawingError": "a text",  # the problem that it was given says it
     "DuplicateGraphError": "a name of its own, or another version",
+    "ElsewhereError": "a text",  # what can be done instead, which it was given
+    "EngineRefusedError": "see that `gatechart restate serve` runs",
+    "EngineUnreachableError": "start the engine, or name the address",
     "EntryGuardError": "bring a payload that the guard agrees to",
     "EntryRefusedError": "its entry points are one, two",
     "EventIdReusedError": "give a new event a new id",

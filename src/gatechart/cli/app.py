@@ -25,6 +25,7 @@ from gatechart.cli.handoff_commands import cancel_handoff, hand_on, list_handoff
 from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.options import Job, Work, common_options, with_settings
 from gatechart.cli.reading_commands import list_agents, show_agent, show_history
+from gatechart.cli.restate_commands import register_service, serve_engine
 from gatechart.cli.run_command import run_agents
 from gatechart.cli.serve_command import serve_agents
 from gatechart.cli.store_commands import upgrade_database
@@ -106,6 +107,13 @@ DESK_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "resolve": resolve_case,
 }
 
+RESTATE: Final = """Run agents on Restate, a distributed engine."""
+
+RESTATE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "serve": serve_engine,
+    "register": register_service,
+}
+
 
 def _help_of(command: Callable[..., object]) -> _Help:
     """What typer says of a command: the prose of its docstring, and as the epilog the examples at its end."""
@@ -129,6 +137,11 @@ for _group, _first, _commands in (
     for _name, _command in _commands.items():
         _typer.command(_name, **_help_of(_command))(with_settings(_command))
     app.add_typer(_typer, name=_group)
+
+_restate = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=RESTATE)
+for _name, _command in RESTATE_COMMANDS.items():
+    _restate.command(_name, **_help_of(_command))(with_settings(_command))
+app.add_typer(_restate, name="restate")
 
 
 def parse(arguments: Sequence[str]) -> Job | int:

@@ -32,6 +32,7 @@ from gatechart.errors.definitions import (
     NoGraphError,
     UnknownInvokeError,
 )
+from gatechart.errors.engine import AgentTooLargeError, ElsewhereError, EngineRefusedError, EngineUnreachableError
 from gatechart.errors.handoffs import (
     HandoffNotAwaitedError,
     HandoffStateError,
@@ -90,11 +91,15 @@ __all__ = [
     "ActionFailedError",
     "AgentEndedError",
     "AgentExistsError",
+    "AgentTooLargeError",
     "AmbiguousTriggerError",
     "ContextInvalidError",
     "DefinitionError",
     "DrawingError",
     "DuplicateGraphError",
+    "ElsewhereError",
+    "EngineRefusedError",
+    "EngineUnreachableError",
     "EntryGuardError",
     "EntryRefusedError",
     "EventError",

@@ -123,11 +123,11 @@ class Calls:
             except InvocationOverError:
                 raise
             except UnknownInvokeError as error:
-                return "error", _told(error, failed)
+                return "error", told_failure(error, failed)
             except Exception as error:
                 failed += 1
                 wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
-                report = _told(error, failed)
+                report = told_failure(error, failed)
                 known = {"agent_id": running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
                 logger.warning("an invoke failed: %s", report["traceback"], extra=known)
                 if wait_s is None:
@@ -193,6 +193,7 @@ async def _result(invoke: Invoke, context: Any, work: Work) -> Any:
     return await result if isawaitable(result) else result
 
 
-def _told(error: Exception, attempts: int) -> dict[str, Any]:
+def told_failure(error: Exception, attempts: int) -> dict[str, Any]:
+    """What an agent is told of an invocation that failed."""
     message = message_of(error).encode(errors="replace").decode()
     return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}

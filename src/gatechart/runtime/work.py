@@ -84,12 +84,7 @@ class Work(Generic[ServicesT]):
         kept = _Kept(self.agent_id, name, _returned(function) if returns is None else returns)
         text = self._recorded.get(name)
         if text is None:
-            text = kept.written(await self._tried(partial(function, *args), retry))
-            verdict = await self._core.persist(StepRecord(self._invocation, name, text))
-            if verdict is Verdict.REPEATED:  # its answer was lost, or an attempt before this one is still at work
-                text = (await self._core.ask(partial(self._core.store.steps, self._invocation))).get(name, text)
-            elif verdict is not Verdict.COMMITTED:
-                raise InvocationOverError(self.agent_id, self._invocation.state, self._invocation.invoke)
+            text = await self._record(name, kept.written(await self._tried(partial(function, *args), retry)))
         return kept.read(text)
 
     def idempotency_key(self, name: str) -> str:
@@ -117,6 +112,15 @@ class Work(Generic[ServicesT]):
     def publish(self, item: Any) -> None:
         """Gives the item to those who watch the invoke at this moment, see `Runtime.stream`. It is not stored."""
         self._streams.publish((self.agent_id, self._invocation.invoke), item)
+
+    async def _record(self, name: str, text: str) -> str:
+        """The result that stands for the step from now on. Raises InvocationOverError."""
+        verdict = await self._core.persist(StepRecord(self._invocation, name, text))
+        if verdict is Verdict.REPEATED:  # its answer was lost, or an attempt before this one is still at work
+            return (await self._core.ask(partial(self._core.store.steps, self._invocation))).get(name, text)
+        if verdict is not Verdict.COMMITTED:
+            raise InvocationOverError(self.agent_id, self._invocation.state, self._invocation.invoke)
+        return text
 
     async def _tried(self, call: Callable[[], Any], retry: Retry | None) -> Any:
         failed = 0

@@ -1,6 +1,7 @@
 """The frozen values that everything else speaks in: events, snapshots, effects, mail, records, history."""
 
 from gatechart.values.agents import Event, GuardError, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.values.capabilities import Capabilities
 from gatechart.values.effects import (
     Adopt,
     Amend,
@@ -72,6 +73,7 @@ __all__ = [
     "Cancel",
     "CancelAll",
     "CancelTimer",
+    "Capabilities",
     "Effect",
     "Epochs",
     "Errand",

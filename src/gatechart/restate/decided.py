@@ -1,0 +1,55 @@
+"""What a journaled run comes to, as the bytes that the engine keeps of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from pydantic_core import to_json
+
+Order: TypeAlias = dict[str, Any]
+"""What the object is to do, by its `do`:
+
+deliver (mail, to)  ·  wake (number, after_s)  ·  call (running)  ·  cancel (engine_id)  ·  project (after_s)  ·
+release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·  drain (after_s)
+"""
+
+_EMPTY: Final = b""
+_PARTS: Final = 4
+
+
+@dataclass(slots=True)
+class Decided:
+    """What is to be kept, what is to be done, and what is answered. A part that is None stays as it is."""
+
+    kept: bytes | None = None
+    ids: bytes | None = None
+    turns: list[tuple[int, bytes]] = field(default_factory=list)  # committed in this run, with their versions
+    orders: list[Order] = field(default_factory=list)
+    answer: Any = None  # JSON values
+    following: str = ""  # the verb of the run that comes next in this invocation; none where empty
+    wait_s: float = 0.0  # before it
+    place: dict[str, Any] | None = None  # a place that is to be asked for before this run is begun anew
+
+    def packed(self) -> bytes:
+        """As bytes: one line of JSON for each part, for JSON text has no line breaks of its own."""
+        head = {
+            "orders": self.orders,
+            "answer": self.answer,
+            "following": self.following,
+            "wait_s": self.wait_s,
+            "place": self.place,
+            "versions": [version for version, _ in self.turns],
+        }
+        texts = [text for _, text in self.turns]
+        return b"\n".join((to_json(head, inf_nan_mode="constants"), self.kept or _EMPTY, self.ids or _EMPTY, *texts))
+
+
+def unpacked(text: bytes) -> Decided:
+    """What was packed."""
+    head, kept, ids, *texts = bytes(text).split(b"\n")
+    told = json.loads(head)
+    versions: list[int] = told.pop("versions")
+    turns = list(zip(versions, texts, strict=True))
+    return Decided(kept or None, ids or None, turns, **told)

@@ -1,0 +1,204 @@
+"""What becomes of what comes to an agent: one journaled run, from what is kept to what is to be kept and done.
+
+Everything that could come out differently a second time happens here: actions, the time, made-up ids. The engine writes
+down what came of it before anything is done about it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from gatechart.errors import AgentExistsError, EventError, EventRefusedError, RollbackError, UnknownMailError
+from gatechart.graph import OnRefusal
+from gatechart.restate.decided import Decided
+from gatechart.restate.incoming import accept, next_mail, process, take
+from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
+from gatechart.restate.sitting import Sitting
+from gatechart.restate.telling import told_error
+from gatechart.restate.terms import Bench
+from gatechart.runtime.going_back import going_back, rolled_back, stopped
+from gatechart.turn import begin, fit_payload, plain_payload
+from gatechart.values import STARTED, AgentId, Event, MailStatus, Status
+
+logger = logging.getLogger(__name__)
+
+Argument: TypeAlias = Mapping[str, Any]
+NO_PLACES: Final[Mapping[str, bool]] = MappingProxyType({})
+
+Verb: TypeAlias = Callable[[Sitting, Argument], Awaitable[None]]
+
+
+async def decide(
+    bench: Bench,
+    agent_id: AgentId,
+    kept: bytes | None,
+    ids: bytes | None,
+    verb: str,
+    argument: Argument,
+    *,
+    granted: Mapping[str, bool] = NO_PLACES,
+) -> Decided:
+    """What becomes of the verb. Never raises: what a verb raises is its answer, and then nothing has changed.
+
+    granted: handoffs for which earlier runs asked for a place: whether it was had.
+    """
+    sitting = Sitting(bench, agent_id, kept, ids)
+    sitting.granted = granted
+    try:
+        await VERBS[verb](sitting, argument)
+    except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
+        if not isinstance(error, EventError):
+            logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
+        return Decided(answer={"error": told_error(error)})
+    return sitting.close()
+
+
+async def _send(sitting: Sitting, argument: Argument) -> None:
+    """Behind the mail that was accepted before."""
+    graph = sitting.graph()
+    if next_mail(sitting) is not None:
+        await take(sitting, following="send")
+        return
+    event = Event(argument["event"], argument["payload"], sitting.now, argument["id"])
+    outcome = await process(sitting, event)
+    if outcome.refusal is not None and graph.on_refusal is OnRefusal.RAISE:
+        raise EventRefusedError(sitting.agent_id, outcome.event, str(outcome.refusal))
+    sitting.decided.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, sitting.snapshot)}
+
+
+async def _deliver(sitting: Sitting, argument: Argument) -> None:
+    accept(sitting, MAIL.validate_python(argument["mail"]), argument)
+    await _drain(sitting, argument)
+
+
+async def _drain(sitting: Sitting, _: Argument) -> None:
+    if next_mail(sitting) is not None:
+        await take(sitting, following="drain")
+
+
+async def _wake(sitting: Sitting, argument: Argument) -> None:
+    """Void once its entry is gone. A machine's clock may be behind the engine's: then it waits on."""
+    mail = sitting.kept.numbered(argument["number"])
+    if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
+        return
+    if mail.due > sitting.now:
+        sitting.wake_at(mail, mail.due)
+        return
+    await _drain(sitting, argument)
+
+
+async def _begin(sitting: Sitting, argument: Argument) -> None:
+    if sitting.kept.snapshot is not None:
+        raise AgentExistsError(sitting.agent_id)
+    graph = sitting.bench.registry.graph(argument["graph"])
+    entry = graph.entry_point(argument["at"])
+    fitted = fit_payload(graph.name, entry, argument["payload"])
+    name = f"{STARTED}{entry.name}"
+    event = Event(name, plain_payload(fitted, name), sitting.now)
+    turn = begin(graph, entry, fitted, sitting.agent_id, event, sitting.bench.services)
+    sitting.commit(await sitting.in_turn(graph, name, turn))
+    if sitting.kept.mail:
+        sitting.order("drain", after_s=0.0)
+    _answer_snapshot(sitting)
+
+
+async def _stop(sitting: Sitting, _: Argument) -> None:
+    sitting.graph()
+    if next_mail(sitting) is not None:
+        await take(sitting, following="stop")
+        return
+    if sitting.snapshot.status is Status.ACTIVE:
+        sitting.commit(stopped(sitting.snapshot, sitting.now))
+    _answer_snapshot(sitting)
+
+
+async def _roll_back(sitting: Sitting, argument: Argument) -> None:
+    """target: what it was at the version, as the projection has it."""
+    graph = sitting.graph()
+    if next_mail(sitting) is not None:
+        await take(sitting, following="roll_back")
+        return
+    now, target = sitting.snapshot, SNAPSHOT.validate_python(argument["target"])
+    event = going_back(target.version, argument["reason"], sitting.now, argument["once"])
+    if sitting.first_outcome(event) is not None:
+        _answer_snapshot(sitting)
+        return
+    if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
+        raise RollbackError(now.agent_id, target.version, target.graph_version, now.graph_version)
+    sitting.commit(rolled_back(graph, now, target, event, sitting.bench.services))
+    _answer_snapshot(sitting)
+
+
+async def _erase(sitting: Sitting, _: Argument) -> None:
+    """Whoever waits for it is told first."""
+    if sitting.snapshot.status is Status.ACTIVE:
+        sitting.commit(stopped(sitting.snapshot, sitting.now))
+    sitting.decided.turns.clear()
+    sitting.end_calls()
+    for handoff, graph in sitting.kept.places.items():
+        sitting.order("release", graph=graph, handoff=handoff)
+    sitting.kept = Kept(numbers=sitting.kept.numbers)
+    sitting.is_touched = True
+    sitting.order("forget")
+    if sitting.bench.projects:
+        sitting.order("unproject")
+
+
+async def _retry(sitting: Sitting, argument: Argument) -> None:
+    mail = _ended(sitting, argument)
+    sitting.kept.drop(mail.number)
+    again = {"status": "waiting", "attempts": 0, "retry_at": None, "reason": "", "due": None}
+    sitting.decided.answer = {"mail": plain(MAIL, mail) | again}
+    if accept(sitting, MAIL.validate_python(sitting.decided.answer["mail"]), {}):
+        sitting.order("drain", after_s=0.0)
+
+
+async def _discard(sitting: Sitting, argument: Argument) -> None:
+    mail = _ended(sitting, argument)
+    sitting.kept.drop(mail.number)
+    sitting.is_touched = True
+    sitting.decided.answer = {"mail": plain(MAIL, mail)}
+
+
+def _ended(sitting: Sitting, argument: Argument) -> Any:
+    mail = sitting.kept.numbered(argument["number"])
+    if mail is None or mail.status is MailStatus.WAITING:
+        raise UnknownMailError(argument["number"])
+    return mail
+
+
+async def _projected(sitting: Sitting, argument: Argument) -> None:
+    """The turns up to a version need not be kept any more. life: of the agent whose turns they are."""
+    kept, upto = sitting.kept, int(argument["version"])
+    if kept.life != argument["life"] or kept.snapshot is None:
+        return
+    if upto > kept.projected:
+        sitting.order("clear", first=kept.projected + 1, last=upto)
+    kept.projected = max(kept.projected, upto)
+    kept.is_projecting, sitting.is_touched = False, True
+    if kept.snapshot.version > kept.projected:
+        sitting.project()
+
+
+def _answer_snapshot(sitting: Sitting) -> None:
+    sitting.decided.answer = {"snapshot": plain(SNAPSHOT, sitting.snapshot)}
+
+
+VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
+    {
+        "send": _send,
+        "deliver": _deliver,
+        "drain": _drain,
+        "wake": _wake,
+        "begin": _begin,
+        "stop": _stop,
+        "roll_back": _roll_back,
+        "erase": _erase,
+        "retry": _retry,
+        "discard": _discard,
+        "projected": _projected,
+    }
+)

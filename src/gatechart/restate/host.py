@@ -1,0 +1,87 @@
+"""An agent that the engine hosts, as its handle sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gatechart.graph import StateTransitionGraph
+from gatechart.restate.kept import OUTCOME, SNAPSHOT, plain
+from gatechart.runtime.arguments import check_version
+from gatechart.runtime.watchers import ended
+from gatechart.turn import checked_id, checked_name, plain_payload
+from gatechart.values import HistoryEntry, Name, Outcome, Snapshot, Status, name_of
+
+if TYPE_CHECKING:
+    from gatechart.restate.runtime import RestateRuntime
+
+LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
+
+
+class RestateHost:
+    """Fulfils the Host port. What it knows is as new as the last call of its runtime."""
+
+    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "snapshot")
+
+    def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+        self._runtime = runtime
+        self.graph = graph
+        self.snapshot = snapshot
+        self._turn = asyncio.Lock()  # what is asked at once goes to the engine in the order asked
+
+    async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
+        """See Host."""
+        name = checked_name(event)
+        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(id)}
+        answer = await self._ask("send", told)
+        self._see(answer)
+        return OUTCOME.validate_python(answer["outcome"])
+
+    async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
+        """See Host. It lags, see `capabilities`."""
+        return await self._runtime.history(self.snapshot.agent_id, after=after, limit=limit)
+
+    async def snapshot_at(self, version: int) -> Snapshot:
+        """See Host. It waits for the projection."""
+        check_version("snapshot_at", version)
+        return await self._runtime.snapshot_at(self.snapshot.agent_id, version)
+
+    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
+        """See Host. It waits for the projection."""
+        check_version("rollback", version)
+        target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
+        answer = await self._ask(
+            "roll_back", {"target": plain(SNAPSHOT, target), "reason": reason, "once": checked_id(once)}
+        )
+        return self._see(answer)
+
+    async def until(self, state: Name) -> Snapshot:
+        """See Host. A state that is passed quickly is seen where turns are projected."""
+        leaves = frozenset(self.graph.leaves(state))
+        seen, pause_s = self.snapshot.version, LOOK_S
+        while True:
+            now = await self._runtime.look("until", self.snapshot.agent_id)
+            self.see(now)
+            if not leaves.isdisjoint(now.configuration):
+                return now
+            passed = await self._runtime.passed(now.agent_id, leaves, seen, now.version)
+            if passed is not None:
+                return passed
+            if now.status is not Status.ACTIVE:
+                raise ended(now, name_of(state))
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_LOOK_S)
+
+    def see(self, newest: Snapshot) -> Snapshot:
+        """Takes note of what is committed."""
+        if newest.version > self.snapshot.version:
+            self.snapshot = newest
+        return newest
+
+    async def _ask(self, verb: str, told: Mapping[str, Any]) -> Any:
+        async with self._turn:
+            return await self._runtime.ask(verb, self.snapshot.agent_id, told)
+
+    def _see(self, answer: Mapping[str, Any]) -> Snapshot:
+        return self.see(SNAPSHOT.validate_python(answer["snapshot"]))

@@ -1,0 +1,81 @@
+"""Calls to the engine from outside: each arrives once, whatever becomes of connections."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import uuid4
+
+import aiohttp
+from pydantic_core import to_json
+
+from gatechart.errors import EngineRefusedError, EngineUnreachableError
+from gatechart.restate.telling import error_of
+
+logger = logging.getLogger(__name__)
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+PAUSE_S: Final = 0.1
+BUSY: Final = (429, 502, 503, 504)  # statuses with which an engine answers that is starting, or cut off from a node
+
+
+class Ingress:
+    """The engine's address for callers. Open it with `async with Ingress.open(url)`."""
+
+    def __init__(self, url: str, http: aiohttp.ClientSession, patience_s: float) -> None:
+        self.url = url
+        self._http = http
+        self._patience_s = patience_s
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, *, patience_s: float) -> AsyncIterator[Ingress]:
+        """patience_s: how long an engine that does not answer is called again."""
+        connector = aiohttp.TCPConnector(limit=1000)
+        async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as http:
+            yield cls(url.rstrip("/"), http, patience_s)
+
+    async def ask(
+        self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any] = NOTHING, *, reads: bool
+    ) -> Any:
+        """The handler's answer. call: the verb, for errors. reads: it may be run twice, and is not remembered.
+
+        Raises what the handler tells as its error, EngineRefusedError, and EngineUnreachableError where nobody answers.
+        """
+        answer = await self._posted(call, f"{service}/{quote(key, safe='')}/{handler}", argument, reads=reads)
+        told = json.loads(answer) if answer else None
+        if isinstance(told, dict) and "error" in told:
+            raise error_of(told["error"], self.url, call)
+        return told
+
+    async def post(self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any]) -> None:
+        """Returns once the engine has accepted the call. Raises as `ask`."""
+        await self._posted(call, f"{service}/{quote(key, safe='')}/{handler}/send", argument, reads=False)
+
+    async def _posted(self, call: str, path: str, argument: Mapping[str, Any], *, reads: bool) -> bytes:
+        body = to_json(dict(argument), inf_nan_mode="constants")
+        headers = {"content-type": "application/json"}
+        if not reads:  # so that the same call can be made again where its answer was lost
+            headers["idempotency-key"] = uuid4().hex
+        deadline = asyncio.get_running_loop().time() + self._patience_s
+        while True:
+            try:
+                async with self._http.post(f"{self.url}/{path}", data=body, headers=headers) as response:
+                    answer = await response.read()
+                    if response.status < 400:
+                        return answer
+                    problem = f"{response.status} {answer.decode(errors='replace')}"
+                    if response.status not in BUSY:
+                        raise EngineRefusedError(self.url, call, problem)
+            except (aiohttp.ClientError, OSError) as error:
+                problem = f"{type(error).__name__}: {error}"
+            if asyncio.get_running_loop().time() > deadline:
+                raise EngineUnreachableError(self.url, problem)
+            logger.debug("the engine does not answer; it is called again", extra={"problem": problem})
+            await asyncio.sleep(PAUSE_S)

@@ -1,0 +1,72 @@
+"""The service that runs what states invoke: each in an invocation of its own, which can be cancelled."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from pydantic_core import to_json
+from restate import Context, Service, TerminalError
+from restate.exceptions import RetryableError
+
+from gatechart.restate.kept import MAIL, RUNNING, plain
+from gatechart.restate.objects import AS_BYTES, patience
+from gatechart.restate.session import Session
+from gatechart.restate.terms import Bench
+from gatechart.values import Mail
+
+logger = logging.getLogger(__name__)
+
+
+def invokes_service(bench: Bench) -> Service:
+    """The service; one invocation of it is one invocation of a state."""
+    invokes = Service(bench.names.invokes, **patience(bench.terms.invoke_s, bench.terms))
+
+    @invokes.handler("run")
+    async def run(ctx: Context, told: dict[str, Any]) -> None:
+        running = RUNNING.validate_python(told)
+        if not bench.registry.has(running.graph, running.graph_version):
+            again = timedelta(seconds=bench.terms.look_again_s)
+            raise RetryableError(f"graph {running.graph!r} {running.graph_version!r} is not known", retry_after=again)
+        session = Session(bench, running)
+        try:
+            await _conducted(ctx, session)
+        except TerminalError:  # the state was left
+            logger.debug("an invoke was cancelled", extra={"agent_id": running.invocation.agent_id})
+            raise
+        finally:
+            session.close()
+
+    return invokes
+
+
+async def _conducted(ctx: Context, session: Session) -> None:
+    """Writes down what the function reports, piece by piece. What was written down before is not asked for again."""
+    recorded: dict[str, str] = {}
+    failed, name = 0, session.running.invocation.invoke
+    while True:
+        written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed), AS_BYTES)
+        report = json.loads(bytes(written))
+        if "step" in report:
+            recorded[report["step"]] = report["result"]
+        elif "again" in report:
+            failed = report["again"]
+            session.begin_again()
+            await ctx.sleep(timedelta(seconds=report["wait_s"]))
+        else:
+            kind = next(kind for kind in ("progress", "done", "error") if kind in report)
+            _post(ctx, session, kind, report)
+            if kind != "progress":
+                return
+
+
+def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
+    """Sends the agent what the invocation reports; it counts as long as the state lasts."""
+    call = session.running.invocation
+    event, now = f"{kind}.invoke.{call.invoke}", datetime.fromisoformat(report["time"])
+    mail = Mail(0, call.agent_id, event, report[kind], now, state=call.state, epoch=call.epoch)
+    told = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}
+    ctx.generic_send(session.bench.names.agent, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)

@@ -1,0 +1,204 @@
+"""The virtual objects of the engine: one for each agent, one for the places that each graph has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from pydantic_core import to_json
+from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject
+from restate.serde import BytesSerde, JsonSerde, Serde
+
+from gatechart.restate.decided import Decided, Order, unpacked
+from gatechart.restate.deciding import VERBS, decide
+from gatechart.restate.kept import KEPT, MAILS, SNAPSHOT, TURNS, UnderWay, plain
+from gatechart.restate.terms import Bench, Names, Terms
+
+MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
+BYTES: Final[Serde[Any]] = BytesSerde()
+HANDOFFS: Final[Serde[Any]] = JsonSerde()
+AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
+FOREVER: Final = InvocationRetryPolicy(
+    initial_interval=timedelta(milliseconds=100), exponentiation_factor=2.0, max_interval=timedelta(seconds=10)
+)
+"""For what only a service that is down, or its engine, can make fail: it is tried until it goes on."""
+
+
+def agent_object(bench: Bench) -> VirtualObject:
+    """The object that hosts one agent under each key."""
+    agents = VirtualObject(bench.names.agent, **patience(bench.terms.turn_s, bench.terms))
+    for verb in VERBS:
+        agents.handler(verb)(_handler(bench, verb))
+    agents.handler("look", kind="shared")(_look)
+    agents.handler("mails", kind="shared")(_mails)
+    agents.handler("turns", kind="shared")(_turns)
+    return agents
+
+
+def patience(longest_s: float, terms: Terms) -> dict[str, Any]:
+    """What an object is declared with, so that the engine does not run again what only takes long."""
+    assert terms.turn_s > 0
+    return {
+        "inactivity_timeout": timedelta(seconds=longest_s) + MARGIN,
+        "abort_timeout": MARGIN,
+        "journal_retention": timedelta(0),
+        "idempotency_retention": timedelta(minutes=10),
+        "invocation_retry_policy": FOREVER,
+    }
+
+
+def _handler(bench: Bench, verb: str) -> Callable[[ObjectContext, dict[str, Any]], Awaitable[Any]]:
+    async def handle(ctx: ObjectContext, argument: dict[str, Any]) -> Any:
+        return await _decided(ctx, bench, verb, argument)
+
+    handle.__name__ = verb
+    return handle
+
+
+async def _decided(ctx: ObjectContext, bench: Bench, verb: str, argument: dict[str, Any]) -> Any:
+    """The answer to the verb. All that decides is in journaled runs; the rest only carries out what they say."""
+    kept, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
+    granted: dict[str, bool] = {}
+    while True:
+        run = partial(_run, bench, ctx.key(), kept, ids, verb, argument, dict(granted))
+        decided = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
+        if decided.place is not None:
+            asked = to_json(decided.place)
+            answer = await ctx.generic_call(bench.names.capacity, "reserve", asked, decided.place["graph"])
+            granted[decided.place["handoff"]] = json.loads(answer)
+            continue
+        kept, ids = await _carried_out(ctx, bench.names, decided) or kept, decided.ids or ids
+        if not decided.following:
+            return decided.answer
+        verb = decided.following
+        if decided.wait_s:
+            await ctx.sleep(timedelta(seconds=decided.wait_s))
+
+
+async def _run(
+    bench: Bench,
+    agent_id: str,
+    kept: bytes | None,
+    ids: bytes | None,
+    verb: str,
+    argument: dict[str, Any],
+    granted: dict[str, bool],
+) -> bytes:
+    return (await decide(bench, agent_id, kept, ids, verb, argument, granted=granted)).packed()
+
+
+async def _carried_out(ctx: ObjectContext, names: Names, decided: Decided) -> bytes | None:
+    """What is kept from now on; None where that is as it was."""
+    begun = [await _begun(ctx, names, order) for order in decided.orders if order["do"] == "call"]
+    kept = decided.kept if not begun or decided.kept is None else _with_ids(decided.kept, begun)
+    if any(order["do"] == "forget" for order in decided.orders):
+        ctx.clear_all()
+    if kept is not None:
+        ctx.set("agent", kept, BYTES)
+    if decided.ids is not None:
+        ctx.set("ids", decided.ids, BYTES)
+    for version, turn in decided.turns:
+        ctx.set(_place(version), turn, BYTES)
+    for order in decided.orders:
+        _do(ctx, names, order)
+    return kept
+
+
+async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
+    """The engine's id of an invocation that is begun."""
+    return await ctx.generic_send(names.invokes, "run", to_json(order["running"])).invocation_id()
+
+
+def _with_ids(kept: bytes, begun: list[str]) -> bytes:
+    known, ids = KEPT.validate_json(kept), iter(begun)
+    known.calls = [each if each.engine_id else UnderWay(each.running, next(ids)) for each in known.calls]
+    return KEPT.dump_json(known)
+
+
+def _do(ctx: ObjectContext, names: Names, order: Order) -> None:
+    match order["do"]:
+        case "cancel":
+            ctx.cancel_invocation(order["engine_id"])
+        case "clear":
+            for version in range(order["first"], order["last"] + 1):
+                ctx.clear(_place(version))
+        case "release":
+            ctx.generic_send(names.capacity, "release", to_json({"handoff": order["handoff"]}), order["graph"])
+        case _:
+            _send(ctx, names, order)
+
+
+def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
+    after = timedelta(seconds=order.get("after_s", 0.0)) or None
+    match order["do"]:
+        case "deliver":
+            told = to_json({"mail": order["mail"]}, inf_nan_mode="constants")
+            ctx.generic_send(names.agent, "deliver", told, order["to"])
+        case "wake":
+            told = to_json({"number": order["number"]})
+            ctx.generic_send(names.agent, "wake", told, ctx.key(), send_delay=after)
+        case "drain":
+            ctx.generic_send(names.agent, "drain", b"{}", ctx.key(), send_delay=after)
+        case "project":
+            ctx.generic_send(names.projection, "project", b"{}", ctx.key(), send_delay=after)
+        case "unproject":
+            ctx.generic_send(names.projection, "forget", b"{}", ctx.key())
+
+
+def _place(version: int) -> str:
+    """Under which name a turn is kept until it is projected."""
+    return f"turn:{version}"
+
+
+async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+    """The newest snapshot, and how far the projection is."""
+    text = await ctx.get("agent", BYTES)
+    kept = KEPT.validate_json(text) if text else None
+    if kept is None or kept.snapshot is None:
+        return None
+    return {"snapshot": plain(SNAPSHOT, kept.snapshot), "projected": kept.projected}
+
+
+async def _mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+    """All mail that waits, was refused, or is dead."""
+    text = await ctx.get("agent", BYTES)
+    return plain(MAILS, KEPT.validate_json(text).mail) if text else []
+
+
+async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+    """The turns that are not projected, in order, and whose they are."""
+    text = await ctx.get("agent", BYTES)
+    if not text:
+        return None
+    kept = KEPT.validate_json(text)
+    if kept.snapshot is None:
+        return None
+    found = [await ctx.get(_place(each), BYTES) for each in range(kept.projected + 1, kept.snapshot.version + 1)]
+    turns = [TURNS.validate_json(b"[" + bytes(each) + b"]")[0] for each in found if each]
+    return {"life": kept.life, "turns": plain(TURNS, turns)}
+
+
+def capacity_object(bench: Bench) -> VirtualObject:
+    """The object that counts, under each graph's name, who holds a place with it."""
+    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s, bench.terms))
+
+    @places.handler("reserve")
+    async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:
+        held: list[str] = await ctx.get("held", HANDOFFS) or []
+        if asked["handoff"] in held:
+            return True
+        if len(held) >= asked["most"]:
+            return False
+        ctx.set("held", [*held, asked["handoff"]])
+        return True
+
+    @places.handler("release")
+    async def release(ctx: ObjectContext, asked: dict[str, Any]) -> None:
+        held: list[str] = await ctx.get("held", HANDOFFS) or []
+        if asked["handoff"] in held:
+            ctx.set("held", [each for each in held if each != asked["handoff"]])
+
+    return places

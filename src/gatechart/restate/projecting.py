@@ -1,0 +1,89 @@
+"""Turns on their way from the engine into a store, where they can be searched: in order, once, and after the fact."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from pydantic_core import to_json
+from restate import ObjectContext, RunOptions, VirtualObject
+
+from gatechart.errors import UnknownAgentError
+from gatechart.ports import Store
+from gatechart.restate.kept import TURNS, Turn
+from gatechart.restate.objects import patience
+from gatechart.restate.terms import Bench
+from gatechart.runtime.commits import Committer
+from gatechart.values import AgentId, Effect, MailEnd, Offer, Snapshot, TurnRecord, Verdict
+
+logger = logging.getLogger(__name__)
+
+
+def projection_object(bench: Bench, store: Store) -> VirtualObject:
+    """The object that projects the turns of one agent under each key."""
+    committer = Committer(store)
+    projection = VirtualObject(bench.names.projection, **patience(bench.terms.turn_s, bench.terms))
+
+    @projection.handler("project")
+    async def project(ctx: ObjectContext, _: dict[str, Any]) -> None:
+        answer = await ctx.generic_call(bench.names.agent, "turns", b"{}", ctx.key())
+        told = json.loads(answer)
+        if told is None:
+            return
+        turns = TURNS.validate_python(told["turns"])
+        version = await ctx.run_typed(
+            "project", partial(_project, store, committer, ctx.key(), turns), RunOptions(type_hint=int)
+        )
+        done = {"version": version, "life": told["life"]}
+        behind = bool(turns) and version < turns[-1].snapshot.version
+        pause = timedelta(seconds=bench.terms.look_again_s) if behind else None
+        ctx.generic_send(bench.names.agent, "projected", to_json(done), ctx.key(), send_delay=pause)
+
+    @projection.handler("forget")
+    async def forget(ctx: ObjectContext, _: dict[str, Any]) -> None:
+        await ctx.run_typed("forget", partial(_forget, store, ctx.key()), RunOptions(type_hint=bool))
+
+    return projection
+
+
+async def _project(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
+    """The version up to which the store knows the agent by then."""
+    try:
+        previous: Snapshot | None = await store.load(agent_id)
+    except UnknownAgentError:
+        previous = None
+    for turn in turns:
+        standing = previous.version if previous else 0
+        if turn.snapshot.version <= standing:
+            continue
+        if turn.snapshot.version != standing + 1:
+            logger.error("turns are missing", extra={"agent_id": agent_id, "version": standing + 1})
+            return standing
+        if not await _written(committer, previous, turn, store):
+            return standing
+        previous = turn.snapshot
+    return previous.version if previous else 0
+
+
+async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, store: Store) -> bool:
+    """Whether the turn is in the store. One about a handoff whose offer is not there yet comes later."""
+    effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles)
+    record = TurnRecord(previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects)
+    if not turn.offers:
+        return await committer.commit(record) is Verdict.COMMITTED
+    first = store.numbers(record.mail_count)
+    numbered = TurnRecord(
+        previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects, None, first
+    )
+    verdicts = await store.commit((numbered, *(MailEnd(mail.number) for mail in numbered.mail)))
+    return verdicts[0] is Verdict.COMMITTED
+
+
+async def _forget(store: Store, agent_id: AgentId) -> bool:
+    try:
+        return await store.erase(agent_id)
+    except UnknownAgentError:
+        return True

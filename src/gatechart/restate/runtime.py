@@ -1,0 +1,329 @@
+"""What hosts agents on a distributed engine, as callers see it: the verbs of `Runtime`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NoReturn
+from weakref import WeakValueDictionary
+
+from gatechart.agent import Agent
+from gatechart.errors import ElsewhereError, RuntimeClosedError, UnknownAgentError
+from gatechart.graph import StateTransitionGraph
+from gatechart.ports import Ids, Store
+from gatechart.restate.host import RestateHost
+from gatechart.restate.ingress import Ingress
+from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
+from gatechart.restate.terms import Names
+from gatechart.runtime.arguments import check_part, checked_member
+from gatechart.runtime.core import random_id
+from gatechart.runtime.registry import Registry
+from gatechart.stores import open_store
+from gatechart.turn import check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
+from gatechart.values import (
+    AgentId,
+    Capabilities,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Name,
+    Page,
+    Receipt,
+    Snapshot,
+    Status,
+)
+
+RESTATE: Final = Capabilities(
+    home="Restate",
+    finds_at_once=False,
+    tells_at_once=False,
+    reads_back_at_once=False,
+    watches_changes=False,
+    migrates_ahead=False,
+    bounds_inboxes=False,
+    tells_repeats=False,
+    lists_all_mail=False,
+    takes_a_clock=False,
+    forgets_at_once=False,
+    prunes=False,
+    keeps_ids=200,
+    hands_on=False,
+)
+LOOK_S: Final = 0.05
+CATCH_UP: Final = timedelta(seconds=30)
+
+
+class RestateRuntime:
+    """Agents that Restate hosts. Open it with `async with RestateRuntime.open(...) as runtime`."""
+
+    capabilities = RESTATE
+
+    def __init__(self, ingress: Ingress, registry: Registry, store: Store | None, ids: Ids, names: Names) -> None:
+        self._ingress = ingress
+        self._registry = registry
+        self._store = store
+        self._ids = ids
+        self._names = names
+        self._is_open = True
+        self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents that are held
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        url: str,
+        *,
+        graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
+        projection: str | Store | None = None,
+        ids: Ids = random_id,
+        namespace: str = "",
+        patience_s: float = 30.0,
+    ) -> AsyncIterator[RestateRuntime]:
+        """A runtime on the engine whose ingress listens at the URL, `http://127.0.0.1:8080` for one on this machine.
+
+        graphs: as the service has them, which runs their actions. projection: the store into which the service projects
+        turns; it is read only. None: there is no `find`, `history`, `snapshot_at` or `rollback`.
+        namespace: that of the service. patience_s: how long an engine that does not answer is called again.
+        """
+        registry = Registry(graphs)
+        async with AsyncExitStack() as stack:
+            ingress = await stack.enter_async_context(Ingress.open(url, patience_s=patience_s))
+            store = None
+            if projection is not None:
+                store = await stack.enter_async_context(open_store(projection, read_only=True))
+            runtime = cls(ingress, registry, store, ids, Names(namespace))
+            try:
+                yield runtime
+            finally:
+                runtime._is_open = False
+
+    @property
+    def graphs(self) -> tuple[StateTransitionGraph, ...]:
+        """The newest version of each graph whose agents it knows."""
+        return self._registry.graphs
+
+    def register(self, graph: StateTransitionGraph) -> None:
+        """Adds a graph, or another version of one. The service needs it, too. Raises DuplicateGraphError."""
+        self._registry.register(graph)
+
+    async def start(
+        self,
+        graph: Name | StateTransitionGraph,
+        *,
+        at: Name,
+        payload: Any = None,
+        id: AgentId | None = None,  # noqa: A002
+    ) -> Agent:
+        """See Runtime.start."""
+        self._admit("start")
+        chosen = self._registry.graph(graph)
+        entry = chosen.entry_point(at)
+        fitted = fit_payload(chosen.name, entry, payload)
+        agent_id = checked_id(id) or self._ids()
+        told = {"graph": chosen.name, "at": entry.name, "payload": plain_payload(fitted, entry.name)}
+        answer = await self.ask("begin", agent_id, told)
+        return self._handle(SNAPSHOT.validate_python(answer["snapshot"]))
+
+    async def start_on(
+        self,
+        trigger: Name,
+        payload: Any = None,
+        *,
+        id: AgentId | None = None,  # noqa: A002
+    ) -> Agent:
+        """See Runtime.start_on."""
+        graph, entry = self._registry.opened_by(trigger)
+        return await self.start(graph.name, at=entry.name, payload=payload, id=id)
+
+    async def resume(self, id: AgentId) -> Agent:  # noqa: A002
+        """See Runtime.resume."""
+        return self._handle(await self.look("resume", id))
+
+    async def find(
+        self,
+        *,
+        graph: Name | None = None,
+        state: Name | None = None,
+        status: Status | str | None = None,
+        after: AgentId | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """See Runtime.find. It lags behind the engine; the order is that in which agents were projected."""
+        query = self._registry.query(graph, state, status, after, limit)
+        return await self._projection("find").find(query)
+
+    async def history(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> Sequence[HistoryEntry]:
+        """See Runtime.history. It lags behind the engine, by what `lag` tells."""
+        store = self._projection("history")
+        check_part("history", after, limit)
+        try:
+            return await store.history(known_id(id), after=after, limit=limit)
+        except UnknownAgentError:
+            await self.look("history", id)
+            return ()
+
+    async def lag(self, id: AgentId) -> int:  # noqa: A002
+        """How many turns of the agent are committed and not projected yet. Raises UnknownAgentError."""
+        told = await self._looked("lag", id)
+        return int(told["snapshot"]["version"]) - int(told["projected"])
+
+    async def caught_up(self, id: AgentId) -> None:  # noqa: A002
+        """Returns once all that is committed of the agent by now can be found. Raises TimeoutError after a while."""
+        newest = (await self.look("caught_up", id)).version
+        async with asyncio.timeout(CATCH_UP.total_seconds()):
+            while (await self._looked("caught_up", id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
+                await asyncio.sleep(LOOK_S)
+
+    async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
+        """See Agent.snapshot_at. It waits for the projection."""
+        store = self._projection("snapshot_at")
+        await self.caught_up(id)
+        return await store.snapshot_at(known_id(id), version)
+
+    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+        """See Runtime.stop."""
+        host = self._hosts.get(known_id(id))
+        answer = await self.ask("stop", id, {})
+        stopped = SNAPSHOT.validate_python(answer["snapshot"])
+        return stopped if host is None else host.see(stopped)
+
+    async def erase(self, id: AgentId) -> None:  # noqa: A002
+        """See Runtime.erase. The engine keeps its journals until their retention ends, the projection follows."""
+        await self.ask("erase", known_id(id), {})
+        self._hosts.pop(id, None)
+
+    async def post(
+        self,
+        to: AgentId,
+        event: Name,
+        payload: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002
+        due: datetime | None = None,
+    ) -> Receipt:
+        """See Runtime.post. Whether its id came before is found when it arrives, and the receipt does not tell."""
+        self._admit("post")
+        name = checked_name(event)
+        check_due(due)
+        content = plain_payload(payload, name)
+        mail = Mail(0, known_id(to), name, content, datetime.now(UTC), checked_id(id), due=due)
+        await self._ingress.post("post", self._names.agent, "deliver", mail.recipient, {"mail": plain(MAIL, mail)})
+        return Receipt(0)
+
+    async def mail(
+        self,
+        to: AgentId | None = None,
+        *,
+        status: MailStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[Mail]:
+        """See Runtime.mail. It has to be one agent's, whose mail has numbers of its own."""
+        self._admit("mail")
+        if to is None:
+            self._elsewhere("mail", "name the agent whose mail it is")
+        check_part("mail", after, limit)
+        wanted = None if status is None else checked_member("mail", "status", status, MailStatus)
+        told = await self._ingress.ask("mail", self._names.agent, "mails", known_id(to), reads=True)
+        found = [each for each in MAILS.validate_python(told or []) if each.number > after]
+        return [each for each in found if wanted in (None, each.status)][:limit]
+
+    async def retry(self, number: int, *, to: AgentId) -> Mail:
+        """See Runtime.retry. to: the agent whose mail it is."""
+        return MAIL.validate_python((await self.ask("retry", known_id(to), {"number": number}))["mail"])
+
+    async def discard(self, number: int, *, to: AgentId) -> Mail:
+        """See Runtime.discard. to: the agent whose mail it is."""
+        return MAIL.validate_python((await self.ask("discard", known_id(to), {"number": number}))["mail"])
+
+    async def handoffs(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002
+        request: str | None = None,
+        source: AgentId | None = None,
+        target: AgentId | None = None,
+        status: HandoffStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[HandoffRecord]:
+        """See Runtime.handoffs. It lags, and those that were rejected or withdrawn without a turn stay pending."""
+        store = self._projection("handoffs")
+        check_part("handoffs", after, limit)
+        wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
+        return await store.handoffs(HandoffQuery(source, target, wanted, request, id, after, limit))
+
+    def changes(self) -> NoReturn:
+        """Raises ElsewhereError."""
+        self._elsewhere("changes", "read the history of its agents, a page at a time")
+
+    def stream(self, id: AgentId, invoke: str) -> NoReturn:  # noqa: A002, ARG002
+        """Raises ElsewhereError."""
+        self._elsewhere("stream", "have the function report its progress")
+
+    async def prune(self, **_: Any) -> NoReturn:
+        """Raises ElsewhereError."""
+        self._elsewhere("prune", "prune the projection with `gatechart prune`; the engine keeps no past")
+
+    def migrate(self, *, dry_run: bool = False) -> NoReturn:  # noqa: ARG002
+        """Raises ElsewhereError."""
+        self._elsewhere("migrate", "each agent migrates when something comes to it")
+
+    async def ask(self, verb: str, id: AgentId, told: Mapping[str, Any]) -> Any:  # noqa: A002
+        """What the agent's object answers. Raises what the verb raises there."""
+        self._admit(verb)
+        return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
+
+    async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
+        """The agent's newest snapshot. Raises UnknownAgentError."""
+        return SNAPSHOT.validate_python((await self._looked(call, id))["snapshot"])
+
+    async def passed(self, id: AgentId, leaves: frozenset[str], after: int, upto: int) -> Snapshot | None:  # noqa: A002
+        """The first projected snapshot behind a version in which one of the leaves was active."""
+        if self._store is None or upto <= after:
+            return None
+        try:
+            turns = await self._store.history(id, after=after)
+        except UnknownAgentError:
+            return None
+        found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
+        return None if found is None else await self._store.snapshot_at(id, found)
+
+    async def _looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
+        self._admit(call)
+        told: dict[str, Any] | None = await self._ingress.ask(call, self._names.agent, "look", known_id(id), reads=True)
+        if told is None:
+            raise UnknownAgentError(id)
+        return told
+
+    def _handle(self, snapshot: Snapshot) -> Agent:
+        graph = self._registry.graph_for(snapshot)
+        host = self._hosts.get(snapshot.agent_id)
+        if host is None:
+            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot)
+        host.see(snapshot)
+        return Agent(host)
+
+    def _projection(self, call: str) -> Store:
+        self._admit(call)
+        if self._store is None:
+            self._elsewhere(call, "open it with the projection= of the service")
+        return self._store
+
+    def _admit(self, call: str) -> None:
+        if not self._is_open:
+            raise RuntimeClosedError(call)
+
+    def _elsewhere(self, call: str, instead: str) -> NoReturn:
+        raise ElsewhereError(call, self.capabilities.home, instead)

@@ -1,0 +1,264 @@
+"""An agent while one thing is decided: what it keeps, what has come of it so far. No engine is in sight."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from datetime import datetime
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from gatechart.errors import AgentTooLargeError, EventIdReusedError, TurnTimeoutError, UnknownAgentError
+from gatechart.graph import StateTransitionGraph
+from gatechart.handoff import check_change, is_open
+from gatechart.restate.decided import Decided
+from gatechart.restate.kept import (
+    IDS,
+    KEPT,
+    MAIL,
+    RUNNING,
+    TURN,
+    Applied,
+    Ids,
+    Kept,
+    Turn,
+    UnderWay,
+    digest_of,
+    plain,
+)
+from gatechart.restate.terms import Bench
+from gatechart.runtime.core import OpenTurn
+from gatechart.values import (
+    Adopt,
+    AgentId,
+    Amend,
+    Call,
+    Cancel,
+    CancelAll,
+    CancelTimer,
+    Effect,
+    Event,
+    Invocation,
+    Mail,
+    Offer,
+    Outcome,
+    Running,
+    Settle,
+    Snapshot,
+    StateName,
+    TurnRecord,
+)
+
+T = TypeVar("T")
+
+
+class Sitting:
+    """Takes what is kept of an agent, and has it changed by turns and mail."""
+
+    def __init__(self, bench: Bench, agent_id: AgentId, kept: bytes | None, ids: bytes | None) -> None:
+        self.bench = bench
+        self.agent_id = agent_id
+        self.kept = KEPT.validate_json(kept) if kept else Kept()
+        self.decided = Decided()
+        self.now = bench.now()
+        self._ids_text = ids
+        self._ids: Ids | None = None
+        self._has_ids_changed = False
+        self.is_touched = False  # whether what is kept has changed
+        self.is_left = False  # whether the mail is left to a service that knows the agent's graph
+        self.granted: Mapping[str, bool] = {}  # handoffs for which a place was asked: whether it was had
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest. Raises UnknownAgentError."""
+        if self.kept.snapshot is None:
+            raise UnknownAgentError(self.agent_id)
+        return self.kept.snapshot
+
+    def graph(self) -> StateTransitionGraph:
+        """The graph with which the agent goes on. Raises as `Registry.graph_for`."""
+        return self.bench.registry.graph_for(self.snapshot)
+
+    def close(self) -> Decided:
+        """What has been decided."""
+        if self.is_touched:
+            self.decided.kept = KEPT.dump_json(self.kept)
+        if self._has_ids_changed:
+            self.decided.ids = IDS.dump_json(self._applied())
+        return self.decided
+
+    def order(self, do: str, **facts: Any) -> None:
+        """Has something done once this is kept."""
+        self.decided.orders.append({"do": do, **facts})
+
+    def first_outcome(self, event: Event) -> Outcome | None:
+        """The outcome that the event had when its id was applied; None where it was not. Raises EventIdReusedError."""
+        known = None if event.id is None else self.applied(event.id)
+        if known is None:
+            return None
+        if known.digest != digest_of(event.name, event.payload):
+            raise EventIdReusedError(self.agent_id, event.id or "", known.event)
+        return known.outcome.repeated()
+
+    def applied(self, event_id: str) -> Applied | None:
+        """What came of the event of this id; None where it was not applied, or is too long ago."""
+        return self._applied().get(event_id)
+
+    async def in_turn(self, graph: StateTransitionGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
+        """What the turn comes to, within the limit of time that turns have. Raises TurnTimeoutError."""
+        limit_s = self.bench.terms.turn_s
+        with OpenTurn(self.agent_id):
+            if graph.runs_at_once:
+                return await turn
+            try:
+                async with asyncio.timeout(limit_s) as limit:
+                    return await turn
+            except TimeoutError as error:
+                if limit.expired():
+                    raise TurnTimeoutError(self.agent_id, event, limit_s) from error
+                raise
+
+    def commit(self, turn: TurnRecord) -> bool:
+        """Keeps what the turn comes to; False where a handoff does not stand as it says: then nothing has changed.
+
+        Raises AgentTooLargeError.
+        """
+        settles = tuple(each for each in turn.effects if isinstance(each, Settle))
+        after = self._settled(settles)
+        if after is None:
+            return False
+        offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
+        text = TURN.dump_json(
+            Turn(turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, offers, settles)
+        )
+        most = self.bench.terms.most_bytes
+        if len(text) > most:
+            raise AgentTooLargeError(self.agent_id, len(text), most)
+        if self.kept.snapshot is None:
+            self.kept.life = token_hex(8)
+        self.kept.snapshot, self.is_touched = turn.snapshot, True
+        self._note_id(turn)
+        self._keep_settled(after)
+        if self.bench.projects:
+            self.decided.turns.append((turn.snapshot.version, text))
+            self.project()
+        if turn.effects:
+            self._carry_out(turn)
+        return True
+
+    def settle(self, settle: Settle) -> bool:
+        """Changes a handoff without a turn; False where it does not stand as that says."""
+        after = self._settled((settle,))
+        if after is None:
+            return False
+        self._keep_settled(after)
+        self.is_touched = True
+        return True
+
+    def project(self) -> None:
+        """Tells the projection that there is something to do, unless it knows."""
+        if not self.kept.is_projecting:
+            self.kept.is_projecting = self.is_touched = True
+            self.order("project", after_s=self.bench.terms.projection_s)
+
+    def post(self, mail: Mail) -> None:
+        """Sends mail."""
+        self.order("deliver", to=mail.recipient, mail=plain(MAIL, mail))
+
+    def wake_at(self, mail: Mail, due: datetime) -> None:
+        """Comes back to mail when it is due."""
+        self.order("wake", number=mail.number, after_s=max((due - self.now).total_seconds(), 0.0))
+
+    def end_calls(self, state: StateName | None = None) -> None:
+        """Cancels the invocations of a state, or all."""
+        for each in [each for each in self.kept.calls if state in (None, each.invocation.state)]:
+            self._end_call(each.invocation)
+
+    def _end_call(self, call: Invocation) -> None:
+        for each in [each for each in self.kept.calls if each.invocation == call]:
+            self.kept.calls.remove(each)
+            if each.engine_id:
+                self.order("cancel", engine_id=each.engine_id)
+
+    def _carry_out(self, turn: TurnRecord) -> None:
+        for effect in turn.effects:
+            self._end_and_amend(effect)
+        for effect in turn.effects:
+            if isinstance(effect, Call):
+                after = turn.snapshot
+                call = Invocation(self.agent_id, effect.state, after.version, effect.invoke)
+                self._begin_call(Running(call, after.graph, after.graph_version, after.context))
+        for mail in turn.mail:
+            if mail.state is None and mail.key is None:
+                self.post(mail)
+            elif mail.due is not None:
+                timer = replace(mail, number=self.kept.number())
+                self.kept.put(timer)
+                self.wake_at(timer, mail.due)
+
+    def _end_and_amend(self, effect: Effect) -> None:
+        match effect:
+            case Cancel(state):
+                self.kept.drop_timers(state=state)
+                self.end_calls(state)
+            case CancelTimer(key):
+                self.kept.drop_timers(key=key)
+            case CancelAll():
+                self.kept.drop_timers()
+                self.end_calls()
+            case Amend(number, mail):
+                self._amend(number, mail)
+            case Adopt(call, running):
+                self._end_call(call)
+                if running is not None:
+                    self._begin_call(running)
+            case _:
+                pass
+
+    def _amend(self, number: int, mail: Mail | None) -> None:
+        if mail is None:
+            self.kept.drop(number)
+            return
+        self.kept.put(mail)
+        if mail.due is not None:
+            self.wake_at(mail, mail.due)
+
+    def _begin_call(self, running: Running) -> None:
+        self.kept.calls.append(UnderWay(running))
+        self.order("call", running=plain(RUNNING, running))
+
+    def _applied(self) -> Ids:
+        if self._ids is None:
+            self._ids = IDS.validate_json(self._ids_text) if self._ids_text else {}
+        return self._ids
+
+    def _note_id(self, turn: TurnRecord) -> None:
+        event = turn.event
+        if event.id is None:
+            return
+        known = self._applied()
+        known[event.id] = Applied(digest_of(event.name, event.payload), event.name, turn.outcome)
+        for oldest in list(known)[: -self.bench.terms.keep_ids]:
+            del known[oldest]
+        self._has_ids_changed = True
+
+    def _settled(self, settles: tuple[Settle, ...]) -> list[Settle] | None:
+        """The changes, where each handoff stands as they say. One that is not known here is as the change expects."""
+        standing = dict(self.kept.offers)
+        for each in settles:
+            check_change(each.before, each.after, each.handoff)
+            if standing.get(each.handoff, each.before) is not each.before:
+                return None
+            standing[each.handoff] = each.after
+        return list(settles)
+
+    def _keep_settled(self, settles: list[Settle]) -> None:
+        for each in settles:
+            self.kept.offers[each.handoff] = each.after
+            graph = None if is_open(each.after) else self.kept.places.pop(each.handoff, None)
+            if graph is not None:
+                self.order("release", graph=graph, handoff=each.handoff)
+        over = [handoff for handoff, status in self.kept.offers.items() if not is_open(status)]
+        for oldest in over[: -self.bench.terms.keep_ids]:
+            del self.kept.offers[oldest]

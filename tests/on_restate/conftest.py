@@ -1,0 +1,45 @@
+"""One engine for all tests of a process; they skip, and say why, where it cannot be had."""
+
+import signal
+
+import pytest
+
+from gatechart import Runtime
+from tests.on_restate.engines import engine_in
+
+pytest.importorskip("restate", reason="the extra gatechart[restate] is missing, so nothing of it is tested")
+
+from tests.on_restate.place import RestatePlace
+
+
+@pytest.fixture(autouse=True)
+def _ends():
+    """Fails a test that hangs, in the midst of whatever it waits for."""
+
+    def fail(*_):
+        raise TimeoutError("the test hangs")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, 20, 20)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory):
+    """An engine that runs."""
+    with engine_in(tmp_path_factory.mktemp("engine")) as running:
+        yield running
+
+
+@pytest.fixture
+def place(engine, monkeypatch):
+    """What `Runtime.open` opens here: the tests of the other homes know no other way."""
+    elsewhere = Runtime.open
+
+    def opened(store=None, **more):
+        return store.open(**more) if isinstance(store, RestatePlace) else elsewhere(store, **more)
+
+    monkeypatch.setattr(Runtime, "open", opened)
+    return RestatePlace(engine)

@@ -1,0 +1,114 @@
+"""Restate's server in a folder of its own on loopback, begun, killed and begun again by tests."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONFIG = """
+bind-ip = "127.0.0.1"
+bind-port = {node}
+advertised-address = "http://127.0.0.1:{node}/"
+listen-mode = "tcp"
+disable-telemetry = true
+default-num-partitions = 4
+rocksdb-total-memory-size = "256 MB"
+log-filter = "error"
+[ingress]
+bind-port = {ingress}
+[admin]
+bind-port = {admin}
+"""
+BEGINS_S = 30
+
+
+@cache
+def server():
+    """The engine's program, got by the script that installs it. Skips the test, and says so, where there is none."""
+    installed = subprocess.run(["sh", ROOT / ".ci/restate"], check=False, capture_output=True, text=True, timeout=300)
+    return Path(installed.stdout.strip()).resolve() if installed.returncode == 0 else installed.stderr.strip()
+
+
+def free_ports(count):
+    """Ports of loopback that nobody listens at."""
+    taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in taken]
+    for each in taken:
+        each.close()
+    return ports
+
+
+class Engine:
+    """One node. Its data outlives its process."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        node, ingress, admin = free_ports(3)
+        self.ingress, self.admin = f"http://127.0.0.1:{ingress}", f"http://127.0.0.1:{admin}"
+        (folder / "restate.toml").write_text(CONFIG.format(node=node, ingress=ingress, admin=admin))
+        self._process = None
+
+    def begin(self):
+        """Returns when it answers. An address that is still in use is tried again."""
+        program = server()
+        if isinstance(program, str):
+            pytest.skip(program)
+        deadline = time.monotonic() + BEGINS_S
+        while time.monotonic() < deadline:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._spawn(program)
+            if self._answers():
+                return
+            time.sleep(0.05)
+        raise TimeoutError((self.folder / "log").read_text()[-2000:])
+
+    def kill(self):
+        """As by the machine: it has no time for anything."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _spawn(self, program):
+        arguments = [program, "--config-file", self.folder / "restate.toml", "--node-name", "n1"]
+        with (self.folder / "log").open("ab") as log:
+            data = self.folder / "data"
+            return subprocess.Popen([*arguments, "--base-dir", data], stdout=log, stderr=log, cwd=self.folder)
+
+    def _answers(self):
+        try:
+            with urlopen(f"{self.admin}/health", timeout=1), urlopen(f"{self.ingress}/restate/health", timeout=1):
+                return True
+        except OSError:
+            return False
+
+
+@contextmanager
+def engine_in(folder):
+    """An engine that runs, and is killed at the end."""
+    engine = Engine(folder)
+    try:
+        engine.begin()
+        yield engine
+    finally:
+        engine.kill()
+
+
+async def eventually(holds, within_s=20):
+    """Returns as soon as it holds; a failure where it never would. holds: asynchronous."""
+    async with asyncio.timeout(within_s):
+        while not await holds():  # noqa: ASYNC110  processes tell nobody
+            await asyncio.sleep(0.02)
+
+
+def environment():
+    """Of a child that does not measure what it covers."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}

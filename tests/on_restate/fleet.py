@@ -1,0 +1,102 @@
+"""A service of counting agents, in a process that may be killed: `python -m tests.on_restate.fleet PORT LEDGER`.
+
+LEDGER is a file to which every step that is really taken adds a line.
+"""
+
+import asyncio
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import Field
+
+from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Transition
+from gatechart.restate import Terms, serving
+from gatechart.values import Retry
+
+
+class Count(AgentContext):
+    seen: list[int] = Field(default_factory=list)
+    passed: list[list] = Field(default_factory=list)  # what others passed on: by whom, and which
+    rings: int = 0
+    receipts: list[str] = Field(default_factory=list)
+
+
+def see(context, event, turn):
+    n = event.payload["n"]
+    context.seen.append(n)
+    neighbour = event.payload.get("neighbour")
+    if neighbour is not None:
+        turn.send(neighbour, "PASSED", {"by": turn.agent_id, "n": n})
+    if event.payload.get("rings"):
+        turn.after("50ms", "RANG", key=f"ring {n}")
+
+
+def hear(context, event):
+    context.passed.append([event.payload["by"], event.payload["n"]])
+
+
+def ring(context, event):
+    context.rings += 1
+
+
+async def charge(context, work):
+    """Two steps, each of which leaves a line in the ledger when it is really taken."""
+
+    def step(name):
+        work.services.write(f"{work.agent_id} {len(context.seen)} {name}")
+        return name
+
+    first = await work.step("first", step, "first")
+    await asyncio.sleep(0.02)
+    return [first, await work.step("second", step, "second")]
+
+
+def keep(context, event):
+    context.receipts.append(" ".join(event.payload["result"]))
+
+
+counting = StateTransitionGraph(
+    "counting",
+    context=Count,
+    states=["COUNTING", State("CHARGING", invoke=Invoke(charge, retry=Retry(attempts=5, first_s=0.05)))],
+    transitions=[
+        Transition("COUNTING", "CHARGED", "CHARGING"),
+        Transition("CHARGING", "done.invoke.charge", "COUNTING", actions=keep),
+        *(
+            Transition(state, event, actions=action)
+            for state in ("COUNTING", "CHARGING")
+            for event, action in (("COUNTED", see), ("PASSED", hear), ("RANG", ring))
+        ),
+    ],
+    entry_points=["COUNTING"],
+)
+
+
+class Ledger:
+    """Where steps leave their lines."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def write(self, line):
+        with self._path.open("a") as file:
+            file.write(f"{line}\n")
+
+
+async def main(port, ledger, projection):
+    terms = Terms(projection_s=0.2)
+    async with serving(
+        f"127.0.0.1:{port}",
+        graphs=[counting],
+        services=Ledger(Path(ledger)),
+        projection=projection or None,
+        terms=terms,
+        stops_on_sigterm=True,
+    ) as stop:
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        asyncio.run(main(*sys.argv[1:]))
