@@ -35,12 +35,12 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(store="memory:", *, token=None, stage=None, grace_s=2.0, **options):
+async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, **options):
     """A server of the shop at a free port."""
     stage = stage or Stage()
     application = Application(stage, graphs, token=token, **options)
     async with (
-        listening(application, host="127.0.0.1", port=0, has_token=token is not None, grace_s=grace_s) as server,
+        listening(application, host="127.0.0.1", port=port, has_token=token is not None, grace_s=grace_s) as server,
         Runtime.open(store, graphs=graphs) as runtime,
         stage.hosting(runtime),
     ):

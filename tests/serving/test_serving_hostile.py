@@ -149,8 +149,14 @@ async def test_a_start_is_checked_as_strictly_as_the_schema_says(http):
     for payload in ({"name": "Ada", "urgency": "5"}, {"name": ""}, {"name": "Ada", "due": 7}, {}, None):
         refused = await http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": payload})
         assert (refused.status_code, refused.json()["error"]) == (422, "PayloadError")
-    whole = {"name": "Ada", "urgency": 5, "due": "2026-07-01"}
+    whole = {"name": "Ada", "urgency": 5.0, "due": "2026-07-01"}
     assert (await http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": whole})).status_code == 201
+
+
+async def test_a_number_that_is_an_integer_is_one_however_it_is_written(http):
+    assert (await http.post("/agents/a/rollback", json={"version": 1.0, "reason": "x"})).status_code == 200
+    assert (await http.post("/agents/a/rollback", json={"version": 1.5, "reason": "x"})).status_code == 422
+    assert (await http.post("/agents/a/rollback", json={"version": 99, "reason": "x"})).status_code == 409
 
 
 async def test_an_agent_is_started_once_under_an_id(http):

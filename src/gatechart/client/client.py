@@ -48,15 +48,18 @@ class Client(Verbs):
         token: str | None = None,
         timeout_s: float = 90.0,
         retry: Retry = DEFAULT_RETRY,
-        connections: int = 100,
+        connections: int = 50,
     ) -> None:
         self._url = url.rstrip("/")
         self._retry = retry
+        self._free = asyncio.Semaphore(
+            connections
+        )  # httpx's own queue takes the square of the time of what waits in it
         self._http = httpx.AsyncClient(
             base_url=self._url,
             headers={"authorization": f"Bearer {token}".encode()} if token else {},
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
-            limits=httpx.Limits(max_connections=connections, keepalive_expiry=_IDLE_S),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections, keepalive_expiry=_IDLE_S),
             trust_env=False,
         )
 
@@ -89,11 +92,12 @@ class Client(Verbs):
         for failed in counting(1):
             wait_s = self._retry.wait_s(failed)
             try:
-                got = await (
-                    self._http.request(way.method, path, content=to_json(rest), headers=_JSON)
-                    if way.has_body
-                    else self._http.request(way.method, path, params=rest)
-                )
+                async with self._free:
+                    got = await (
+                        self._http.request(way.method, path, content=to_json(rest), headers=_JSON)
+                        if way.has_body
+                        else self._http.request(way.method, path, params=rest)
+                    )
             except _NEVER_SENT as error:
                 if wait_s is None or isinstance(error, _HOPELESS):
                     raise ServerUnreachableError(self._url, _text(error)) from error

@@ -77,7 +77,7 @@ class Application:
             document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
             return _json(document, refused.status, refused.headers)
         except GatechartError as error:
-            status = status_of(error)
+            status = status_of(error, request.method)
             return _json(ErrorDocument.of(error), status, headers_of(status))
         except ClientDisconnect:
             raise

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.serving.numbers import whole_numbers
 from gatechart.wire import BaseCall, StartCall, StartOnCall
 
 
@@ -23,7 +24,8 @@ def check_payload(graphs: Sequence[StateTransitionGraph], call: BaseCall) -> Non
     for graph, entry in _doors(graphs, call):
         if entry.takes is not None:
             try:
-                entry.takes.model_validate_json(to_json(call.payload), strict=True, by_alias=True, by_name=True)
+                text = to_json(whole_numbers(call.payload))
+                entry.takes.model_validate_json(text, strict=True, by_alias=True, by_name=True)
             except ValidationError as error:
                 expected = f"{entry.takes.__name__}({describe_fields(entry.takes)})"
                 raise PayloadError(

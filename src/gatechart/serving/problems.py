@@ -60,12 +60,14 @@ class Refused(Exception):  # noqa: N818  an answer, rather than an error
         self.blame: Literal["event", "outside"] = "event" if status < 500 else "outside"
 
 
-def status_of(error: GatechartError) -> int:
+def status_of(error: GatechartError, method: str) -> int:
     """The HTTP status for what a call raised; 500 for what cannot come of a request.
 
-    >>> status_of(UnknownAgentError("a")), status_of(PayloadError("it", (), "more")), status_of(InboxFullError("a", 9))
-    (404, 422, 429)
+    >>> status_of(UnknownAgentError("a"), "GET"), status_of(InboxFullError("a", 9), "POST")
+    (404, 429)
     """
+    if isinstance(error, UnknownVersionError) and method == "POST":
+        return 409  # of an agent that is there
     if isinstance(error, NoHandoffError) and error.status is None:
         return 404
     return next((status for kinds, status in _STATUSES if isinstance(error, kinds)), 500)

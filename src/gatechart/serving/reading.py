@@ -7,10 +7,11 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from starlette.requests import Request
 
 from gatechart.context import problems_of
+from gatechart.serving.numbers import whole_numbers
 from gatechart.serving.operations import Operation
 from gatechart.serving.problems import Refused
 from gatechart.wire import BaseCall, StartOnCall
@@ -91,6 +92,11 @@ def _of_query(model: type[BaseModel], query: str) -> BaseModel:
 def _of_body(model: type[BaseModel], text: bytes) -> BaseModel:
     if b"NaN" in text or b"Infinity" in text:
         _parsed(text)  # pydantic takes the numbers of that name, JSON has none
+    try:
+        return model.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        if any(fault["type"] == "int_type" for fault in error.errors(include_url=False, include_input=False)):
+            text = to_json(whole_numbers(from_json(text)))
     return _checked(model.model_validate_json, text, "body")
 
 

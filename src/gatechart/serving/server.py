@@ -80,6 +80,8 @@ async def listening(
 
 def _listener(host: str, port: int) -> socket.socket:
     """A socket that listens there. asyncio turns Nagle's algorithm off only where the socket says that it is TCP."""
+    if not 0 <= port < 2**16:
+        raise AddressError(host, port, "there is no such port")
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             host.removeprefix("[").removesuffix("]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -26,8 +26,8 @@ def place_of(text: str) -> Place | None:
     >>> place_of("a1b2-17"), place_of("a1b2-x"), place_of("")
     (Place(tape='a1b2', number=17), None, None)
     """
-    tape, dash, number = text.rpartition("-")
-    if not dash or not number.isascii() or not number.isdigit() or len(number) > 18:
+    tape, _, number = text.rpartition("-")
+    if not tape or not number.isascii() or not number.isdigit() or len(number) > 18:
         return None
     return Place(tape, int(number))
 

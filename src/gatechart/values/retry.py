@@ -12,6 +12,8 @@ class Retry:
     >>> retry = Retry(attempts=5, first_s=1, factor=3, most_s=10)
     >>> [retry.wait_s(failed) for failed in (1, 2, 3, 4, 5)]
     [1, 3, 9, 10, None]
+    >>> Retry(attempts=10_000, factor=10.0).wait_s(9_999)  # ten to the power of that is no float
+    60.0
     """
 
     attempts: int = 5  # in all; 1 never tries again
@@ -27,4 +29,7 @@ class Retry:
         """How many seconds to wait after so many failed attempts; None when there is to be no other."""
         if failed >= self.attempts:
             return None
-        return min(self.first_s * self.factor ** min(failed - 1, 1000), self.most_s)
+        try:
+            return min(self.first_s * self.factor ** (failed - 1), self.most_s)
+        except OverflowError:
+            return self.most_s if self.first_s else 0.0

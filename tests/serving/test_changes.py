@@ -1,0 +1,166 @@
+"""Committed turns as server-sent events: nothing is missed unnoticed, and nobody is held up."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import httpx
+import pytest
+
+from gatechart.client import ChangesMissedError, Client
+from gatechart.client.lines import Told, told_events
+from gatechart.serving import Stage
+from gatechart.serving.events import EventStream
+from gatechart.serving.tape import Missed, Place, Tape
+
+from .conftest import PATIENCE_S, serving, within
+
+
+async def start(client, agent):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=agent)
+
+
+async def taken(changes, count):
+    return [await within(anext(changes)) for _ in range(count)]
+
+
+async def test_turns_come_as_they_are_committed_to_all_who_watch(served, client):
+    async with client.changes() as one, client.changes() as other:
+        await start(client, "a")
+        await client.send("a", "NOTED", {"note": "\u2028\n\x85"})
+        entries = await taken(one, 2)
+        assert entries == await taken(other, 2)
+        assert tuple(entries) == tuple(await served.runtime.history("a"))
+
+
+async def test_a_stream_that_is_cut_goes_on_where_it_was(served, client):
+    await start(client, "a")
+    async with client.changes() as changes:
+        await client.send("a", "COUNTED")
+        (first,) = await taken(changes, 1)
+        for protocol in list(served.server._uvicorn.server_state.connections):
+            protocol.transport.abort()
+        for _ in range(3):
+            await served.runtime.post("a", "COUNTED")
+        assert [entry.version for entry in [first, *await taken(changes, 3)]] == [2, 3, 4, 5]
+
+
+async def test_a_reader_that_comes_back_too_late_is_told_how_much_it_missed(served):
+    stage = Stage(tape=3)
+    async with serving(stage=stage) as found, Client(found.url) as client:
+        await start(client, "a")
+        async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+            headers = {"last-event-id": f"{stage.tape.end.tape}-0"}
+            for _ in range(5):
+                await client.send("a", "COUNTED")
+            async with http.stream("GET", "/changes", headers=headers) as stream:
+                events = told_events(stream.aiter_raw())
+                told = [await within(anext(events)) for _ in range(5)]
+    assert [each.kind for each in told] == ["", "missed", "turn", "turn", "turn"]
+    assert told[1].data == b'{"lost":3}'
+    assert [each.id.rpartition("-")[2] for each in told] == ["0", "3", "4", "5", "6"]
+
+
+async def test_a_stream_goes_on_over_a_new_server_and_says_that_some_may_be_missed(sqlite_url):
+    async with AsyncExitStack() as stack:
+        async with serving(sqlite_url) as first:
+            port = int(first.url.rpartition(":")[2])
+            client = await stack.enter_async_context(Client(first.url))
+            await start(client, "a")
+            changes = await stack.enter_async_context(client.changes())
+        async with serving(sqlite_url, port=port) as second:
+            await second.runtime.post("a", "COUNTED")
+            with pytest.raises(ChangesMissedError, match="read the history"):
+                await within(anext(changes))
+            assert (await within(anext(changes))).version == 2
+
+
+async def test_a_server_that_stops_ends_its_streams():
+    async with serving() as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+        async with http.stream("GET", "/changes") as stream:
+            parts = stream.aiter_raw()
+            await within(anext(parts))
+            found.stage.stop()
+            with pytest.raises(StopAsyncIteration):
+                await within(anext(parts))
+        assert (await http.get("/health/ready")).json() == {"status": "stopping"}
+
+
+@pytest.mark.parametrize("place", ["x", "-1", "1", "x-y", "a-1-", "9" * 40])
+async def test_a_place_that_cannot_be_is_refused(place):
+    async with serving() as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+        assert (await http.get("/changes", headers={"last-event-id": place})).status_code == 422
+
+
+async def test_a_reader_that_leaves_or_sleeps_costs_nobody_anything():
+    stage = Stage(tape=50)
+    async with serving(stage=stage) as found, Client(found.url) as client:
+        await start(client, "a")
+        sleeper, writer = await asyncio.open_connection("127.0.0.1", int(found.url.rpartition(":")[2]))
+        writer.write(b"GET /changes HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await within(sleeper.readuntil(b"\n\n"))
+        async with client.changes() as changes:
+            for number in range(100):
+                await client.send("a", "NOTED", {"note": "x" * 1000})
+                assert (await within(anext(changes))).version == number + 2
+        writer.transport.abort()
+        tasks = found.server._uvicorn.server_state.tasks
+        async with asyncio.timeout(PATIENCE_S):
+            while tasks:  # noqa: ASYNC110  nothing tells
+                await asyncio.sleep(0.01)
+
+
+async def test_a_reader_that_does_not_read_is_let_go():
+    sent = []
+
+    async def send(message):
+        sent.append(message["type"])
+        if len(sent) > 1:
+            await asyncio.Event().wait()
+
+    async def receive():
+        await asyncio.Event().wait()
+
+    tape = Tape("t", 10, 1000)
+    await within(EventStream(tape, tape.end, stall_s=0.01)({"method": "GET"}, receive, send))
+    assert sent == ["http.response.start", "http.response.body"]
+
+
+async def test_a_silent_stream_shows_that_it_lives():
+    messages = asyncio.Queue()
+
+    async def receive():
+        await asyncio.Event().wait()
+
+    tape = Tape("t", 10, 1000)
+    stream = asyncio.create_task(EventStream(tape, tape.end, beat_s=0.01)({"method": "GET"}, receive, messages.put))
+    bodies = [(await within(messages.get())).get("body") for _ in range(4)]
+    assert bodies == [None, b"retry: 1000\nid: t-0\n\n", b":\n\n", b":\n\n"]
+    tape.close()
+    await within(stream)
+
+
+def test_a_tape_keeps_the_newest_and_says_what_is_gone():
+    tape = Tape("t", most=3, most_bytes=100)
+    for number in range(1, 6):
+        tape.add(b"%d" % number)
+    assert tape.read(Place("t", 0), 9) == (Place("t", 5), Missed(2), (b"3", b"4", b"5"))
+    assert tape.read(Place("t", 3), 1) == (Place("t", 4), None, (b"4",))
+    assert tape.read(Place("t", 5), 9) == (Place("t", 5), None, ())
+    assert tape.read(Place("u", 4), 9) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
+    assert tape.read(Place("t", 99), 9) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
+    tape.add(b"x" * 1000)
+    assert tape.read(Place("t", 5), 9) == (Place("t", 6), None, (b"x" * 1000,))
+    tape.skip(4)
+    assert tape.read(Place("t", 6), 9) == (Place("t", 10), Missed(4), ())
+
+
+async def test_events_are_read_from_parts_of_any_size():
+    text = b'retry: 1\nid: t-0\n\n:\n\nevent: turn\nid: t-1\ndata: {"a": "b: c"}\n\n'
+    for size in range(1, len(text)):
+
+        async def parts(size=size):
+            for begin in range(0, len(text), size):
+                yield text[begin : begin + size]
+
+        found = [told async for told in told_events(parts())]
+        assert found == [Told("", b"", "t-0"), Told("turn", b'{"a": "b: c"}', "t-1")]

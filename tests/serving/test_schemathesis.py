@@ -1,0 +1,88 @@
+"""Schemathesis reads the OpenAPI document of a real server and finds nothing; where there is something, it finds it."""
+
+import asyncio
+import sys
+from textwrap import indent
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from gatechart.serving import Application, application
+from gatechart.serving.openapi import openapi_document
+from gatechart.wire import ErrorDocument
+
+from .conftest import TOKEN, serving
+from .shop import graphs
+
+COMMAND = (sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run")
+NO_STREAM = ("--exclude-path", "/changes")  # which does not end
+
+
+async def found(url, folder, *options, bound_s=120):
+    """What it prints where it finds something; None where it finds nothing."""
+    header = f"Authorization: Bearer {TOKEN}"
+    running = await asyncio.create_subprocess_exec(
+        *COMMAND,
+        f"{url}/openapi.json",
+        *("--header", header, "--seed", "1", "--max-failures", "20", *NO_STREAM, *options),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=folder,
+    )
+    try:
+        async with asyncio.timeout(bound_s):
+            told, _ = await running.communicate()
+    finally:
+        if running.returncode is None:
+            running.kill()
+            await running.wait()
+    return None if running.returncode == 0 else indent(told.decode(), "  ")
+
+
+@pytest.mark.usefixtures("unmeasured")
+async def test_a_few_requests_of_each_kind_find_nothing(tmp_path):
+    async with serving(token=TOKEN) as served:
+        assert await found(served.url, tmp_path, "--phases", "fuzzing,stateful", "-n", "4") is None
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize("seed", ["2", "3"])
+async def test_many_requests_in_every_phase_find_nothing(tmp_path, sqlite_url, seed):
+    async with serving(sqlite_url, token=TOKEN) as served:
+        assert await found(served.url, tmp_path, "-n", "60", "--seed", seed, bound_s=900) is None
+
+
+@pytest.mark.usefixtures("unmeasured")
+async def test_a_fault_is_found(tmp_path, monkeypatch):
+    async def odd(self, request):
+        return application._json(ErrorDocument(error="Odd", message="", facts={}), 418)
+
+    monkeypatch.setattr(Application, "_ready", odd)
+    async with serving(token=TOKEN) as served:
+        told = await found(served.url, tmp_path, "--include-path", "/health/ready", "--phases", "fuzzing", "-n", "1")
+    assert told is not None
+    assert "Undocumented" in told
+
+
+async def test_the_document_shows_the_doors_of_the_application():
+    async with serving() as served, httpx.AsyncClient(base_url=served.url, trust_env=False) as http:
+        document = (await http.get("/openapi.json")).json()
+    doors = document["paths"]["/agents"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+    named = [{name: each["const"] for name, each in door["properties"].items() if "const" in each} for door in doors]
+    assert named == [
+        {"graph": "shop", "at": "OPEN"},
+        {"graph": "shop", "at": "SEARCHING"},
+        {"graph": "strict", "at": "WAITING"},
+        {"trigger": "CALLED"},
+    ]
+    assert doors[0]["properties"]["payload"] == {"$ref": "#/components/schemas/Order"}
+    assert document["components"]["schemas"]["Order"]["properties"]["urgency"]["maximum"] == 9
+
+
+def test_every_schema_of_the_document_is_one():
+    document = openapi_document(graphs, needs_token=True)
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    assert document["security"] == [{"token": []}]

@@ -1,0 +1,156 @@
+"""`gatechart serve` in a process of its own: how it starts, how it is stopped, what a kill leaves."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+
+import httpx
+import pytest
+
+import gatechart
+from gatechart.cli import main
+from gatechart.client import Client
+from gatechart.errors import OutsideError
+from gatechart.serving.errors import AddressError, OpenDoorError
+from gatechart.serving.server import listening
+
+from .conftest import PATIENCE_S, TOKEN, process, within
+
+pytestmark = pytest.mark.usefixtures("unmeasured")
+
+
+@pytest.fixture
+def refused(capsys, monkeypatch):
+    """What `gatechart serve` says where it does not start: its exit code, and its message."""
+
+    def run(*options, token=""):
+        monkeypatch.setenv("GATECHART_TOKEN", token)
+        serve = ["serve", "--json", "--app", "tests.serving.shop:graphs", "--store", "memory:", "--port", "0"]
+        code = main([*serve, *options])
+        return code, json.loads(capsys.readouterr().err)["message"]
+
+    return run
+
+
+async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url):
+    with process(sqlite_url) as server:
+        async with Client(server.url) as client:
+            await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+            async with client.changes(patience_s=0.1) as changes:
+                sending = asyncio.create_task(client.send("a", "DAWDLED", {"seconds": 1.0}))
+                await asyncio.sleep(0.3)  # it is under way then
+                ended = asyncio.create_task(asyncio.to_thread(server.end))
+                assert (await within(sending)).applied
+                with pytest.raises(OutsideError):
+                    [_ async for _ in changes]
+            code, told = await within(ended)
+    assert code == 0, told
+    with process(sqlite_url) as server:
+        async with Client(server.url) as client:
+            assert json.loads((await client.read("a")).context)["count"] == 1
+        assert server.end(signal.SIGINT)[0] == 0
+
+
+def test_a_second_signal_stops_it_at_once(sqlite_url):
+    with process(sqlite_url, "--grace", "60") as server:
+        httpx.post(f"{server.url}/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "A"}, "id": "a"})
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_S) as http:
+            with suppress(httpx.TimeoutException):
+                dawdle = {"event": "DAWDLED", "payload": {"seconds": 50}}
+                http.post("/agents/a/events", json=dawdle, timeout=0.5)
+            server.popen.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                server.popen.wait(0.5)
+            assert server.popen.poll() is None
+            assert server.end()[0] == -signal.SIGTERM
+
+
+async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
+    agents, events = [f"a{number}" for number in range(4)], 40
+    with process(sqlite_url) as server:
+        async with Client(server.url) as client:
+            for agent in agents:
+                await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=agent)
+
+            async def send(agent):
+                for number in range(events):
+                    await client.send(agent, "NOTED", {"note": f"{number}"}, id=f"e{number}")
+
+            sending = [asyncio.create_task(send(agent)) for agent in agents]
+            async with asyncio.timeout(PATIENCE_S):
+                while (await client.read("a0")).version < events // 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            server.popen.kill()
+            assert all(
+                isinstance(each, OutsideError) for each in await asyncio.gather(*sending, return_exceptions=True)
+            )
+    with process(sqlite_url) as server:
+        async with Client(server.url) as client:
+            for agent in agents:
+                outcomes = [
+                    await client.send(agent, "NOTED", {"note": f"{number}"}, id=f"e{number}")
+                    for number in range(events)
+                ]
+                assert outcomes[0].repeat
+                notes = json.loads((await client.read(agent)).context)["notes"]
+                assert notes == [f"{number}" for number in range(events)]
+        assert server.end()[0] == 0
+
+
+def test_a_token_may_come_from_a_file_or_the_environment(tmp_path):
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n", encoding="utf-8")
+    for given in ({"options": ("--token-file", str(file), "--host", "0.0.0.0")}, {"token": TOKEN}):
+        with process("memory:", *given.pop("options", ()), **given) as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            assert httpx.get(f"{url}/agents", trust_env=False).status_code == 401
+            headers = {"authorization": f"Bearer {TOKEN}"}
+            assert httpx.get(f"{url}/agents", headers=headers, trust_env=False).status_code == 200
+            assert httpx.get(f"{url}/health/ready", trust_env=False).status_code == 200
+
+
+def test_it_refuses_to_be_open_to_others_without_a_token(refused, tmp_path):
+    code, message = refused("--host", "0.0.0.0")
+    assert (code, "without a token" in message) == (3, True)
+    code, message = refused(token="short")
+    assert (code, "it has 5 characters" in message) == (3, True)
+    code, message = refused("--token-file", str(tmp_path / "none"))
+    assert (code, "No such file" in message) == (3, True)
+
+
+def test_a_port_that_is_taken_is_told(refused):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, message = refused("--port", str(taken.getsockname()[1]))
+    assert code == 5
+    assert "--port (0 for any that is free)" in message
+
+
+def test_what_is_not_installed_is_told(refused, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("gatechart.serving")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(gatechart, "serving", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, message = refused()
+    assert (code, "pip install 'gatechart[serve]'" in message) == (5, True)
+
+
+async def test_what_cannot_be_listened_at_is_told():
+    for host, port in (("256.0.0.1", 0), ("127.0.0.1", 99999), ("nowhere.invalid", 0)):
+        with pytest.raises((AddressError, OpenDoorError)):
+            async with listening(print, host=host, port=port, has_token=host != "nowhere.invalid"):
+                pass
+
+
+def test_its_log_is_lines_of_json(sqlite_url):
+    with process(sqlite_url) as server:
+        with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as connection:
+            connection.sendall(b"nonsense\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+        _, told = server.end()
+    lines = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    assert {"warning"} == {line["level"] for line in lines}
+    assert "Invalid HTTP request" in lines[0]["message"]
