@@ -15,7 +15,7 @@ import pytest
 
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
-pytestmark = pytest.mark.usefixtures("deadline", "unmeasured")
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
 @pytest.fixture
