@@ -17,6 +17,7 @@ PACKAGES = (
     "pydantic",
     "sqlalchemy",
     "aiosqlite",
+    "asyncpg",
     "transitions",
     "python-statemachine",
     "langgraph",

@@ -69,6 +69,12 @@ def empty_postgres_url(postgres_server):
     postgres_server.ask(f"DROP DATABASE {name} (FORCE)")
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def crash_url(request):
+    """The URL of an empty database, for processes that are killed."""
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+
+
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def place(request):
     """What `Runtime.open` opens; opened again, it holds what was kept there before."""

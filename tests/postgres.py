@@ -72,11 +72,11 @@ def children_of(pid):
 class Server:
     """A server that runs inside `with`."""
 
-    def __init__(self, *settings):
+    def __init__(self, *settings, folder=None):
         self._bin = binaries()
         self._as = user()
         self._settings = settings
-        self._folder = Path(tempfile.mkdtemp(prefix="gatechart-pg-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="gatechart-pg-", dir=folder))
         self._process = None
         self._made = 0
         self._free = []

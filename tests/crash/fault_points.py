@@ -16,8 +16,9 @@ from collections import Counter
 from pathlib import Path
 
 from sqlalchemy import event
+from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_connection, AsyncAdapt_asyncpg_cursor
 
-from gatechart.stores import files
+from gatechart.stores import sqlite_file
 
 TABLE = re.compile(r"\b(?:INTO|UPDATE|FROM|TABLE|INDEX|ON)\s+(?:IF NOT EXISTS\s+)?\"?(\w+)", re.IGNORECASE)
 
@@ -89,15 +90,28 @@ class FaultPoints:
 
     def install(self):
         """Watches the engines of all stores that this process opens from now on."""
-        writing, reading = files.writing_engine, files.reading_engine
-        files.writing_engine = lambda url: self.watch(writing(url))
+        self._install_on_servers()
+        writing, reading = sqlite_file.writing_engine, sqlite_file.reading_engine
+        sqlite_file.writing_engine = lambda url: self.watch(writing(url))
 
         def watched_reader(url):
             engine = reading(url)
             self.watch(engine.sync_engine, "reading ")
             return engine
 
-        files.reading_engine = watched_reader
+        sqlite_file.reading_engine = watched_reader
+
+    def _install_on_servers(self):
+        """Watches all cursors and connections to PostgreSQL, those that read among them."""
+        points, execute = self, AsyncAdapt_asyncpg_cursor.execute
+
+        def watched(cursor, statement, parameters=None):
+            return points.pass_around(statement, lambda text: execute(cursor, text, parameters))
+
+        AsyncAdapt_asyncpg_cursor.execute = watched
+        for name in ("commit", "rollback"):
+            call = getattr(AsyncAdapt_asyncpg_connection, name)
+            setattr(AsyncAdapt_asyncpg_connection, name, self._around(name.upper(), "", call))
 
 
 def named(statement):

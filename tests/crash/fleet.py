@@ -14,7 +14,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
-from gatechart.stores import files, open_store
+from gatechart.stores import databases, open_store
 from gatechart.testing import VirtualClock
 
 AGENTS = tuple(f"agent-{n}" for n in range(8))
@@ -109,13 +109,13 @@ def tell(agent_id, event_id, outcome):
 
 async def main(url, point, count):
     killer = Killer(point, int(count))
-    raise_epoch = files.raise_epoch
+    raise_epoch = databases.raise_epoch
 
     def watched_epoch(connection):
         killer.pass_by("opening")
         return raise_epoch(connection)
 
-    files.raise_epoch = watched_epoch
+    databases.raise_epoch = watched_epoch
     async with open_store(url) as store:
         await travel(Watched(store, killer), killer, tell)
         if point == "elsewhere":

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from uuid import uuid5
 
+from sqlalchemy import text
+
 from gatechart.runtime.work import KEYS
 from gatechart.stores import open_store
 from gatechart.values import MailQuery, MailStatus, Query, Status
@@ -169,16 +171,22 @@ class Ledger:
         return [each for each in self.mail if each.status is status]
 
 
-async def opened_ledger(url, journal):
-    """The ledger of a database that nobody has open, which is sound; steps that it records go into the journal."""
-    path = url.removeprefix("sqlite+aiosqlite:///")
-    async with open_store(url) as store:
-        with closing(sqlite3.connect(path)) as raw:
+def check_sound(url):
+    """What a file's own checks say; a server looks after its files itself."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite+aiosqlite:///"))) as raw:
             assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             assert raw.execute("PRAGMA foreign_key_check").fetchall() == []
-            for agent_id, epoch, state, invoke, name in raw.execute(STEPS):
-                key = uuid5(KEYS, "\0".join((agent_id, str(epoch), state, invoke, name)))
-                journal.write("recorded", str(key))
+
+
+async def opened_ledger(url, journal):
+    """The ledger of a database that nobody has open, which is sound; steps that it records go into the journal."""
+    async with open_store(url) as store:
+        check_sound(url)
+        recorded = await store._read(lambda connection: connection.execute(text(STEPS)).all())
+        for agent_id, epoch, state, invoke, name in recorded:
+            key = uuid5(KEYS, "\0".join((agent_id, str(epoch), state, invoke, name)))
+            journal.write("recorded", str(key))
         return await read_ledger(store, journal)
 
 

@@ -1,7 +1,6 @@
 """Processes killed with SIGKILL in the middle of their work: nothing acknowledged is lost, nothing is done twice."""
 
 import signal
-import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +11,7 @@ import pytest
 from gatechart import Runtime, Status
 from gatechart.stores import MemoryStore
 from tests.crash.fleet import AGENTS, EVENTS, Killer, tour, travel
+from tests.crash.ledger import check_sound
 
 ROOT = Path(__file__).parents[2]
 ALL = len(AGENTS) * len(EVENTS)
@@ -64,10 +64,7 @@ async def finished(url):
 
 async def check(url, acknowledged):
     """The database is sound, its histories have no gaps, and what was acknowledged is applied just once."""
-    with sqlite3.connect(url.removeprefix("sqlite+aiosqlite:///")) as raw:
-        assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert raw.execute("PRAGMA foreign_key_check").fetchall() == []
-    raw.close()
+    check_sound(url)
     found = await stored(url)
     first = {event_id: int(version) for _, event_id, version, repeat in acknowledged if repeat == "False"}
     assert len(first) == sum(repeat == "False" for *_, repeat in acknowledged)  # nothing was new twice
@@ -84,13 +81,13 @@ async def check(url, acknowledged):
 
 @pytest.mark.parametrize("acks", [1, 50, 120])
 async def test_a_fleet_killed_after_so_many_acknowledgements_loses_none_and_can_be_finished(
-    sqlite_url, uninterrupted, acks
+    crash_url, uninterrupted, acks
 ):
-    returncode, acknowledged = run_fleet(sqlite_url, "elsewhere", acks)
+    returncode, acknowledged = run_fleet(crash_url, "elsewhere", acks)
     assert returncode == -signal.SIGKILL
     assert len(acknowledged) >= acks
-    await check(sqlite_url, acknowledged)
-    assert await finished(sqlite_url) == uninterrupted
+    await check(crash_url, acknowledged)
+    assert await finished(crash_url) == uninterrupted
 
 
 @pytest.mark.parametrize(
@@ -104,28 +101,28 @@ async def test_a_fleet_killed_after_so_many_acknowledgements_loses_none_and_can_
         ("after a commit", 9),
     ],
 )
-async def test_a_fleet_that_dies_at_a_given_point_can_be_finished(sqlite_url, uninterrupted, point, count):
-    returncode, acknowledged = run_fleet(sqlite_url, point, count)
+async def test_a_fleet_that_dies_at_a_given_point_can_be_finished(crash_url, uninterrupted, point, count):
+    returncode, acknowledged = run_fleet(crash_url, point, count)
     assert returncode == -signal.SIGKILL
     assert len(acknowledged) < ALL
-    found = await check(sqlite_url, acknowledged)
+    found = await check(crash_url, acknowledged)
     if point == "after a commit" and count == 1:
         assert len(found) > len(acknowledged) == 0
     if count == 1 and point in ("opening", "before a commit"):
         assert found == {}
-    assert await finished(sqlite_url) == uninterrupted
+    assert await finished(crash_url) == uninterrupted
 
 
-async def test_a_fleet_that_dies_again_and_again_comes_to_its_end(sqlite_url, uninterrupted):
+async def test_a_fleet_that_dies_again_and_again_comes_to_its_end(crash_url, uninterrupted):
     acknowledged, deaths = [], 0
     for acks in (3, 50, 120):  # repeats are acknowledged too, so each gets a little further
-        returncode, told = run_fleet(sqlite_url, "elsewhere", acks)
+        returncode, told = run_fleet(crash_url, "elsewhere", acks)
         deaths += returncode == -signal.SIGKILL
         acknowledged += told
-        await check(sqlite_url, acknowledged)
-    returncode, told = run_fleet(sqlite_url)
+        await check(crash_url, acknowledged)
+    returncode, told = run_fleet(crash_url)
     assert (deaths, returncode) == (3, 0)
-    assert await check(sqlite_url, acknowledged + told) == uninterrupted
+    assert await check(crash_url, acknowledged + told) == uninterrupted
 
 
 def test_an_undisturbed_fleet_ends_where_it_should(uninterrupted):

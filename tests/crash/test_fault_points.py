@@ -76,17 +76,17 @@ def passed(tmp_path_factory):
         ("after UPDATE mail", 3),
     ],
 )
-async def test_a_crew_that_dies_at_a_point_is_found_sound_and_can_go_on(sqlite_url, tmp_path, point, nth):
-    assert life(sqlite_url, tmp_path, point, nth) == -signal.SIGKILL
-    await go_on(sqlite_url, tmp_path)
+async def test_a_crew_that_dies_at_a_point_is_found_sound_and_can_go_on(crash_url, tmp_path, point, nth):
+    assert life(crash_url, tmp_path, point, nth) == -signal.SIGKILL
+    await go_on(crash_url, tmp_path)
 
 
-async def test_a_crew_that_dies_again_and_again_is_found_sound_each_time(sqlite_url, tmp_path):
+async def test_a_crew_that_dies_again_and_again_is_found_sound_each_time(crash_url, tmp_path):
     journal = Journal(tmp_path / "journal")
     for point, nth in (("after COMMIT", 12), ("before COMMIT", 15), ("after DELETE mail", 20)):
-        life(sqlite_url, tmp_path, point, nth)
-        (await opened_ledger(sqlite_url, journal)).check()
-    await go_on(sqlite_url, tmp_path)
+        life(crash_url, tmp_path, point, nth)
+        (await opened_ledger(crash_url, journal)).check()
+    await go_on(crash_url, tmp_path)
 
 
 @pytest.mark.slow
@@ -106,9 +106,9 @@ async def test_a_crew_that_dies_at_any_point_is_found_sound_and_can_go_on(tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-async def test_a_crew_killed_at_random_times_is_found_sound_and_can_go_on(sqlite_url, tmp_path, seed):
+async def test_a_crew_killed_at_random_times_is_found_sound_and_can_go_on(crash_url, tmp_path, seed):
     chance, journal = random.Random(seed), Journal(tmp_path / "journal")
     for _ in range(3):
-        life(sqlite_url, tmp_path, seed=seed, killed_after_s=chance.uniform(0, 0.6))
-        (await opened_ledger(sqlite_url, journal)).check()
-    await go_on(sqlite_url, tmp_path, seed=seed)
+        life(crash_url, tmp_path, seed=seed, killed_after_s=chance.uniform(0, 0.6))
+        (await opened_ledger(crash_url, journal)).check()
+    await go_on(crash_url, tmp_path, seed=seed)

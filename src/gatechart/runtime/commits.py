@@ -13,6 +13,7 @@ from gatechart.errors import (
     StoreBusyError,
     StoreMissingError,
     StoreReadOnlyError,
+    StoreUnreachableError,
     UnknownAgentError,
 )
 from gatechart.ports import Store
@@ -21,7 +22,13 @@ from gatechart.values import AgentId, Answer, MailQuery, Posting, Report, StepRe
 logger = logging.getLogger(__name__)
 
 MOST_UNITS = 1000  # of one transaction
-NOBODY_CAN_WRITE = (OwnershipLostError, StoreBusyError, StoreMissingError, StoreReadOnlyError)
+NOBODY_CAN_WRITE = (  # and nothing was written
+    OwnershipLostError,
+    StoreBusyError,
+    StoreMissingError,
+    StoreReadOnlyError,
+    StoreUnreachableError,
+)
 
 
 def nothing() -> None:
@@ -127,12 +134,19 @@ class Committer:
                 waiting.settle(verdict)
 
     async def _commit_each(self, group: Sequence[_Waiting], cause: Exception) -> None:
-        """A unit that cannot be written must not take the others with it."""
+        """A unit that cannot be written must not take the others with it.
+
+        Where nobody can write any more, what was in doubt stays so: the rest fails as the group did.
+        """
         if len(group) > 1:
             logger.warning("a group of units failed; each is tried alone", extra={"units": len(group)}, exc_info=cause)
-        for waiting in group:
+        for place, waiting in enumerate(group):
             try:
                 waiting.settle(await self._commit_alone(waiting.unit))
+            except NOBODY_CAN_WRITE as error:
+                for each in group[place:]:
+                    each.fail(cause if isinstance(cause, OutsideError) else error)
+                return
             except Exception as error:
                 waiting.fail(error)
 

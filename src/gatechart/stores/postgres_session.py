@@ -32,6 +32,7 @@ CHANCE: Final = "40"  # how the SQLSTATE of a serialization failure begins, and 
 ATTEMPTS: Final = 4  # at a transaction
 LOOKS: Final = 500  # for a lock whose holder's session was told to end
 LOOK_S: Final = 0.01
+GRACE_LOOKS: Final = 50  # for one whose holder has died perhaps, which the server notices a moment later
 
 
 class Session:
@@ -155,15 +156,19 @@ class Session:
 
     async def _tried(self, connection: AsyncConnection, end: TextClause | None) -> bool:
         taken: bool = (await connection.execute(TAKE)).scalar_one()
-        for _ in range(LOOKS):
-            if taken or end is None:
+        for _ in range(GRACE_LOOKS if end is None else LOOKS):
+            if taken:
                 break
-            ended = (await connection.execute(end, {"pid": self._pid} if end is END_OWN else {})).all()
+            ended = end is None or await self._ended(connection, end)
             taken = (await connection.execute(TAKE)).scalar_one()
             if not ended and end is END_OWN:  # it is not this runtime's
                 break
             await asyncio.sleep(0 if taken else LOOK_S)
         return taken
+
+    async def _ended(self, connection: AsyncConnection, end: TextClause) -> bool:
+        """Whether a session was told to end."""
+        return bool((await connection.execute(end, {"pid": self._pid} if end is END_OWN else {})).all())
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

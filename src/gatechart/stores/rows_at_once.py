@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
+    Connection,
     Dialect,
     Insert,
     String,
@@ -24,26 +25,26 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.visitors import replacement_traverse
 
-from gatechart.stores.dialects import JsonText
+from gatechart.stores.dialects import JsonText, driver_cursor
 
 
 def at_once(
     statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect
-) -> Callable[[Any, Sequence[Mapping[str, Any]]], None]:
-    """What gives rows to a cursor, for a statement that sets these columns."""
+) -> Callable[[Connection, Sequence[Mapping[str, Any]]], None]:
+    """What gives rows to a connection, for a statement that sets these columns."""
     single: Any = statement.compile(dialect=dialect, column_keys=columns)
     names, text = tuple(single.positiontup or ()), str(single)
     one = [_taken(name, single.binds[name].type, dialect) for name in names]
     several: list[str] = []
 
-    def give(cursor: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    def give(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         if len(rows) == 1:
-            cursor.execute(text, [each(rows[0]) for each in one])
+            driver_cursor(connection).execute(text, [each(rows[0]) for each in one])
             return
         if not several:
             kinds = {name: _element(single.binds[name].type) for name in names}
             several.append(str(_of_arrays(statement, columns, kinds).compile(dialect=dialect)))
-        cursor.execute(several[0], [[row[name] for row in rows] for name in names])
+        driver_cursor(connection).execute(several[0], [[row[name] for row in rows] for name in names])
 
     return give
 

@@ -7,19 +7,25 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Dialect, UpdateBase
+from sqlalchemy import Connection, Dialect, UpdateBase
+
+from gatechart.stores.dialects import driver_cursor
 
 
 def in_turn(
     statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect
-) -> Callable[[Any, Sequence[Mapping[str, Any]]], None]:
-    """What gives rows to a cursor, for a statement that sets these columns."""
+) -> Callable[[Connection, Sequence[Mapping[str, Any]]], None]:
+    """What gives rows to a connection, for a statement that sets these columns.
+
+    The cursor has no name, so that it goes where the statement fails: SQLite keeps a file open for as long as there is
+    one, and the traceback of an error keeps whatever has a name.
+    """
     compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
     names, text = tuple(compiled.positiontup or ()), str(compiled)
     values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
 
-    def give(cursor: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-        cursor.executemany(text, [values(row) for row in rows])
+    def give(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        driver_cursor(connection).executemany(text, [values(row) for row in rows])
 
     return give
 

@@ -16,7 +16,7 @@ from gatechart.stores.rows_at_once import at_once, padded
 from gatechart.stores.rows_in_turn import alike, in_turn
 
 Row: TypeAlias = Mapping[str, Any]  # by column name or bound name
-Give: TypeAlias = Callable[[Any, Sequence[Row]], None]  # rows to a driver's cursor
+Give: TypeAlias = Callable[[Connection, Sequence[Row]], None]
 
 _GIVEN: Final[Mapping[str, Callable[..., Give]]] = {"sqlite": in_turn, "postgresql": at_once}
 _PARTS: Final[Mapping[str, Callable[..., Iterable[tuple[tuple[str, ...], Sequence[Row]]]]]] = {
@@ -69,7 +69,7 @@ class Many:
         dialect = connection.dialect
         if dialect.name not in self._given:
             self._given[dialect.name] = _GIVEN[dialect.name](self._statement, self._columns, dialect)
-        self._given[dialect.name](driver_cursor(connection), given)
+        self._given[dialect.name](connection, given)
 
 
 class Sparse:
