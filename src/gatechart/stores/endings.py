@@ -56,7 +56,7 @@ _ONE_CALL: Final = (
     invokes.c.invoke == _INVOKE,
 )
 END_CALLS_OF_STATE: Final = Many(_OWN_CALLS.where(invokes.c.state == _STATE))
-END_CALLS: Final = Many(delete(invokes).where(invokes.c.agent.in_(listed())))
+END_CALLS: Final = Many(delete(invokes).where(invokes.c.agent.in_(listed(int))))
 END_CALL: Final = Many(delete(invokes).where(*_ONE_CALL))
 ADOPT: Final = Many(update(invokes).where(*_ONE_CALL), ["state", "epoch", "invoke", "context"])
 BEGIN: Final = Many(insert(invokes), ["agent", "state", "epoch", "invoke", "context"])
