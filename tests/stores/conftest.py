@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
-
 ROOT = Path(__file__).parents[2]
 
 
