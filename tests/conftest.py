@@ -6,7 +6,6 @@ import signal
 import pytest
 
 import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
-
 from gatechart.stores import MemoryStore
 
 from .postgres import LOOSE, SAFE, NoServerError, Server

@@ -27,7 +27,6 @@ from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
 
-
 DESCRIBED = (
     "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default"
     " FROM information_schema.columns WHERE table_schema = 'public'",
