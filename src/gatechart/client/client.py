@@ -57,7 +57,7 @@ class Client(Verbs):
         )  # httpx's own queue takes the square of the time of what waits in it
         self._http = httpx.AsyncClient(
             base_url=self._url,
-            headers={"authorization": f"Bearer {token}".encode()} if token else {},
+            headers={b"authorization": f"Bearer {token}".encode()} if token else {},
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections, keepalive_expiry=_IDLE_S),
             trust_env=False,
