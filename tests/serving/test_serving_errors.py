@@ -26,7 +26,7 @@ REMEDIES = {
 
 def test_every_error_has_its_remedy():
     modules = {of_the_client.__name__, of_the_server.__name__}
-    found = {each for module in (of_the_client, of_the_server) for each in vars(module).values()}
+    found = [each for module in (of_the_client, of_the_server) for each in vars(module).values()]
     own = {each for each in found if isinstance(each, type) and each.__module__ in modules}
     assert own <= set(REMEDIES)
     assert all(issubclass(each, GatechartError) for each in own)
