@@ -15,6 +15,7 @@ import pytest
 
 from gatechart import Runtime
 from gatechart.client import Client
+from gatechart.runtime.runtime import DEFAULTS
 from gatechart.serving import Application, Server, Stage, listening
 
 from .shop import graphs
@@ -35,13 +36,13 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, **options):
+async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, limits=DEFAULTS, **options):
     """A server of the shop at a free port."""
     stage = stage or Stage()
     application = Application(stage, graphs, token=token, **options)
     async with (
         listening(application, host="127.0.0.1", port=port, has_token=token is not None, grace_s=grace_s) as server,
-        Runtime.open(store, graphs=graphs) as runtime,
+        Runtime.open(store, graphs=graphs, limits=limits) as runtime,
         stage.hosting(runtime),
     ):
         try:

@@ -70,7 +70,7 @@ def test_a_second_signal_stops_it_at_once(sqlite_url):
 
 
 async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
-    agents, events = [f"a{number}" for number in range(4)], 40
+    agents, events = [f"a{number}" for number in range(3)], 24
     with process(sqlite_url) as server:
         async with Client(server.url) as client:
             for agent in agents:

@@ -57,7 +57,7 @@ class Changes:
             if told.kind == TURN:
                 return self._entry(told)
             if told.kind == MISSED:
-                raise ChangesMissedError(from_json(told.data)["lost"] or 0, 0)
+                raise ChangesMissedError(from_json(told.data)["lost"])
 
     async def _next(self) -> Told:
         """The next event, on this connection or another."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors import EventError, FeedLaggedError, OutsideError
+from gatechart.errors import EventError, OutsideError
 
 
 @dataclass(eq=False)
@@ -60,11 +60,13 @@ class UnauthorizedError(EventError):
 
 
 @dataclass(eq=False)
-class ChangesMissedError(FeedLaggedError):
+class ChangesMissedError(EventError):
     """Turns were committed that this stream did not get. The iteration may go on behind the gap."""
 
+    lost: int | None  # how many; None where nobody knows, for it is another server by now
+
     def __str__(self) -> str:
-        number = f"{self.lost}" if self.lost else "some"
+        number = "some" if self.lost is None else f"{self.lost}"
         return (
             f"{number} turns may have been missed, for the server keeps only the newest for those who connect again, "
             "and none of another process; read the history of the agents that matter, and go on"

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.errors import GatechartError
+from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import StateTransitionGraph
 from gatechart.serving.access import Access
 from gatechart.serving.events import EventStream
@@ -77,6 +77,8 @@ class Application:
             document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
             return _json(document, refused.status, refused.headers)
         except GatechartError as error:
+            if isinstance(error, OwnershipLostError):  # another owner has taken over: nothing is hosted here any more
+                self._stage.stop()
             status = status_of(error, request.method)
             return _json(ErrorDocument.of(error), status, headers_of(status))
         except ClientDisconnect:

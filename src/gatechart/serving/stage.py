@@ -76,5 +76,12 @@ class Stage:
             except RuntimeClosedError:
                 return
             else:
-                document = EntryDocument.of(entry)
-                self.tape.add(document.__pydantic_serializer__.to_json(document))
+                self._note(entry)
+
+    def _note(self, entry: HistoryEntry) -> None:
+        document = EntryDocument.of(entry)
+        try:
+            self.tape.add(document.__pydantic_serializer__.to_json(document))
+        except ValueError:  # it would end the tape for all
+            logger.exception("a turn cannot be told", extra={"agent_id": entry.agent_id, "version": entry.version})
+            self.tape.skip(1)

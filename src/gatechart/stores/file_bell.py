@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 FIRST_NAP_S: Final = 0.01
 LONGEST_NAP_S: Final = 0.1
+REST_S: Final = 0.2
 LOOKS_EVERY: Final = 20  # naps: then it looks into the database, whatever the file says
 
 
@@ -15,14 +17,16 @@ class FileBell:
     """Tells when the database may have changed.
 
     SQLite tells nobody, so it looks at the log beside the database: whoever writes, writes there. A look at the file
-    costs microseconds, one into the database a thousand times that. Looks come quickly after something was asked, and
-    up to `LONGEST_NAP_S` apart when nothing is.
+    costs microseconds, one into the database a hundred times that. Looks come quickly after something was asked, and
+    up to `LONGEST_NAP_S` apart when nothing is. An owner that itself writes all the time looks into the database
+    every `REST_S`.
     """
 
     def __init__(self, path: Path) -> None:
         self._log = path.with_name(f"{path.name}-wal")
         self._seen: tuple[int, int] | None = None
         self._nap_s = FIRST_NAP_S
+        self._rung = 0.0  # when it did last, as monotonic time
 
     def listen(self) -> None:
         """Looks often again, for who has asked asks more."""
@@ -33,9 +37,9 @@ class FileBell:
         for _ in range(LOOKS_EVERY):
             await asyncio.sleep(self._nap_s)
             self._nap_s = min(self._nap_s * 1.5, LONGEST_NAP_S)
-            seen = self._look()
-            if seen != self._seen:
-                self._seen = seen
+            seen, now = self._look(), monotonic()
+            if seen != self._seen and now - self._rung >= min(self._nap_s * 2, REST_S):
+                self._seen, self._rung = seen, now
                 return
 
     def _look(self) -> tuple[int, int] | None:

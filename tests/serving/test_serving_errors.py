@@ -1,0 +1,39 @@
+"""The errors of the client and the server survive pickling, and say what would have worked."""
+
+import pickle
+from dataclasses import fields
+
+import pytest
+
+from gatechart.cli.errors import ExtraMissingError
+from gatechart.client import errors as of_the_client
+from gatechart.errors import GatechartError
+from gatechart.serving import errors as of_the_server
+
+SAMPLES = {"str": "a text", "int": 7, "int | None": 7}
+REMEDIES = {
+    of_the_client.AnswerLostError: "give such calls an id",
+    of_the_client.ChangesMissedError: "read the history of the agents that matter",
+    of_the_client.ServerAnswerError: "mend the URL",
+    of_the_client.ServerUnreachableError: "start it, or mend the URL",
+    of_the_client.UnauthorizedError: "a text",  # the server's own words, which say it
+    of_the_server.AddressError: "name another with --host and --port",
+    of_the_server.OpenDoorError: "give it one with --token-file",
+    of_the_server.TokenError: "openssl rand -hex 32",
+    ExtraMissingError: "pip install",
+}
+
+
+def test_every_error_has_its_remedy():
+    modules = {of_the_client.__name__, of_the_server.__name__}
+    found = [each for module in (of_the_client, of_the_server) for each in vars(module).values()]
+    own = {each for each in found if isinstance(each, type) and each.__module__ in modules}
+    assert own <= set(REMEDIES)
+    assert all(issubclass(each, GatechartError) for each in own)
+
+
+@pytest.mark.parametrize("kind", REMEDIES)
+def test_an_error_says_what_would_have_worked_and_survives_pickling(kind):
+    error = kind(*(SAMPLES[field.type] for field in fields(kind)))
+    assert REMEDIES[kind] in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
