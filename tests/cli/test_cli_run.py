@@ -130,3 +130,38 @@ def test_an_owned_database_is_told(hosting, gatechart):
 @pytest.mark.parametrize("arguments", [("--grace", "0"), ("--grace", "soon")])
 def test_a_bound_that_is_none_is_told(arguments, gatechart):
     assert gatechart("run", *arguments).code == 2
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_standby_waits_for_the_end_of_the_owner_and_hosts_then(hosting, shop, gatechart, how):
+    with hosting() as owner, standing_by(shop) as standby:
+        owner.send_signal(how)
+        assert standby.stderr.readline().startswith("hosting agents of shop")
+        assert gatechart("post", "n", "NOTED").code == 5  # for it owns the database
+
+
+def test_a_standby_that_is_told_to_go_goes_at_once(hosting, shop):
+    with hosting(), standing_by(shop) as standby:
+        standby.send_signal(signal.SIGTERM)
+        assert standby.wait(10) == 130
+        assert "interrupted" in standby.stderr.read()
+
+
+def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
+    with hosting() as owner:
+        owner.send_signal(signal.SIGSTOP)
+        assert gatechart("run", "--once").code == 5
+        assert gatechart("run", "--once", "--take-over").code == 0
+
+
+@contextmanager
+def standing_by(shop):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([GATECHART, "run", "--standby"], cwd=shop, **pipes) as process:
+        try:
+            assert process.stderr.readline() == "standing by for sqlite+aiosqlite:///agents.db\n"
+            time.sleep(0.5)  # so that it has looked whether the database is free
+            assert process.poll() is None
+            yield process
+        finally:
+            process.kill()
