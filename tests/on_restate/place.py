@@ -65,7 +65,7 @@ class RestatePlace:
             terms |= {"turn_s": limits.turn_s}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations}
-        async with serving(bind, **shared, **service):
+        async with serving(bind, **shared, **service, grace_s=0.1):
             await register(self.engine.admin, f"http://{bind}")
             made = {} if ids is None else {"ids": ids}
             async with Patient.open(self.engine.ingress, **shared, **made, patience_s=10) as runtime:
