@@ -22,18 +22,19 @@ LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 class RestateHost:
     """Fulfils the Host port. What it knows is as new as the last call of its runtime."""
 
-    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "snapshot")
+    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "life", "snapshot")
 
-    def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+    def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot, life: str) -> None:
         self._runtime = runtime
         self.graph = graph
         self.snapshot = snapshot
+        self.life = life  # tells the agent from another one under its id
         self._turn = asyncio.Lock()  # what is asked at once goes to the engine in the order asked
 
     async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
         """See Host."""
         name = checked_name(event)
-        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(id)}
+        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(id), "life": self.life}
         answer = await self._ask("send", told)
         self._see(answer)
         return OUTCOME.validate_python(answer["outcome"])
@@ -51,7 +52,7 @@ class RestateHost:
         """See Host. It waits for the projection."""
         check_version("rollback", version)
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
-        answer = await self._ask("roll_back", {"target": plain(SNAPSHOT, target), "reason": reason})
+        answer = await self._ask("roll_back", {"target": plain(SNAPSHOT, target), "reason": reason, "life": self.life})
         return self._see(answer)
 
     async def until(self, state: Name) -> Snapshot:

@@ -127,7 +127,7 @@ class RestateRuntime:
         agent_id = checked_id(id) or self._ids()
         told = {"graph": chosen.name, "at": entry.name, "payload": plain_payload(fitted, entry.name)}
         answer = await self.ask("begin", agent_id, told)
-        return self._handle(SNAPSHOT.validate_python(answer["snapshot"]))
+        return self._handle(answer)
 
     async def start_on(
         self,
@@ -142,7 +142,7 @@ class RestateRuntime:
 
     async def resume(self, id: AgentId) -> Agent:  # noqa: A002
         """See Runtime.resume."""
-        return self._handle(await self.look("resume", id))
+        return self._handle(await self._looked("resume", id))
 
     async def find(
         self,
@@ -307,11 +307,12 @@ class RestateRuntime:
             raise UnknownAgentError(id)
         return told
 
-    def _handle(self, snapshot: Snapshot) -> Agent:
+    def _handle(self, told: Mapping[str, Any]) -> Agent:
+        snapshot = SNAPSHOT.validate_python(told["snapshot"])
         graph = self._registry.graph_for(snapshot)
         host = self._hosts.get(snapshot.agent_id)
-        if host is None:
-            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot)
+        if host is None or host.life != told["life"]:
+            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot, told["life"])
         host.see(snapshot)
         return Agent(host)
 

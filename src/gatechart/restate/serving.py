@@ -88,7 +88,7 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
     """Returns when the server has ended; what it says of those that it cut off is only logged."""
     await asyncio.wait((server,), timeout=within_s)
     if not server.done():
-        logger.warning("the server does not end, and is cut off")
+        logger.info("the server does not end, and is cut off")
         server.cancel()
         await asyncio.wait((server,), timeout=LEAVES_S)
     elif not server.cancelled() and server.exception() is not None:
