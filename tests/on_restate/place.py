@@ -19,9 +19,9 @@ class Patient(RestateRuntime):
 
     known = None  # the agents of its place
 
-    def _handle(self, told):
+    async def _handle(self, told):
         self.known[told["snapshot"]["agent_id"]] = None
-        return super()._handle(told)
+        return await super()._handle(told)
 
     async def find(self, **query):
         for agent_id in self.known:

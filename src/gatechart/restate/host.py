@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gatechart.errors import UnknownAgentError
 from gatechart.graph import StateTransitionGraph
 from gatechart.restate.kept import OUTCOME, SNAPSHOT, plain
 from gatechart.runtime.arguments import check_version
@@ -41,6 +42,7 @@ class RestateHost:
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host. It lags, see `capabilities`."""
+        await self._newest("history")
         return await self._runtime.history(self.snapshot.agent_id, after=after, limit=limit)
 
     async def snapshot_at(self, version: int) -> Snapshot:
@@ -60,8 +62,7 @@ class RestateHost:
         leaves = frozenset(self.graph.leaves(state))
         seen, pause_s = self.snapshot.version, LOOK_S
         while True:
-            now = await self._runtime.look("until", self.snapshot.agent_id)
-            self.see(now)
+            now = await self._newest("until")
             if not leaves.isdisjoint(now.configuration):
                 return now
             passed = await self._runtime.passed(now.agent_id, leaves, seen, now.version)
@@ -77,6 +78,13 @@ class RestateHost:
         if newest.version > self.snapshot.version:
             self.snapshot = newest
         return newest
+
+    async def _newest(self, call: str) -> Snapshot:
+        """The newest snapshot. Raises UnknownAgentError where the agent was erased, whoever has its id by now."""
+        told = await self._runtime.looked(call, self.snapshot.agent_id)
+        if told["life"] != self.life:
+            raise UnknownAgentError(self.snapshot.agent_id)
+        return self.see(SNAPSHOT.validate_python(told["snapshot"]))
 
     async def _ask(self, verb: str, told: Mapping[str, Any]) -> Any:
         async with self._turn:

@@ -21,6 +21,7 @@ from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object, capacity_object
 from gatechart.restate.projecting import projection_object
 from gatechart.restate.terms import TERMS, Bench, Names, Terms
+from gatechart.runtime.outside import known
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 
@@ -56,6 +57,7 @@ async def serving(
         bench = Bench(registry, services, terms, packet_migrations, store is not None, Names(namespace))
         offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
         if store is not None:
+            await store.remember([known(graph) for graph in registry.versions])
             offered.append(projection_object(bench, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)
