@@ -16,11 +16,11 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 	@$(BIN)/python -m statecharts.demo
 
 .PHONY: test
-test: $(READY) dot postgres  ## run the tests; WITH= takes more options for pytest
+test: $(READY) dot postgres engine  ## run the tests; WITH= takes more options for pytest
 	@$(BIN)/python -m pytest -q -n 2 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder -m "not slow" $(WITH)
 
 .PHONY: campaign
-campaign: $(READY) dot postgres  ## run the slow tests: kill the runtime at every point where it touches the database
+campaign: $(READY) dot postgres engine  ## run the slow tests: kill the runtime at every point where it touches the database
 	@$(BIN)/python -m pytest -q -n 2 -m slow -o faulthandler_timeout=0
 
 .PHONY: check
@@ -55,7 +55,7 @@ $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
 
 .bench-venv/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
-	@sh .ci/environment .bench-venv -e '.[serve]' -r benchmarks/requirements.txt
+	@sh .ci/environment .bench-venv -e '.[client,postgres,restate,serve]' -r benchmarks/requirements.txt
 
 .PHONY: dot
 dot:
@@ -64,3 +64,7 @@ dot:
 .PHONY: postgres
 postgres:
 	@sh .ci/postgres
+
+.PHONY: engine
+engine:
+	@sh .ci/restate build/restate > /dev/null || true

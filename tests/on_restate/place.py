@@ -17,13 +17,11 @@ QUICK = Retry(attempts=3, first_s=0.05, factor=1.0)
 class Patient(RestateRuntime):
     """A runtime whose readers wait until they are told everything: so tests of the other homes can ask it."""
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.known = {}
+    known = None  # the agents of its place
 
-    def _handle(self, snapshot):
-        self.known[snapshot.agent_id] = None
-        return super()._handle(snapshot)
+    async def _handle(self, told):
+        self.known[told["snapshot"]["agent_id"]] = None
+        return await super()._handle(told)
 
     async def find(self, **query):
         for agent_id in self.known:
@@ -54,6 +52,7 @@ class RestatePlace:
         self.engine = engine
         self.namespace = f"t{next(NUMBERS)}"
         self.projection = MemoryStore()
+        self.known = {}
 
     @asynccontextmanager
     async def open(self, *, graphs, services=None, limits=None, packet_migrations=(), ids=None, **terms):
@@ -65,8 +64,9 @@ class RestatePlace:
             terms |= {"turn_s": limits.turn_s}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations}
-        async with serving(bind, **shared, **service):
+        async with serving(bind, **shared, **service, grace_s=0.1):
             await register(self.engine.admin, f"http://{bind}")
             made = {} if ids is None else {"ids": ids}
             async with Patient.open(self.engine.ingress, **shared, **made, patience_s=10) as runtime:
+                runtime.known = self.known
                 yield runtime

@@ -12,6 +12,12 @@ from tests.on_restate.engines import ROOT, engine_in, environment, eventually, f
 from tests.on_restate.fleet import counting
 
 ENDS_S = 120
+KILLS = 3
+
+
+@pytest.fixture(autouse=True)
+def _ends():
+    """The campaigns have ends of their own, and need longer than other tests."""
 
 
 class Service:
@@ -116,9 +122,6 @@ async def check(runtime, service, agents, rounds):
     for agent_id in agents:
         # A step may be taken twice only where the process died before its result was written down.
         assert charged[agent_id] <= len(steps[agent_id, "first"]) <= charged[agent_id] + KILLS
-
-
-KILLS = 3
 
 
 async def campaign(folder, agents, rounds, pause_s, turns):

@@ -11,8 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.errors import AgentExistsError, EventError, EventRefusedError, RollbackError, UnknownMailError
-from gatechart.graph import OnRefusal
+from gatechart.errors import (
+    AgentExistsError,
+    EventError,
+    EventRefusedError,
+    RollbackError,
+    UnknownAgentError,
+    UnknownMailError,
+)
+from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.restate.decided import Decided
 from gatechart.restate.incoming import accept, next_mail, process, take
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
@@ -21,7 +28,7 @@ from gatechart.restate.telling import told_error
 from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
 from gatechart.turn import begin, fit_payload, plain_payload
-from gatechart.values import STARTED, AgentId, Event, MailStatus, Status
+from gatechart.values import STARTED, AgentId, Event, EventName, MailStatus, Status
 
 logger = logging.getLogger(__name__)
 
@@ -58,15 +65,29 @@ async def decide(
 
 async def _send(sitting: Sitting, argument: Argument) -> None:
     """Behind the mail that was accepted before."""
+    _check_life(sitting, argument)
     graph = sitting.graph()
     if next_mail(sitting) is not None:
         await take(sitting, following="send")
         return
     event = Event(argument["event"], argument["payload"], sitting.now, argument["id"])
     outcome = await process(sitting, event)
-    if outcome.refusal is not None and graph.on_refusal is OnRefusal.RAISE:
-        raise EventRefusedError(sitting.agent_id, outcome.event, str(outcome.refusal))
+    if outcome.refusal is not None:
+        _tell_refusal(sitting, graph, outcome.event, str(outcome.refusal))
     sitting.decided.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, sitting.snapshot)}
+
+
+def _tell_refusal(sitting: Sitting, graph: StateTransitionGraph, event: EventName, reason: str) -> None:
+    if graph.on_refusal is OnRefusal.RAISE:
+        raise EventRefusedError(sitting.agent_id, event, reason)
+    known = {"agent_id": sitting.agent_id, "event": event, "reason": reason}
+    logger.warning("an event was refused", extra=known)
+
+
+def _check_life(sitting: Sitting, argument: Argument) -> None:
+    """A handle of an agent that was erased is none of another one under its id. Raises UnknownAgentError."""
+    if argument["life"] != sitting.kept.life:
+        raise UnknownAgentError(sitting.agent_id)
 
 
 async def _deliver(sitting: Sitting, argument: Argument) -> None:
@@ -117,6 +138,7 @@ async def _stop(sitting: Sitting, _: Argument) -> None:
 
 async def _roll_back(sitting: Sitting, argument: Argument) -> None:
     """target: what it was at the version, as the projection has it."""
+    _check_life(sitting, argument)
     graph = sitting.graph()
     if next_mail(sitting) is not None:
         await take(sitting, following="roll_back")
@@ -184,7 +206,7 @@ async def _projected(sitting: Sitting, argument: Argument) -> None:
 
 
 def _answer_snapshot(sitting: Sitting) -> None:
-    sitting.decided.answer = {"snapshot": plain(SNAPSHOT, sitting.snapshot)}
+    sitting.decided.answer = {"snapshot": plain(SNAPSHOT, sitting.snapshot), "life": sitting.kept.life}
 
 
 VERBS: Final[Mapping[str, Verb]] = MappingProxyType(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gatechart.errors import UnknownAgentError
 from gatechart.graph import StateTransitionGraph
 from gatechart.restate.kept import OUTCOME, SNAPSHOT, plain
 from gatechart.runtime.arguments import check_version
@@ -22,24 +23,26 @@ LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 class RestateHost:
     """Fulfils the Host port. What it knows is as new as the last call of its runtime."""
 
-    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "snapshot")
+    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "life", "snapshot")
 
-    def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+    def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot, life: str) -> None:
         self._runtime = runtime
         self.graph = graph
         self.snapshot = snapshot
+        self.life = life  # tells the agent from another one under its id
         self._turn = asyncio.Lock()  # what is asked at once goes to the engine in the order asked
 
     async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
         """See Host."""
         name = checked_name(event)
-        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(id)}
+        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(id), "life": self.life}
         answer = await self._ask("send", told)
         self._see(answer)
         return OUTCOME.validate_python(answer["outcome"])
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host. It lags, see `capabilities`."""
+        await self._newest("history")
         return await self._runtime.history(self.snapshot.agent_id, after=after, limit=limit)
 
     async def snapshot_at(self, version: int) -> Snapshot:
@@ -51,9 +54,8 @@ class RestateHost:
         """See Host. It waits for the projection."""
         check_version("rollback", version)
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
-        answer = await self._ask(
-            "roll_back", {"target": plain(SNAPSHOT, target), "reason": reason, "once": checked_id(once)}
-        )
+        told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": checked_id(once), "life": self.life}
+        answer = await self._ask("roll_back", told)
         return self._see(answer)
 
     async def until(self, state: Name) -> Snapshot:
@@ -61,8 +63,7 @@ class RestateHost:
         leaves = frozenset(self.graph.leaves(state))
         seen, pause_s = self.snapshot.version, LOOK_S
         while True:
-            now = await self._runtime.look("until", self.snapshot.agent_id)
-            self.see(now)
+            now = await self._newest("until")
             if not leaves.isdisjoint(now.configuration):
                 return now
             passed = await self._runtime.passed(now.agent_id, leaves, seen, now.version)
@@ -78,6 +79,13 @@ class RestateHost:
         if newest.version > self.snapshot.version:
             self.snapshot = newest
         return newest
+
+    async def _newest(self, call: str) -> Snapshot:
+        """The newest snapshot. Raises UnknownAgentError where the agent was erased, whoever has its id by now."""
+        told = await self._runtime.looked(call, self.snapshot.agent_id)
+        if told["life"] != self.life:
+            raise UnknownAgentError(self.snapshot.agent_id)
+        return self.see(SNAPSHOT.validate_python(told["snapshot"]))
 
     async def _ask(self, verb: str, told: Mapping[str, Any]) -> Any:
         async with self._turn:

@@ -15,8 +15,9 @@ from uuid import uuid4
 import aiohttp
 from pydantic_core import to_json
 
-from gatechart.errors import EngineRefusedError, EngineUnreachableError
+from gatechart.errors import EngineRefusedError, EngineUnreachableError, UnknownAgentError
 from gatechart.restate.telling import error_of
+from gatechart.values import AgentId
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class Ingress:
 
         Raises what the handler tells as its error, EngineRefusedError, and EngineUnreachableError where nobody answers.
         """
-        answer = await self._posted(call, f"{service}/{quote(key, safe='')}/{handler}", argument, reads=reads)
+        answer = await self._posted(call, f"{service}/{_quoted(key)}/{handler}", argument, reads=reads)
         told = json.loads(answer) if answer else None
         if isinstance(told, dict) and "error" in told:
             raise error_of(told["error"], self.url, call)
@@ -56,7 +57,7 @@ class Ingress:
 
     async def post(self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any]) -> None:
         """Returns once the engine has accepted the call. Raises as `ask`."""
-        await self._posted(call, f"{service}/{quote(key, safe='')}/{handler}/send", argument, reads=False)
+        await self._posted(call, f"{service}/{_quoted(key)}/{handler}/send", argument, reads=False)
 
     async def _posted(self, call: str, path: str, argument: Mapping[str, Any], *, reads: bool) -> bytes:
         body = to_json(dict(argument), inf_nan_mode="constants")
@@ -79,3 +80,14 @@ class Ingress:
                 raise EngineUnreachableError(self.url, problem)
             logger.debug("the engine does not answer; it is called again", extra={"problem": problem})
             await asyncio.sleep(PAUSE_S)
+
+
+def _quoted(agent_id: AgentId) -> str:
+    """The key as part of an address. Raises UnknownAgentError where no engine can have it."""
+    try:
+        key = quote(agent_id, safe="")
+    except UnicodeEncodeError:
+        key = ""
+    if not key:
+        raise UnknownAgentError(agent_id)
+    return key

@@ -159,7 +159,7 @@ async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     kept = KEPT.validate_json(text) if text else None
     if kept is None or kept.snapshot is None:
         return None
-    return {"snapshot": plain(SNAPSHOT, kept.snapshot), "projected": kept.projected}
+    return {"snapshot": plain(SNAPSHOT, kept.snapshot), "projected": kept.projected, "life": kept.life}
 
 
 async def _mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:

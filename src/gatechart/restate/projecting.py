@@ -30,8 +30,8 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
     @projection.handler("project")
     async def project(ctx: ObjectContext, _: dict[str, Any]) -> None:
         answer = await ctx.generic_call(bench.names.agent, "turns", b"{}", ctx.key())
-        told = json.loads(answer)
-        if told is None:
+        told = json.loads(answer) if answer else None
+        if told is None:  # the agent was erased meanwhile
             return
         turns = TURNS.validate_python(told["turns"])
         version = await ctx.run_typed(

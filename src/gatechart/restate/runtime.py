@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
 from gatechart.agent import Agent
-from gatechart.errors import ElsewhereError, RuntimeClosedError, UnknownAgentError
+from gatechart.errors import ElsewhereError, IncompatibleGraphError, RuntimeClosedError, UnknownAgentError
 from gatechart.graph import StateTransitionGraph
 from gatechart.ports import Ids, Store
 from gatechart.restate.host import RestateHost
@@ -20,6 +20,7 @@ from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.core import random_id
 from gatechart.runtime.registry import Registry
+from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
 from gatechart.turn import check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
 from gatechart.values import (
@@ -127,7 +128,7 @@ class RestateRuntime:
         agent_id = checked_id(id) or self._ids()
         told = {"graph": chosen.name, "at": entry.name, "payload": plain_payload(fitted, entry.name)}
         answer = await self.ask("begin", agent_id, told)
-        return self._handle(SNAPSHOT.validate_python(answer["snapshot"]))
+        return await self._handle(answer)
 
     async def start_on(
         self,
@@ -142,7 +143,7 @@ class RestateRuntime:
 
     async def resume(self, id: AgentId) -> Agent:  # noqa: A002
         """See Runtime.resume."""
-        return self._handle(await self.look("resume", id))
+        return await self._handle(await self.looked("resume", id))
 
     async def find(
         self,
@@ -175,14 +176,14 @@ class RestateRuntime:
 
     async def lag(self, id: AgentId) -> int:  # noqa: A002
         """How many turns of the agent are committed and not projected yet. Raises UnknownAgentError."""
-        told = await self._looked("lag", id)
+        told = await self.looked("lag", id)
         return int(told["snapshot"]["version"]) - int(told["projected"])
 
     async def caught_up(self, id: AgentId) -> None:  # noqa: A002
         """Returns once all that is committed of the agent by now can be found. Raises TimeoutError after a while."""
         newest = (await self.look("caught_up", id)).version
         async with asyncio.timeout(CATCH_UP.total_seconds()):
-            while (await self._looked("caught_up", id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
+            while (await self.looked("caught_up", id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(LOOK_S)
 
     async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
@@ -287,7 +288,7 @@ class RestateRuntime:
 
     async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
         """The agent's newest snapshot. Raises UnknownAgentError."""
-        return SNAPSHOT.validate_python((await self._looked(call, id))["snapshot"])
+        return SNAPSHOT.validate_python((await self.looked(call, id))["snapshot"])
 
     async def passed(self, id: AgentId, leaves: frozenset[str], after: int, upto: int) -> Snapshot | None:  # noqa: A002
         """The first projected snapshot behind a version in which one of the leaves was active."""
@@ -300,18 +301,25 @@ class RestateRuntime:
         found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
         return None if found is None else await self._store.snapshot_at(id, found)
 
-    async def _looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
+    async def looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
+        """What the agent's object tells of itself. Raises UnknownAgentError."""
         self._admit(call)
         told: dict[str, Any] | None = await self._ingress.ask(call, self._names.agent, "look", known_id(id), reads=True)
         if told is None:
             raise UnknownAgentError(id)
         return told
 
-    def _handle(self, snapshot: Snapshot) -> Agent:
-        graph = self._registry.graph_for(snapshot)
+    async def _handle(self, told: Mapping[str, Any]) -> Agent:
+        snapshot = SNAPSHOT.validate_python(told["snapshot"])
+        try:
+            graph = self._registry.graph_for(snapshot)
+        except IncompatibleGraphError as error:
+            if self._store is None:
+                raise
+            raise await in_full(self._store, error, snapshot) from error
         host = self._hosts.get(snapshot.agent_id)
-        if host is None:
-            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot)
+        if host is None or host.life != told["life"]:
+            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot, told["life"])
         host.see(snapshot)
         return Agent(host)
 

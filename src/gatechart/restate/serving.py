@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import restate
 from hypercorn.asyncio import serve
@@ -20,8 +21,13 @@ from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object, capacity_object
 from gatechart.restate.projecting import projection_object
 from gatechart.restate.terms import TERMS, Bench, Names, Terms
+from gatechart.runtime.outside import known
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
+
+logger = logging.getLogger(__name__)
+
+LEAVES_S: Final = 2.0  # that a server gets to leave, once nothing is under way
 
 
 @asynccontextmanager
@@ -34,12 +40,14 @@ async def serving(
     namespace: str = "",
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
+    grace_s: float = 5.0,
     stops_on_sigterm: bool = False,
 ) -> AsyncIterator[asyncio.Event]:
     """Within it the service answers at `bind` (`host:port`); the event that it gives ends it, once it is set.
 
     projection: where turns are projected to; a store's URL, which this process then owns. None: nowhere, and there is
-    no history. namespace: keeps applications on one engine apart. stops_on_sigterm: set the event on SIGTERM, SIGINT.
+    no history. namespace: keeps applications on one engine apart. grace_s: as of `answering`.
+    stops_on_sigterm: set the event on SIGTERM and SIGINT.
     """
     registry, stop = Registry(graphs), asyncio.Event()
     async with AsyncExitStack() as stack:
@@ -49,29 +57,50 @@ async def serving(
         bench = Bench(registry, services, terms, packet_migrations, store is not None, Names(namespace))
         offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
         if store is not None:
+            await store.remember([known(graph) for graph in registry.versions])
             offered.append(projection_object(bench, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)
-        async with answering(bind, restate.app(offered), stop):
+        async with answering(bind, restate.app(offered), stop, grace_s=grace_s):
             yield stop
 
 
 @asynccontextmanager
-async def answering(bind: str, app: Any, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
-    """Within it the application answers at `bind`, until `stop` is set."""
+async def answering(
+    bind: str, app: Any, stop: asyncio.Event | None = None, *, grace_s: float = 5.0
+) -> AsyncIterator[None]:
+    """Within it the application answers at `bind`, until `stop` is set.
+
+    grace_s: how long invocations under way get to end; what does not is cut off, and the engine tries it again.
+    Raises OSError where nobody can listen there.
+    """
     stopped = stop or asyncio.Event()
-    server = asyncio.create_task(serve(_with_lifespan(app), _config(bind), shutdown_trigger=stopped.wait))
+    server = asyncio.create_task(serve(_with_lifespan(app), _config(bind, grace_s), shutdown_trigger=stopped.wait))
+    server.add_done_callback(lambda _: stopped.set())
     try:
         yield
     finally:
+        if server.done():
+            server.result()
         stopped.set()
-        await server
+        await _ended(server, grace_s + LEAVES_S)
 
 
-def _config(bind: str) -> Config:
+async def _ended(server: asyncio.Task[None], within_s: float) -> None:
+    """Returns when the server has ended; what it says of those that it cut off is only logged."""
+    await asyncio.wait((server,), timeout=within_s)
+    if not server.done():
+        logger.info("the server does not end, and is cut off")
+        server.cancel()
+        await asyncio.wait((server,), timeout=LEAVES_S)
+    elif not server.cancelled() and server.exception() is not None:
+        logger.debug("the server cut off what was under way", exc_info=server.exception())
+
+
+def _config(bind: str, grace_s: float) -> Config:
     config = Config()
     config.bind = [bind]
-    config.graceful_timeout = 5.0
+    config.graceful_timeout = grace_s
     # The engine keeps few connections, for ever. One that is closed ends the invocations on it, to be tried again.
     config.keep_alive_max_requests = 2**62
     config.keep_alive_timeout = 3600.0

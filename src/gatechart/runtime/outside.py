@@ -70,7 +70,7 @@ class Outside:
         self._migrate_callers()
 
     async def _remember_graphs(self) -> None:
-        await self._core.store.remember([_known(graph) for graph in self._registry.versions])
+        await self._core.store.remember([known(graph) for graph in self._registry.versions])
 
     def _migrate_callers(self) -> None:
         """Reads the agents whose invokes wait for a graph that is not there: what they migrate to has it, perhaps."""
@@ -146,6 +146,7 @@ class Outside:
         self.post.drop(agent_id, is_over)
 
 
-def _known(graph: StateTransitionGraph) -> KnownGraph:
+def known(graph: StateTransitionGraph) -> KnownGraph:
+    """What a store remembers of a graph."""
     paths = {state: path_of(graph, state) for state in graph.states}
     return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)

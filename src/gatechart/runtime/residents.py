@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from gatechart.errors import DefinitionError, EventError, IncompatibleGraphError
 from gatechart.graph import StateTransitionGraph
+from gatechart.ports import Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.migrating import migrated, read_pending
 from gatechart.runtime.registry import Registry
@@ -112,15 +113,7 @@ class Residents:
             steps = self._registry.way_for(snapshot)
             return graph, migrated(graph, steps, snapshot, pending, self._core.clock.now())
         except IncompatibleGraphError as error:
-            raise await self._with_paths(error, snapshot) from error
-
-    async def _with_paths(self, error: IncompatibleGraphError, snapshot: Snapshot) -> IncompatibleGraphError:
-        """The error that tells in full where the agent is, also in a graph that is gone."""
-        known = await self._core.store.known_graph(snapshot.fingerprint)
-        paths = {} if known is None else known.paths
-        where = ", ".join(paths.get(state, state) for state in snapshot.configuration)
-        problem = f"{error.problem} (the agent is in {where}, version {snapshot.graph_version!r})"
-        return IncompatibleGraphError(error.agent_id, error.graph, problem)
+            raise await in_full(self._core.store, error, snapshot) from error
 
     async def host(self, snapshot: Snapshot) -> tuple[Resident, TurnRecord | None]:
         """The agent in memory, in the version of its graph that it goes on with; and the turn that migrated it, if any.
@@ -165,3 +158,12 @@ class Residents:
         if len(self._recent) > self._core.limits.resident:
             other_id, other = self._recent.popitem(last=False)
             self._others[other_id] = other
+
+
+async def in_full(store: Store, error: IncompatibleGraphError, snapshot: Snapshot) -> IncompatibleGraphError:
+    """The error that tells in full where the agent is, also in a graph that is gone."""
+    known = await store.known_graph(snapshot.fingerprint)
+    paths = {} if known is None else known.paths
+    where = ", ".join(paths.get(state, state) for state in snapshot.configuration)
+    problem = f"{error.problem} (the agent is in {where}, version {snapshot.graph_version!r})"
+    return IncompatibleGraphError(error.agent_id, error.graph, problem)

@@ -34,6 +34,7 @@ from gatechart.values import (
     STARTED,
     WITHDRAWN,
     AgentId,
+    Capabilities,
     Event,
     Forgotten,
     HandoffQuery,
@@ -142,6 +143,12 @@ class Runtime:
         """
         self._registry.register(graph)
         self._outside.graph_registered()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this home of agents has, beside the others that there are."""
+        is_durable = self._core.store.is_durable
+        return Capabilities(home="a database" if is_durable else "memory", is_durable=is_durable)
 
     @property
     def under_way(self) -> int:

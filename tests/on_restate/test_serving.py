@@ -1,0 +1,84 @@
+"""The commands: a service that the engine calls, and that ends when it is told to."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gatechart.cli import main
+from gatechart.errors import EngineUnreachableError
+from gatechart.restate import RestateRuntime, register, serving
+from tests.on_restate.engines import ROOT, environment, eventually, free_ports
+from tests.on_restate.fleet import counting
+
+APP = "tests.on_restate.fleet:counting"
+
+
+@pytest.fixture
+def service(tmp_path):
+    """A service begun from the command line, and its address."""
+    (port,) = free_ports(1)
+    arguments = ["restate", "serve", "--app", APP, "--bind", f"127.0.0.1:{port}", "--namespace", "cli"]
+    store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
+    command = [sys.executable, "-m", "gatechart", *arguments, "--store", store]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True) as child:
+        yield child, f"http://127.0.0.1:{port}", store
+        child.kill()
+
+
+async def test_a_service_is_begun_registered_used_and_stopped_from_the_command_line(engine, service, capsys):
+    child, address, store = service
+
+    async def is_registered():
+        try:
+            return await register(engine.admin, address)
+        except Exception:
+            return False
+
+    await eventually(is_registered)
+    async with RestateRuntime.open(
+        engine.ingress, graphs=[counting], namespace="cli", projection=store, patience_s=10
+    ) as runtime:
+        agent = await runtime.start("counting", at="COUNTING", id="c-1")
+        await agent.send("COUNTED", {"n": 1})
+        await runtime.caught_up("c-1")
+        assert [entry.event.name for entry in await agent.history()] == ["agent.started.COUNTING", "COUNTED"]
+        assert [each.agent_id for each in (await runtime.find(state="COUNTING")).agents] == ["c-1"]
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(timeout=15) == 0
+    assert "agents of counting answer the engine" in child.stderr.read()
+
+
+def test_registering_tells_what_a_service_offers(engine, service, capsys):
+    _, address, _ = service
+    for _ in range(50):
+        code = main(["restate", "register", address, "--admin", engine.admin, "--json"])
+        told = capsys.readouterr()
+        if code == 0:
+            break
+    offered = json.loads(told.out)["offers"]
+    assert sorted(offered) == ["cli.Agent", "cli.Capacity", "cli.Invokes", "cli.Projection"]
+
+
+def test_an_engine_that_is_not_there_cannot_be_told(capsys):
+    (port,) = free_ports(1)
+    assert main(["restate", "register", "--admin", f"http://127.0.0.1:{port}"]) == 5
+    assert "nobody answers" in capsys.readouterr().err
+
+
+async def test_an_address_that_is_taken_is_told():
+    (port,) = free_ports(1)
+    async with serving(f"127.0.0.1:{port}", graphs=[counting], grace_s=0.1):
+
+        async def answers():
+            try:
+                await register("http://127.0.0.1:1", f"http://127.0.0.1:{port}")
+            except EngineUnreachableError:
+                return True
+
+        await eventually(answers)
+        with pytest.raises(OSError, match="in use"):
+            async with serving(f"127.0.0.1:{port}", graphs=[counting]) as stop:
+                await stop.wait()
