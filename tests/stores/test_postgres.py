@@ -23,7 +23,7 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
-from gatechart.stores.postgres_session import END_HOLDER, LOCK
+from gatechart.stores.postgres_lock import END_HOLDER, LOCK
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict

@@ -13,27 +13,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, StoreFailedError
 from gatechart.stores.postgres_engines import FAILURES, is_cut, state_of
+from gatechart.stores.postgres_lock import END_HOLDER, END_OWN, tried
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LOCK: Final = 0x6761_7465_6368_6172  # "gatechar"; of one database, as all advisory locks
 PID: Final = text("SELECT pg_backend_pid()")
-TAKE: Final = text(f"SELECT pg_try_advisory_lock({LOCK})")
-HOLDER: Final = f"""
-FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (
-    SELECT oid FROM pg_database WHERE datname = current_database()
-) AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFF_FFFF} AND objsubid = 1
-"""
-END_HOLDER: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER}")
-END_OWN: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER} AND pid = :pid")
 CHANCE: Final = "40"  # how the SQLSTATE of a serialization failure begins, and of a deadlock
 ATTEMPTS: Final = 4  # at a transaction
 PAUSE_S: Final = 0.1  # before the first, so that who ended this session to take over is faster
 MEND_S: Final = 1.0  # between two attempts at a connection that nothing waits for
-LOOKS: Final = 500  # for a lock whose holder's session was told to end
-LOOK_S: Final = 0.01
 
 
 class _Made(NamedTuple):
@@ -199,7 +189,7 @@ class Session:
         """A new connection, with the lock if it is to be had; `end` says whose session may be ended for it."""
         connection = await self._engine.connect()
         try:
-            is_held = await self._tried(connection, end)
+            is_held = await tried(connection, end, self._pid)
             pid = (await connection.execute(PID)).scalar_one()
             await connection.commit()
             raw = (await connection.get_raw_connection()).driver_connection
@@ -207,22 +197,6 @@ class Session:
             await connection.close()
             raise
         return _Made(connection, is_held, pid, raw)
-
-    async def _tried(self, connection: AsyncConnection, end: TextClause | None) -> bool:
-        taken: bool = (await connection.execute(TAKE)).scalar_one()
-        for _ in range(LOOKS):
-            if taken or end is None:
-                break
-            ended = await self._ended(connection, end)
-            taken = (await connection.execute(TAKE)).scalar_one()
-            if not ended and end is END_OWN:  # it is not this runtime's
-                break
-            await asyncio.sleep(0 if taken else LOOK_S)
-        return taken
-
-    async def _ended(self, connection: AsyncConnection, end: TextClause) -> bool:
-        """Whether a session was told to end."""
-        return bool((await connection.execute(end, {"pid": self._pid} if end is END_OWN else {})).all())
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
