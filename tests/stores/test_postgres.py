@@ -23,6 +23,7 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
+from gatechart.stores.postgres_lock import END_HOLDER, LOCK
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
@@ -210,10 +211,23 @@ async def test_connections_that_are_cut_are_made_again(postgres_url, caplog):
     assert "the connection to the database was lost; a new one is made" in caplog.text
 
 
-async def test_who_lost_the_connection_and_then_the_database_cannot_write(postgres_url):
+async def test_an_owner_with_nothing_to_write_keeps_the_database_though_its_connection_is_cut(safe_server):
+    url = safe_server.url(safe_server.new())
+    async with open_store(url) as store:
+        safe_server.stop()
+        await asyncio.sleep(0)  # the loop hears of it
+        safe_server.start()
+        sought = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"
+        while not await asyncio.to_thread(safe_server.ask, sought):  # noqa: ASYNC110  nothing tells
+            await asyncio.sleep(0.05)
+        with pytest.raises(StoreOwnedError):
+            await opened(url)
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+async def test_who_lost_the_database_does_not_take_its_lock_again(postgres_url):
     async with open_store(postgres_url) as store:
-        await cut(postgres_url)
-        async with open_store(postgres_url) as other:
+        async with open_store(postgres_url, take_over=True) as other:
             for agent_id in "ab":
                 with pytest.raises(OwnershipLostError):
                     await store.commit([started(agent_id)])
@@ -228,9 +242,11 @@ async def test_who_lost_the_connection_and_then_the_database_cannot_write(postgr
 async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_begun(postgres_url):
     """As where another runtime has taken the lock and is about to begin its epoch."""
     async with open_store(postgres_url) as store:
-        await cut(postgres_url)
         async with connected(postgres_url) as other:
-            await other.execute(text(f"SELECT pg_advisory_lock({0x6761_7465_6368_6172})"))
+            taking = asyncio.create_task(other.execute(text(f"SELECT pg_advisory_lock({LOCK})")))
+            await asyncio.wait([taking], timeout=0.2)
+            await asked(postgres_url, END_HOLDER.text)
+            await taking
             with pytest.raises(StoreBusyError, match="another session has the lock"):
                 await store.commit([started("a")])
         assert await verdicts(store, started("a")) == [COMMITTED]

@@ -15,6 +15,7 @@ from gatechart.stores.ownership import owned, unknown_owner
 logger = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.25  # between two looks of a standby, which is to take over within two seconds
+AGAIN_S: Final = 0.05
 TELL_S: Final = 60.0  # between two lines that say that it still waits
 
 
@@ -30,12 +31,22 @@ async def claimed(hold: Hold, database: Database, claim: Claim) -> None:
     """Returns when this runtime holds the database. Raises StoreOwnedError, and as `Hold.seize`."""
     if claim is Claim.STANDBY:
         await _stood_by(hold, database)
-    elif not await hold.take():
+    elif not await _taken_soon(hold):
         error = await owned_error(hold, database)
         if claim is Claim.REFUSED:
             raise error
         logger.warning("taking a database over from its owner", extra=_facts(error))
         await hold.seize()
+
+
+async def _taken_soon(hold: Hold) -> bool:
+    """Whether the lock was taken, in so much time as that of a dead owner may need to be free."""
+    deadline = monotonic() + hold.grace_s
+    while not await hold.take():
+        if monotonic() >= deadline:
+            return False
+        await asyncio.sleep(AGAIN_S)
+    return True
 
 
 async def owned_error(hold: Hold, database: Database) -> StoreOwnedError:

@@ -46,6 +46,11 @@ class Hold(Protocol):
         """What writes, once it is owned."""
         ...
 
+    @property
+    def grace_s(self) -> float:
+        """How long after its holder's death the lock may seem to be held."""
+        ...
+
     async def take(self) -> bool:
         """Takes the lock; False where another runtime holds it."""
         ...

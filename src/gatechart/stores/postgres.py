@@ -112,6 +112,8 @@ class _Transactions:
 class _ServerHold:
     """See Hold."""
 
+    grace_s = 0.5  # the server hears of it a moment later
+
     def __init__(self, database: PostgresDatabase, reader: Reader, session: Session) -> None:
         self.reader = reader
         self.writer = session

@@ -6,40 +6,41 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, StoreFailedError
 from gatechart.stores.postgres_engines import FAILURES, is_cut, state_of
+from gatechart.stores.postgres_lock import END_HOLDER, END_OWN, tried
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LOCK: Final = 0x6761_7465_6368_6172  # "gatechar"; of one database, as all advisory locks
 PID: Final = text("SELECT pg_backend_pid()")
-TAKE: Final = text(f"SELECT pg_try_advisory_lock({LOCK})")
-HOLDER: Final = f"""
-FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (
-    SELECT oid FROM pg_database WHERE datname = current_database()
-) AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFF_FFFF} AND objsubid = 1
-"""
-END_HOLDER: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER}")
-END_OWN: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER} AND pid = :pid")
 CHANCE: Final = "40"  # how the SQLSTATE of a serialization failure begins, and of a deadlock
 ATTEMPTS: Final = 4  # at a transaction
-LOOKS: Final = 500  # for a lock whose holder's session was told to end
-LOOK_S: Final = 0.01
-GRACE_LOOKS: Final = 50  # for one whose holder has died perhaps, which the server notices a moment later
+PAUSE_S: Final = 0.1  # before the first, so that who ended this session to take over is faster
+MEND_S: Final = 1.0  # between two attempts at a connection that nothing waits for
+
+
+class _Made(NamedTuple):
+    """A new connection."""
+
+    connection: AsyncConnection
+    is_held: bool  # whether it has the lock
+    pid: int  # of the server's process for it
+    raw: Any  # asyncpg's own
 
 
 class Session:
     """Runs transactions, one after the other, as a `Writer` does.
 
     The lock is the session's: who has lost the connection has lost the lock. A new connection takes it again before it
-    writes anything; that nobody else came meanwhile is what each transaction makes sure of by the owner's epoch.
+    writes anything; that nobody else came meanwhile is what each transaction makes sure of by the owner's epoch. It is
+    made as soon as the loss is noticed, so that who has nothing to write owns the database all the same.
     """
 
     def __init__(self, name: str, engine: AsyncEngine) -> None:
@@ -51,6 +52,8 @@ class Session:
         self._turn = asyncio.Lock()
         self._lost: OwnershipLostError | None = None
         self._under_way: set[asyncio.Task[object]] = set()
+        self._mending: asyncio.Task[None] | None = None
+        self._is_ending = False
 
     async def take(self) -> bool:
         """Whether the session holds the lock now. Where not, there is no session."""
@@ -76,6 +79,10 @@ class Session:
 
     async def end(self) -> None:
         """Lets go of the lock, behind the transactions under way."""
+        self._is_ending = True
+        if self._mending is not None:
+            self._mending.cancel()
+            await asyncio.wait([self._mending])
         while self._under_way:
             await asyncio.wait(self._under_way)
         await self._disconnect()
@@ -130,45 +137,66 @@ class Session:
 
     async def _connected_again(self) -> AsyncConnection:
         logger.warning("the connection to the database was lost; a new one is made", extra={"store": self._name})
-        connection, self._is_held = await self._connect(END_OWN)
-        self._connection = connection
-        return connection
+        made = await self._connect(END_OWN)
+        self._use(made)
+        return made.connection
 
     async def _take(self, end: TextClause | None = None) -> bool:
-        connection, is_held = await self._connect(end)
-        if is_held:
-            self._connection, self._is_held = connection, True
+        made = await self._connect(end)
+        if made.is_held:
+            self._use(made)
         else:
-            await connection.close()
-        return is_held
+            await made.connection.close()
+        return made.is_held
 
-    async def _connect(self, end: TextClause | None) -> tuple[AsyncConnection, bool]:
-        """A new connection, and whether it has the lock; `end` says whose session may be ended for it."""
+    def _use(self, made: _Made) -> None:
+        self._connection, self._is_held = made.connection, made.is_held
+        if made.is_held:
+            self._pid = made.pid
+            made.raw.add_termination_listener(self._cut)
+
+    def _cut(self, _raw: object) -> None:
+        """Called when a connection has come to its end."""
+        is_wanted = self._connection is not None and self._lost is None and not self._is_ending
+        if is_wanted and self._mending is None:
+            self._mending = asyncio.get_running_loop().create_task(self._mend())
+
+    async def _mend(self) -> None:
+        try:
+            await asyncio.sleep(PAUSE_S)
+            while not await self._is_mended():  # noqa: ASYNC110  a server tells nobody that it is there
+                await asyncio.sleep(MEND_S)
+        finally:
+            self._mending = None
+
+    async def _is_mended(self) -> bool:
+        """Whether there is a connection again; or somebody else has the lock, of whom the next write will tell."""
+        async with self._turn:
+            connection = self._connection
+            if connection is not None and not await _is_over(connection):
+                return True
+            await self._disconnect()
+            try:
+                await self._connected_again()
+            except FAILURES as error:
+                logger.debug("there is no connection yet", exc_info=error)
+                return False
+            if not self._is_held:
+                await self._disconnect()
+            return True
+
+    async def _connect(self, end: TextClause | None) -> _Made:
+        """A new connection, with the lock if it is to be had; `end` says whose session may be ended for it."""
         connection = await self._engine.connect()
         try:
-            is_held = await self._tried(connection, end)
-            self._pid = (await connection.execute(PID)).scalar_one()
+            is_held = await tried(connection, end, self._pid)
+            pid = (await connection.execute(PID)).scalar_one()
             await connection.commit()
+            raw = (await connection.get_raw_connection()).driver_connection
         except BaseException:
             await connection.close()
             raise
-        return connection, is_held
-
-    async def _tried(self, connection: AsyncConnection, end: TextClause | None) -> bool:
-        taken: bool = (await connection.execute(TAKE)).scalar_one()
-        for _ in range(GRACE_LOOKS if end is None else LOOKS):
-            if taken:
-                break
-            ended = end is None or await self._ended(connection, end)
-            taken = (await connection.execute(TAKE)).scalar_one()
-            if not ended and end is END_OWN:  # it is not this runtime's
-                break
-            await asyncio.sleep(0 if taken else LOOK_S)
-        return taken
-
-    async def _ended(self, connection: AsyncConnection, end: TextClause) -> bool:
-        """Whether a session was told to end."""
-        return bool((await connection.execute(end, {"pid": self._pid} if end is END_OWN else {})).all())
+        return _Made(connection, is_held, pid, raw)
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -185,9 +213,9 @@ class Session:
             task.exception()  # which nobody may be there to take
 
 
-async def _is_over(connection: AsyncConnection, error: BaseException) -> bool:
-    """Whether the connection is of no more use."""
-    if is_cut(error) or connection.invalidated or connection.closed:
+async def _is_over(connection: AsyncConnection, error: BaseException | None = None) -> bool:
+    """Whether the connection is of no more use, by what it raised or by itself."""
+    if (error is not None and is_cut(error)) or connection.invalidated or connection.closed:
         return True
     raw: Any = (await connection.get_raw_connection()).driver_connection
     return bool(raw.is_closed())

@@ -117,6 +117,8 @@ class SqliteFile:
 class _FileHold:
     """See Hold."""
 
+    grace_s = 0.0
+
     def __init__(self, database: SqliteFile, lock: _Lock, reader: Reader, writer: Writer) -> None:
         self.reader = reader
         self.writer = writer
