@@ -9,7 +9,14 @@ import pytest
 from pydantic import Field
 
 from gatechart import ANY, AgentContext, Invoke, Runtime, State, StateTransitionGraph, Status, Transition
-from gatechart.errors import ActionFailedError, AgentTooLargeError, ElsewhereError, EngineUnreachableError
+from gatechart.errors import (
+    ActionFailedError,
+    AgentTooLargeError,
+    ElsewhereError,
+    EngineUnreachableError,
+    NoHandoffError,
+)
+from gatechart.handoff import Again, Ladder, Person
 from gatechart.restate import RestateRuntime
 from gatechart.values import HandoffStatus, MailStatus, Retry
 from tests.on_restate.engines import eventually, free_ports
@@ -379,6 +386,37 @@ async def test_an_offer_whose_every_turn_fails_is_rejected(runtime):
 async def test_an_offer_to_nobody_is_rejected(runtime):
     agent = await asked(runtime, to="nowhere")
     await in_state(runtime, agent.id, "REFUSED")
+
+
+async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime):
+    agent = await runtime.start("first", at="TALKING")
+    ladder = Ladder(Again(attempts=2), Person("desk", at="WORKING"))
+    made = await runtime.handoff(
+        agent.id, to="second", at="WORKING", mode="delegate", deadline="1h", reason="complexity exceeded", ladder=ladder
+    )
+
+    async def is_taken():
+        return [each.status for each in await runtime.handoffs(id=made)] == [HandoffStatus.ACCEPTED]
+
+    await eventually(is_taken)
+    (row,) = await runtime.handoffs(id=made)
+    assert [rung["kind"] for rung in row.packet["ladder"]] == ["again", "person"]
+    await runtime.cancel_handoff(made, reason="it has become needless")
+
+    async def is_cancelled():
+        return [each.status for each in await runtime.handoffs(id=made)] == [HandoffStatus.CANCELLED]
+
+    await eventually(is_cancelled)
+    with pytest.raises(NoHandoffError):
+        await runtime.cancel_handoff(made, reason="again")
+
+
+async def test_a_rejection_without_a_turn_stays_pending_in_the_projection_as_declared(runtime):
+    agent = await asked(runtime, to="nowhere")
+    await in_state(runtime, agent.id, "REFUSED")
+    await runtime.caught_up(agent.id)
+    assert not RestateRuntime.capabilities.settles_at_once
+    assert [each.status for each in await runtime.handoffs(source=agent.id)] == [HandoffStatus.PENDING]
 
 
 # What is declared
