@@ -11,7 +11,7 @@ from gatechart.restate import RestateRuntime, register
 from tests.on_restate.engines import ROOT, engine_in, environment, eventually, free_ports
 from tests.on_restate.fleet import counting
 
-ENDS_S = 120
+ENDS_S = 300
 KILLS = 3
 
 
