@@ -14,6 +14,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
+from gatechart.errors import ServiceAddressError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.ports import Store
@@ -72,7 +73,7 @@ async def answering(
     """Within it the application answers at `bind`, until `stop` is set.
 
     grace_s: how long invocations under way get to end; what does not is cut off, and the engine tries it again.
-    Raises OSError where nobody can listen there.
+    Raises ServiceAddressError where nobody can listen there.
     """
     stopped = stop or asyncio.Event()
     server = asyncio.create_task(serve(_with_lifespan(app), _config(bind, grace_s), shutdown_trigger=stopped.wait))
@@ -80,10 +81,19 @@ async def answering(
     try:
         yield
     finally:
-        if server.done():
-            server.result()
+        _check(server, bind)
         stopped.set()
         await _ended(server, grace_s + LEAVES_S)
+
+
+def _check(server: asyncio.Task[None], bind: str) -> None:
+    """Raises what ended the server, where nobody has told it to end."""
+    if not server.done():
+        return
+    try:
+        server.result()
+    except OSError as error:
+        raise ServiceAddressError(bind, str(error)) from error
 
 
 async def _ended(server: asyncio.Task[None], within_s: float) -> None:
