@@ -63,6 +63,10 @@ def stumble(context, event, turn):
     turn.services.call("stumble")
 
 
+async def call_runtime(context, event, turn):
+    await turn.services.runtime.post("a-1", "NOTED")
+
+
 def grow(context, event):
     context.notes.append("x" * event.payload["size"])
 
@@ -103,6 +107,7 @@ desk = StateTransitionGraph(
         Transition(ANY, "TOLD", actions=pass_on),
         Transition(ANY, "STUMBLED", actions=stumble),
         Transition(ANY, "GREW", actions=grow),
+        Transition(ANY, "CALLED", actions=call_runtime),
         Transition("IDLE", "WAITED", "PATIENT"),
         Transition("PATIENT", "LEFT", "IDLE"),
         Transition("IDLE", "BEGAN", "BUSY"),
@@ -234,6 +239,12 @@ async def test_what_is_more_than_the_engine_takes_undoes_the_turn_and_says_so(pl
         with pytest.raises(AgentTooLargeError, match="10000 are the most"):
             await agent.send("GREW", {"size": 20_000})
         assert (await agent.send("GREW", {"size": 100})).version == 2
+
+
+async def test_an_action_cannot_call_the_runtime(runtime, agent, tools):
+    tools.runtime = runtime
+    with pytest.raises(ActionFailedError, match="InsideTurnError"):
+        await agent.send("CALLED")
 
 
 # Timers

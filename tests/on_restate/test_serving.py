@@ -71,7 +71,8 @@ def test_an_engine_that_is_not_there_cannot_be_told(capsys):
 def test_an_address_that_is_taken_is_told():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        command = [sys.executable, "-m", "gatechart", "restate", "serve", "--app", APP, "--no-project", "--bind", bind]
+        command = [sys.executable, "-m", "gatechart", "restate", "serve", "--app", APP, "--projection", "none"]
+        command += ["--bind", bind]
         told = subprocess.run(
             command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=30, check=False
         )

@@ -26,7 +26,7 @@ from gatechart.restate.ingress import Ingress
 from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
-from gatechart.runtime.core import random_id
+from gatechart.runtime.core import check_outside_turns, random_id
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
@@ -377,6 +377,7 @@ class RestateRuntime:
     def _admit(self, call: str) -> None:
         if not self._is_open:
             raise RuntimeClosedError(call)
+        check_outside_turns(call)
 
     def _elsewhere(self, call: str, instead: str) -> NoReturn:
         raise ElsewhereError(call, self.capabilities.home, instead)

@@ -38,6 +38,7 @@ async def serving(
     graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
     services: Any = None,
     projection: str | Store | None = None,
+    is_projected_elsewhere: bool = False,
     namespace: str = "",
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
@@ -47,15 +48,17 @@ async def serving(
     """Within it the service answers at `bind` (`host:port`); the event that it gives ends it, once it is set.
 
     projection: where turns are projected to; a store's URL, which this process then owns. None: nowhere, and there is
-    no history. namespace: keeps applications on one engine apart. grace_s: as of `answering`.
-    stops_on_sigterm: set the event on SIGTERM and SIGINT.
+    no history, unless another process of this service does it, which `is_projected_elsewhere` says.
+    namespace: keeps applications on one engine apart. grace_s: as of `answering`.
+    stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
     registry, stop = Registry(graphs), asyncio.Event()
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:
             store = await stack.enter_async_context(open_store(projection, read_only=False))
-        bench = Bench(registry, services, terms, packet_migrations, store is not None, Names(namespace))
+        projects = is_projected_elsewhere or store is not None
+        bench = Bench(registry, services, terms, packet_migrations, projects, Names(namespace))
         offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
         if store is not None:
             await store.remember([known(graph) for graph in registry.versions])
