@@ -1,11 +1,12 @@
 """One engine for all tests of a process; they skip, and say why, where it cannot be had."""
 
 import signal
+from contextlib import contextmanager
 
 import pytest
 
 from gatechart import Runtime
-from tests.on_restate.engines import engine_in
+from tests.on_restate.engines import EngineMissingError, engine_in
 
 pytest.importorskip("restate", reason="the extra gatechart[restate] is missing, so nothing of it is tested")
 
@@ -36,10 +37,20 @@ def _ends():
     signal.signal(signal.SIGALRM, before)
 
 
+@contextmanager
+def there_or_skipped(folder):
+    """An engine that runs in the folder. Skips the test, and says why, where there is none."""
+    try:
+        with engine_in(folder) as running:
+            yield running
+    except EngineMissingError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory):
     """An engine that runs."""
-    with engine_in(tmp_path_factory.mktemp("engine")) as running:
+    with there_or_skipped(tmp_path_factory.mktemp("engine")) as running:
         yield running
 
 

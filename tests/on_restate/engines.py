@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from urllib.request import urlopen
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 CONFIG = """
 bind-ip = "127.0.0.1"
@@ -32,7 +30,7 @@ BEGINS_S = 30
 
 @cache
 def server():
-    """The engine's program, got by the script that installs it. Skips the test, and says so, where there is none."""
+    """The engine's program, got by the script that installs it; else what the script says."""
     command = ["sh", ROOT / ".ci/restate", ROOT / "build/restate"]
     installed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     return Path(installed.stdout.strip()).resolve() if installed.returncode == 0 else installed.stderr.strip()
@@ -45,6 +43,10 @@ def free_ports(count):
     for each in taken:
         each.close()
     return ports
+
+
+class EngineMissingError(Exception):
+    """There is no engine on this machine, for the reason given."""
 
 
 class Engine:
@@ -61,7 +63,7 @@ class Engine:
         """Returns when it answers. An address that is still in use is tried again."""
         program = server()
         if isinstance(program, str):
-            pytest.skip(program)
+            raise EngineMissingError(program)
         deadline = time.monotonic() + BEGINS_S
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:

@@ -9,7 +9,14 @@ import pytest
 from pydantic import Field
 
 from gatechart import ANY, AgentContext, Invoke, Runtime, State, StateTransitionGraph, Status, Transition
-from gatechart.errors import ActionFailedError, AgentTooLargeError, ElsewhereError, EngineUnreachableError
+from gatechart.errors import (
+    ActionFailedError,
+    AgentTooLargeError,
+    ElsewhereError,
+    EngineUnreachableError,
+    NoHandoffError,
+)
+from gatechart.handoff import Again, Ladder, Person
 from gatechart.restate import RestateRuntime
 from gatechart.values import HandoffStatus, MailStatus, Retry
 from tests.on_restate.engines import eventually, free_ports
@@ -56,6 +63,10 @@ def stumble(context, event, turn):
     turn.services.call("stumble")
 
 
+async def call_runtime(context, event, turn):
+    await turn.services.runtime.post("a-1", "NOTED")
+
+
 def grow(context, event):
     context.notes.append("x" * event.payload["size"])
 
@@ -96,6 +107,7 @@ desk = StateTransitionGraph(
         Transition(ANY, "TOLD", actions=pass_on),
         Transition(ANY, "STUMBLED", actions=stumble),
         Transition(ANY, "GREW", actions=grow),
+        Transition(ANY, "CALLED", actions=call_runtime),
         Transition("IDLE", "WAITED", "PATIENT"),
         Transition("PATIENT", "LEFT", "IDLE"),
         Transition("IDLE", "BEGAN", "BUSY"),
@@ -227,6 +239,12 @@ async def test_what_is_more_than_the_engine_takes_undoes_the_turn_and_says_so(pl
         with pytest.raises(AgentTooLargeError, match="10000 are the most"):
             await agent.send("GREW", {"size": 20_000})
         assert (await agent.send("GREW", {"size": 100})).version == 2
+
+
+async def test_an_action_cannot_call_the_runtime(runtime, agent, tools):
+    tools.runtime = runtime
+    with pytest.raises(ActionFailedError, match="InsideTurnError"):
+        await agent.send("CALLED")
 
 
 # Timers
@@ -379,6 +397,37 @@ async def test_an_offer_whose_every_turn_fails_is_rejected(runtime):
 async def test_an_offer_to_nobody_is_rejected(runtime):
     agent = await asked(runtime, to="nowhere")
     await in_state(runtime, agent.id, "REFUSED")
+
+
+async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime):
+    agent = await runtime.start("first", at="TALKING")
+    ladder = Ladder(Again(attempts=2), Person("desk", at="WORKING"))
+    made = await runtime.handoff(
+        agent.id, to="second", at="WORKING", mode="delegate", deadline="1h", reason="complexity exceeded", ladder=ladder
+    )
+
+    async def is_taken():
+        return [each.status for each in await runtime.handoffs(id=made)] == [HandoffStatus.ACCEPTED]
+
+    await eventually(is_taken)
+    (row,) = await runtime.handoffs(id=made)
+    assert [rung["kind"] for rung in row.packet["ladder"]] == ["again", "person"]
+    await runtime.cancel_handoff(made, reason="it has become needless")
+
+    async def is_cancelled():
+        return [each.status for each in await runtime.handoffs(id=made)] == [HandoffStatus.CANCELLED]
+
+    await eventually(is_cancelled)
+    with pytest.raises(NoHandoffError):
+        await runtime.cancel_handoff(made, reason="again")
+
+
+async def test_a_rejection_without_a_turn_stays_pending_in_the_projection_as_declared(runtime):
+    agent = await asked(runtime, to="nowhere")
+    await in_state(runtime, agent.id, "REFUSED")
+    await runtime.caught_up(agent.id)
+    assert not RestateRuntime.capabilities.settles_at_once
+    assert [each.status for each in await runtime.handoffs(source=agent.id)] == [HandoffStatus.PENDING]
 
 
 # What is declared

@@ -7,6 +7,7 @@ MODULES = ("ends", "failures", "ids", "resume", "rollback", "send", "start")
 ELSEWHERE = {
     "test_an_erasure_goes_on_when_its_caller_is_cancelled": "it opens the store below the runtime",
     "test_what_an_action_raised_is_the_cause_of_the_error": "the exception itself stays in the service",
+    "test_an_agent_in_a_state_that_is_no_leaf_any_more_is_not_resumed": "the service does",
     "test_many_agents_start_at_once": "agents are found in the order projected",
 }
 """Tests of what is inside an embedded runtime, with the reason why they say nothing of this one."""

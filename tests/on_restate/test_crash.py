@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 import pytest
 
 from gatechart.restate import RestateRuntime, register
-from tests.on_restate.engines import ROOT, engine_in, environment, eventually, free_ports
+from tests.on_restate.conftest import there_or_skipped
+from tests.on_restate.engines import ROOT, environment, eventually, free_ports
 from tests.on_restate.fleet import counting
 
-ENDS_S = 120
+ENDS_S = 300
 KILLS = 3
 
 
@@ -126,7 +127,7 @@ async def check(runtime, service, agents, rounds):
 
 async def campaign(folder, agents, rounds, pause_s, turns):
     names = [f"agent-{n}" for n in range(agents)]
-    with engine_in(folder) as engine:
+    with there_or_skipped(folder) as engine:
         service = Service(folder)
         service.begin()
         try:

@@ -2,14 +2,14 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
 from gatechart.cli import main
-from gatechart.errors import EngineUnreachableError
-from gatechart.restate import RestateRuntime, register, serving
+from gatechart.restate import RestateRuntime, register
 from tests.on_restate.engines import ROOT, environment, eventually, free_ports
 from tests.on_restate.fleet import counting
 
@@ -68,17 +68,13 @@ def test_an_engine_that_is_not_there_cannot_be_told(capsys):
     assert "nobody answers" in capsys.readouterr().err
 
 
-async def test_an_address_that_is_taken_is_told():
-    (port,) = free_ports(1)
-    async with serving(f"127.0.0.1:{port}", graphs=[counting], grace_s=0.1):
-
-        async def answers():
-            try:
-                await register("http://127.0.0.1:1", f"http://127.0.0.1:{port}")
-            except EngineUnreachableError:
-                return True
-
-        await eventually(answers)
-        with pytest.raises(OSError, match="in use"):
-            async with serving(f"127.0.0.1:{port}", graphs=[counting]) as stop:
-                await stop.wait()
+def test_an_address_that_is_taken_is_told():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = [sys.executable, "-m", "gatechart", "restate", "serve", "--app", APP, "--projection", "none"]
+        command += ["--bind", bind]
+        told = subprocess.run(
+            command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=30, check=False
+        )
+    assert told.returncode == 5
+    assert f"cannot listen at {bind}" in told.stderr

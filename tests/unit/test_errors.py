@@ -84,6 +84,7 @@ REMEDIES: dict[str, str] = {
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
     "SchemaOutdatedError": "run `gatechart upgrade`",
     "SchemaTooNewError": "install a newer gatechart",
+    "ServiceAddressError": "name another with --bind",
     "StaleAgentError": "send again",
     "StepRepeatedError": "give each step of an invocation a name of its own",
     "StepResultError": "return JSON values or a pydantic model",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,6 +13,15 @@ from gatechart.cli.loading import load_graphs, load_packet_migrations, newest
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_document, print_hint, print_line
 from gatechart.cli.services import opened_services
+
+
+class Projection(StrEnum):
+    """Which process projects turns."""
+
+    HERE = "here"
+    ELSEWHERE = "elsewhere"
+    NONE = "none"
+
 
 BindOption = Annotated[
     str, typer.Option("--bind", envvar="GATECHART_RESTATE_BIND", metavar="HOST:PORT", help="Where the service answers.")
@@ -28,12 +38,13 @@ NamespaceOption = Annotated[
         help="Keeps applications on one engine apart; the same for all processes of one.",
     ),
 ]
-ProjectOption = Annotated[
-    bool,
+ProjectionOption = Annotated[
+    Projection,
     typer.Option(
-        "--project/--no-project",
-        metavar="",
-        help="Whether turns are projected to the --store, which this process then owns; else there is no history.",
+        "--projection",
+        metavar="here|elsewhere|none",
+        help="Where turns are projected to a store: by this process, which owns the --store; by another process of "
+        "the same service; or nowhere, and there is no history. The same for all agents from the first on.",
     ),
 ]
 TurnOption = Annotated[
@@ -52,7 +63,7 @@ async def serve_engine(
     settings: Settings,
     bind: BindOption = "127.0.0.1:9080",
     namespace: NamespaceOption = "",
-    project: ProjectOption = True,
+    projection: ProjectionOption = Projection.HERE,
     turn: TurnOption = 60.0,
     invoke: InvokeOption = 86_400.0,
 ) -> None:
@@ -64,7 +75,7 @@ async def serve_engine(
 
     Examples:
       gatechart restate serve --store sqlite+aiosqlite:///projection.db
-      gatechart restate serve --bind 0.0.0.0:9080 --no-project
+      gatechart restate serve --bind 0.0.0.0:9080 --projection elsewhere
     """
     restate = _extra()
     graphs = load_graphs(settings.app)
@@ -74,7 +85,8 @@ async def serve_engine(
             bind,
             graphs=graphs,
             services=services,
-            projection=settings.store if project else None,
+            projection=settings.store if projection is Projection.HERE else None,
+            is_projected_elsewhere=projection is Projection.ELSEWHERE,
             namespace=namespace,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
             packet_migrations=load_packet_migrations(),

@@ -32,7 +32,13 @@ from gatechart.errors.definitions import (
     NoGraphError,
     UnknownInvokeError,
 )
-from gatechart.errors.engine import AgentTooLargeError, ElsewhereError, EngineRefusedError, EngineUnreachableError
+from gatechart.errors.engine import (
+    AgentTooLargeError,
+    ElsewhereError,
+    EngineRefusedError,
+    EngineUnreachableError,
+    ServiceAddressError,
+)
 from gatechart.errors.handoffs import (
     HandoffNotAwaitedError,
     HandoffStateError,
@@ -135,6 +141,7 @@ __all__ = [
     "RuntimeClosedError",
     "SchemaOutdatedError",
     "SchemaTooNewError",
+    "ServiceAddressError",
     "StaleAgentError",
     "StepRepeatedError",
     "StepResultError",

@@ -58,3 +58,16 @@ class ElsewhereError(EventError):
 
     def __str__(self) -> str:
         return f"{self.call}() cannot be had on {self.home}: {self.instead}"
+
+
+@dataclass(eq=False)
+class ServiceAddressError(OutsideError):
+    """The service cannot listen at the address that it was given."""
+
+    address: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"cannot listen at {self.address} ({self.problem}); end whoever listens there, or name another with --bind"
+        )

@@ -21,6 +21,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.restate.decided import Decided
+from gatechart.restate.handing import hand_on
 from gatechart.restate.incoming import accept, next_mail, process, take
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
 from gatechart.restate.sitting import Sitting
@@ -154,6 +155,14 @@ async def _roll_back(sitting: Sitting, argument: Argument) -> None:
     _answer_snapshot(sitting)
 
 
+async def _hand_on(sitting: Sitting, argument: Argument) -> None:
+    sitting.graph()
+    if next_mail(sitting) is not None:
+        await take(sitting, following="hand_on")
+        return
+    sitting.decided.answer = {"handoff": hand_on(sitting, argument)}
+
+
 async def _erase(sitting: Sitting, _: Argument) -> None:
     """Whoever waits for it is told first."""
     if sitting.snapshot.status is Status.ACTIVE:
@@ -218,6 +227,7 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
         "begin": _begin,
         "stop": _stop,
         "roll_back": _roll_back,
+        "hand_on": _hand_on,
         "erase": _erase,
         "retry": _retry,
         "discard": _discard,

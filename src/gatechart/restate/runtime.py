@@ -10,20 +10,29 @@ from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
 from gatechart.agent import Agent
-from gatechart.errors import ElsewhereError, IncompatibleGraphError, RuntimeClosedError, UnknownAgentError
-from gatechart.graph import StateTransitionGraph
+from gatechart.errors import (
+    ElsewhereError,
+    IncompatibleGraphError,
+    NoHandoffError,
+    RuntimeClosedError,
+    UnknownAgentError,
+)
+from gatechart.graph import Delay, StateTransitionGraph
+from gatechart.handoff import HandoffPacket, Ladder, is_open
 from gatechart.ports import Ids, Store
+from gatechart.restate.handing import as_told
 from gatechart.restate.host import RestateHost
 from gatechart.restate.ingress import Ingress
 from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
-from gatechart.runtime.core import random_id
+from gatechart.runtime.core import check_outside_turns, random_id
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
 from gatechart.turn import check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
 from gatechart.values import (
+    WITHDRAWN,
     AgentId,
     Capabilities,
     HandoffQuery,
@@ -32,8 +41,10 @@ from gatechart.values import (
     HistoryEntry,
     Mail,
     MailStatus,
+    Mode,
     Name,
     Page,
+    Reason,
     Receipt,
     Snapshot,
     Status,
@@ -53,7 +64,7 @@ RESTATE: Final = Capabilities(
     forgets_at_once=False,
     prunes=False,
     keeps_ids=200,
-    hands_on=False,
+    settles_at_once=False,
 )
 LOOK_S: Final = 0.05
 CATCH_UP: Final = timedelta(seconds=30)
@@ -219,7 +230,7 @@ class RestateRuntime:
         check_due(due)
         content = plain_payload(payload, name)
         mail = Mail(0, known_id(to), name, content, datetime.now(UTC), checked_id(id), due=due)
-        await self._ingress.post("post", self._names.agent, "deliver", mail.recipient, {"mail": plain(MAIL, mail)})
+        await self._post("post", mail)
         return Receipt(0)
 
     async def mail(
@@ -247,6 +258,36 @@ class RestateRuntime:
     async def discard(self, number: int, *, to: AgentId) -> Mail:
         """See Runtime.discard. to: the agent whose mail it is."""
         return MAIL.validate_python((await self.ask("discard", known_id(to), {"number": number}))["mail"])
+
+    async def handoff(
+        self,
+        id: AgentId,  # noqa: A002
+        *,
+        to: Name | StateTransitionGraph,
+        at: Name,
+        packet: HandoffPacket | None = None,
+        reason: Reason | str | None = None,
+        agent: AgentId | None = None,
+        mode: Mode | str = Mode.TRANSFER,
+        deadline: Delay | datetime | None = None,
+        ladder: Ladder | None = None,
+    ) -> str:
+        """See Runtime.handoff."""
+        told = as_told(
+            to=to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
+        )
+        answer = await self.ask("hand_on", known_id(id), told)
+        return str(answer["handoff"])
+
+    async def cancel_handoff(self, id: str, *, reason: str) -> Receipt:  # noqa: A002
+        """See Runtime.cancel_handoff. The handoff has to be projected. Raises NoHandoffError."""
+        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=id))
+        if not found or not is_open(found[0].status):
+            raise NoHandoffError(id, found[0].status.value if found else None)
+        told = {"handoff": id, "expired": False, "reason": reason}
+        mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), sender=found[0].source)
+        await self._post("cancel_handoff", mail)
+        return Receipt(0)
 
     async def handoffs(
         self,
@@ -323,6 +364,10 @@ class RestateRuntime:
         host.see(snapshot)
         return Agent(host)
 
+    async def _post(self, call: str, mail: Mail) -> None:
+        told = {"mail": plain(MAIL, mail)}
+        await self._ingress.post(call, self._names.agent, "deliver", mail.recipient, told)
+
     def _projection(self, call: str) -> Store:
         self._admit(call)
         if self._store is None:
@@ -332,6 +377,7 @@ class RestateRuntime:
     def _admit(self, call: str) -> None:
         if not self._is_open:
             raise RuntimeClosedError(call)
+        check_outside_turns(call)
 
     def _elsewhere(self, call: str, instead: str) -> NoReturn:
         raise ElsewhereError(call, self.capabilities.home, instead)

@@ -14,6 +14,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
+from gatechart.errors import ServiceAddressError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.ports import Store
@@ -37,6 +38,7 @@ async def serving(
     graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
     services: Any = None,
     projection: str | Store | None = None,
+    is_projected_elsewhere: bool = False,
     namespace: str = "",
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
@@ -46,15 +48,17 @@ async def serving(
     """Within it the service answers at `bind` (`host:port`); the event that it gives ends it, once it is set.
 
     projection: where turns are projected to; a store's URL, which this process then owns. None: nowhere, and there is
-    no history. namespace: keeps applications on one engine apart. grace_s: as of `answering`.
-    stops_on_sigterm: set the event on SIGTERM and SIGINT.
+    no history, unless another process of this service does it, which `is_projected_elsewhere` says.
+    namespace: keeps applications on one engine apart. grace_s: as of `answering`.
+    stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
     registry, stop = Registry(graphs), asyncio.Event()
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:
             store = await stack.enter_async_context(open_store(projection, read_only=False))
-        bench = Bench(registry, services, terms, packet_migrations, store is not None, Names(namespace))
+        projects = is_projected_elsewhere or store is not None
+        bench = Bench(registry, services, terms, packet_migrations, projects, Names(namespace))
         offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
         if store is not None:
             await store.remember([known(graph) for graph in registry.versions])
@@ -72,7 +76,7 @@ async def answering(
     """Within it the application answers at `bind`, until `stop` is set.
 
     grace_s: how long invocations under way get to end; what does not is cut off, and the engine tries it again.
-    Raises OSError where nobody can listen there.
+    Raises ServiceAddressError where nobody can listen there.
     """
     stopped = stop or asyncio.Event()
     server = asyncio.create_task(serve(_with_lifespan(app), _config(bind, grace_s), shutdown_trigger=stopped.wait))
@@ -80,10 +84,19 @@ async def answering(
     try:
         yield
     finally:
-        if server.done():
-            server.result()
+        _check(server, bind)
         stopped.set()
         await _ended(server, grace_s + LEAVES_S)
+
+
+def _check(server: asyncio.Task[None], bind: str) -> None:
+    """Raises what ended the server, where nobody has told it to end."""
+    if not server.done():
+        return
+    try:
+        server.result()
+    except OSError as error:
+        raise ServiceAddressError(bind, str(error)) from error
 
 
 async def _ended(server: asyncio.Task[None], within_s: float) -> None:

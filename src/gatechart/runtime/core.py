@@ -70,6 +70,13 @@ class OpenTurn:
 _open_turn: ContextVar[OpenTurn | None] = ContextVar("open_turn", default=None)
 
 
+def check_outside_turns(call: str) -> None:
+    """Raises InsideTurnError where a turn is open."""
+    turn = _open_turn.get()
+    if turn is not None and turn.is_open:
+        raise InsideTurnError(call, turn.agent_id)
+
+
 @dataclass(slots=True)
 class Core:
     """The store, the clock, the services and the tasks of one runtime."""
@@ -110,9 +117,7 @@ class Core:
     def _check_callable(self, call: str) -> None:
         if not self.is_open:
             raise RuntimeClosedError(call)
-        turn = _open_turn.get()
-        if turn is not None and turn.is_open:
-            raise InsideTurnError(call, turn.agent_id)
+        check_outside_turns(call)
 
     @property
     def under_way(self) -> int:
