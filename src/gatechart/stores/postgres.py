@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from gatechart.stores.database import Bell, Hold, Writer
 from gatechart.stores.postgres_bell import RING, opened_bell
 from gatechart.stores.postgres_engines import is_cut, read_errors, reading_engine, write_errors, writing_engine
-from gatechart.stores.postgres_session import HOLDER, Session, opened_session
+from gatechart.stores.postgres_lock import HOLDER
+from gatechart.stores.postgres_session import Session, opened_session
 from gatechart.stores.reader import Reader, opened_reader
 
 LAST_NUMBER: Final = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mail_number_seq")
