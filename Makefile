@@ -16,15 +16,15 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 	@$(BIN)/python -m statecharts.demo
 
 .PHONY: test
-test: $(READY) dot engine  ## run the tests
+test: $(READY) dot  ## run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 .PHONY: campaign
-campaign: $(READY) dot engine  ## run the slow tests: kill the runtime at every point where it touches the database
+campaign: $(READY) dot  ## run the slow tests: kill the runtime at every point where it touches the database
 	@$(BIN)/python -m pytest -q -n 2 -m slow
 
 .PHONY: check
-check: lint dot engine  ## format, lint, types, import layers, tests with coverage
+check: lint dot  ## format, lint, types, import layers, tests with coverage
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --cov --cov-report=term
 
 .PHONY: lint
@@ -64,3 +64,5 @@ dot:
 .PHONY: engine
 engine:
 	@sh .ci/restate build/restate > /dev/null || true
+
+test campaign check: engine  # which some tests need
