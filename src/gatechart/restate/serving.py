@@ -28,7 +28,7 @@ from gatechart.stores import open_store
 
 logger = logging.getLogger(__name__)
 
-LEAVES_S: Final = 2.0  # that a server gets to leave, once nothing is under way
+LEAVES_S: Final = 0.5  # that a server gets to leave, once nothing is under way
 
 
 @asynccontextmanager
