@@ -170,11 +170,15 @@ async def standing(runtime, status):
         await asyncio.sleep(0.001)
 
 
-async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place):
+async def nobody():
+    return False
+
+
+async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monkeypatch):
     async with Runtime.open(place, graphs=GRAPHS, attend=False):
         opening = open_asker(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
-        asker._is_owned = lambda: False
+        monkeypatch.setattr(asker._asking, "is_owned", nobody)
         with pytest.raises(OwnerGoneError) as raised:
             await asker.start("lamp", at="ON", id="a")
         await opening.__aexit__(None, None, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
@@ -110,9 +111,22 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
         logger.debug("the server cut off what was under way", exc_info=server.exception())
 
 
+def _listening(bind: str) -> int:
+    """The descriptor of a socket that listens there, which is the server's from now on. Raises ServiceAddressError."""
+    host, _, port = bind.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, int(port)), family=family)
+    except (OSError, ValueError, OverflowError) as error:
+        raise ServiceAddressError(bind, str(error)) from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener.detach()
+
+
 def _config(bind: str, grace_s: float) -> Config:
     config = Config()
-    config.bind = [bind]
+    config.bind = [f"fd://{_listening(bind)}"]
     config.graceful_timeout = grace_s
     # The engine keeps few connections, for ever. One that is closed ends the invocations on it, to be tried again.
     config.keep_alive_max_requests = 2**62
