@@ -3,6 +3,10 @@
 import inspect
 from importlib import import_module
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 MODULES = ("ends", "failures", "ids", "resume", "rollback", "send", "start")
 ELSEWHERE = {
     "test_an_erasure_goes_on_when_its_caller_is_cancelled": "it opens the store below the runtime",
