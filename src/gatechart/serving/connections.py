@@ -1,0 +1,28 @@
+"""Connections that can be cut off: one whose peer does not read would else be kept until the peer leaves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_ABORT: Final = "gatechart.abort"
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's, which shows the application how to cut it off."""
+
+    def on_message_begin(self) -> None:
+        """See the parser's callbacks."""
+        super().on_message_begin()
+        self.scope["state"][_ABORT] = self.transport.abort
+
+
+def cut_off(scope: Scope) -> bool:
+    """Ends the connection of a request at once, with what was written and not read; False where it cannot be done."""
+    abort = scope.get("state", {}).get(_ABORT)
+    if abort is None:
+        return False
+    abort()
+    return True
