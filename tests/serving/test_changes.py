@@ -2,11 +2,13 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from gatechart.client import ChangesMissedError, Client
+from gatechart.client import changes as client_changes
 from gatechart.client.lines import Told, told_events
 from gatechart.serving import Stage, listening
 from gatechart.serving.events import EventStream
@@ -83,6 +85,39 @@ async def test_a_server_that_stops_ends_its_streams():
             with pytest.raises(StopAsyncIteration):
                 await within(anext(parts))
         assert (await http.get("/health/ready")).json() == {"status": "stopping"}
+
+
+async def test_while_a_server_drains_nobody_is_given_a_stream_that_ends_at_once():
+    async with serving() as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+        found.stage.stop()
+        refused = await within(http.get("/changes"))
+        assert (refused.status_code, refused.json()["error"], refused.headers["retry-after"]) == (503, "NotReady", "1")
+
+
+async def test_a_stream_that_brings_nothing_again_and_again_is_asked_for_less_and_less(monkeypatch):
+    asked, waited = 0, []
+
+    async def barren(scope, receive, send):
+        nonlocal asked
+        asked += 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"id: t-0\n\n"})
+
+    async def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == 8:
+            raise TimeoutError("that is enough")
+
+    async with (
+        listening(barren, host="127.0.0.1", port=0, has_token=False) as server,
+        Client(server.url) as client,
+        client.changes() as changes,
+    ):
+        monkeypatch.setattr(client_changes, "asyncio", SimpleNamespace(sleep=sleep))
+        with pytest.raises(TimeoutError, match="enough"):
+            await within(anext(changes))
+    assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    assert asked == 9
 
 
 @pytest.mark.parametrize("place", ["x", "-1", "1", "x-y", "a-1-", "9" * 40])

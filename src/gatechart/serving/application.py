@@ -118,7 +118,7 @@ class Application:
         return endpoint
 
     async def _changes(self, request: Request) -> ASGIApp:
-        _ = self._stage.runtime  # which says where there is none
+        self._stage.check_open()  # what is about to end has no turns to come
         tape = self._stage.tape
         said = request.headers.get("last-event-id")
         if not said:
