@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from gatechart.serving.connections import cut_off
+from gatechart.serving.connections import cut_off, disconnected
 from gatechart.serving.tape import Missed, Place, Tape
 from gatechart.wire.ways import MISSED, TURN
 
@@ -43,11 +42,11 @@ class EventStream:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body"})
             return
-        telling, gone = asyncio.create_task(self._tell(send)), asyncio.create_task(_gone(receive))
+        telling, gone = asyncio.create_task(self._tell(send)), asyncio.create_task(disconnected(receive))
         try:
             await asyncio.wait((telling, gone), return_when=asyncio.FIRST_COMPLETED)
-            if telling.done() and isinstance(telling.exception(), TimeoutError) and cut_off(scope):
-                await gone  # which the server knows a moment later
+            if telling.done() and isinstance(telling.exception(), TimeoutError):
+                await cut_off(scope, receive)
         finally:
             for task in (telling, gone):
                 task.cancel()
@@ -76,9 +75,3 @@ class EventStream:
     async def _write(self, send: Send, text: bytes) -> None:
         async with asyncio.timeout(self._stall_s):
             await send({"type": "http.response.body", "body": text, "more_body": True})
-
-
-async def _gone(receive: Receive) -> None:
-    with suppress(asyncio.CancelledError):
-        while (await receive())["type"] != "http.disconnect":
-            pass
