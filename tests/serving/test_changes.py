@@ -2,13 +2,15 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from gatechart.client import ChangesMissedError, Client
+from gatechart.client import changes as client_changes
 from gatechart.client.lines import Told, told_events
-from gatechart.serving import Stage
+from gatechart.serving import Stage, listening
 from gatechart.serving.events import EventStream
 from gatechart.serving.tape import Missed, Place, Tape
 
@@ -85,6 +87,39 @@ async def test_a_server_that_stops_ends_its_streams():
         assert (await http.get("/health/ready")).json() == {"status": "stopping"}
 
 
+async def test_while_a_server_drains_nobody_is_given_a_stream_that_ends_at_once():
+    async with serving() as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+        found.stage.stop()
+        refused = await within(http.get("/changes"))
+        assert (refused.status_code, refused.json()["error"], refused.headers["retry-after"]) == (503, "NotReady", "1")
+
+
+async def test_a_stream_that_brings_nothing_again_and_again_is_asked_for_less_and_less(monkeypatch):
+    asked, waited = 0, []
+
+    async def barren(scope, receive, send):
+        nonlocal asked
+        asked += 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"id: t-0\n\n"})
+
+    async def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == 8:
+            raise TimeoutError("that is enough")
+
+    async with (
+        listening(barren, host="127.0.0.1", port=0, has_token=False) as server,
+        Client(server.url) as client,
+        client.changes() as changes,
+    ):
+        monkeypatch.setattr(client_changes, "asyncio", SimpleNamespace(sleep=sleep))
+        with pytest.raises(TimeoutError, match="enough"):
+            await within(anext(changes))
+    assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    assert asked == 9
+
+
 @pytest.mark.parametrize("place", ["x", "-1", "1", "x-y", "a-1-", "9" * 40])
 async def test_a_place_that_cannot_be_is_refused(place):
     async with serving() as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
@@ -125,6 +160,33 @@ async def test_a_reader_that_does_not_read_is_let_go():
     assert sent == ["http.response.start", "http.response.body"]
 
 
+async def test_a_reader_that_does_not_read_is_cut_off_and_keeps_little():
+    tape, kept = Tape("t", 1000, 2**25), []
+    for _ in range(320):
+        tape.add(b"x" * 100_000)
+
+    async def application(scope, receive, send):
+        transport = next(iter(server._uvicorn.server_state.connections)).transport
+
+        async def measured(message):
+            await send(message)
+            kept.append(transport.get_write_buffer_size())
+
+        await EventStream(tape, Place("t", 0), stall_s=0.2)(scope, receive, measured)
+
+    async with listening(application, host="127.0.0.1", port=0, has_token=False) as server:
+        port = int(server.url.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+        reader._transport.pause_reading()
+        writer.write(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        state = server._uvicorn.server_state
+        async with asyncio.timeout(PATIENCE_S):
+            while not kept or state.connections or state.tasks:  # noqa: ASYNC110  nothing tells
+                await asyncio.sleep(0.01)
+        writer.transport.abort()
+    assert 0 < max(kept) < 300_000
+
+
 async def test_a_silent_stream_shows_that_it_lives():
     messages = asyncio.Queue()
 
@@ -143,15 +205,17 @@ def test_a_tape_keeps_the_newest_and_says_what_is_gone():
     tape = Tape("t", most=3, most_bytes=100)
     for number in range(1, 6):
         tape.add(b"%d" % number)
-    assert tape.read(Place("t", 0), 9) == (Place("t", 5), Missed(2), (b"3", b"4", b"5"))
-    assert tape.read(Place("t", 3), 1) == (Place("t", 4), None, (b"4",))
-    assert tape.read(Place("t", 5), 9) == (Place("t", 5), None, ())
-    assert tape.read(Place("u", 4), 9) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
-    assert tape.read(Place("t", 99), 9) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
+    assert tape.read(Place("t", 0), 9, 1000) == (Place("t", 5), Missed(2), (b"3", b"4", b"5"))
+    assert tape.read(Place("t", 3), 1, 1000) == (Place("t", 4), None, (b"4",))
+    assert tape.read(Place("t", 5), 9, 1000) == (Place("t", 5), None, ())
+    assert tape.read(Place("u", 4), 9, 1000) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
+    assert tape.read(Place("t", 99), 9, 1000) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
+    assert tape.read(Place("t", 2), 9, 2) == (Place("t", 4), None, (b"3", b"4"))
+    assert tape.read(Place("t", 2), 9, 0) == (Place("t", 3), None, (b"3",))
     tape.add(b"x" * 1000)
-    assert tape.read(Place("t", 5), 9) == (Place("t", 6), None, (b"x" * 1000,))
+    assert tape.read(Place("t", 5), 9, 1000) == (Place("t", 6), None, (b"x" * 1000,))
     tape.skip(4)
-    assert tape.read(Place("t", 6), 9) == (Place("t", 10), Missed(4), ())
+    assert tape.read(Place("t", 6), 9, 1000) == (Place("t", 10), Missed(4), ())
 
 
 async def test_events_are_read_from_parts_of_any_size():

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gatechart.serving import reading
 
 from .conftest import PATIENCE_S, serving, within
 
@@ -191,6 +193,44 @@ async def test_bytes_that_no_client_library_sends_are_answered_below_500(http):
         writer.close()
         assert not answer.startswith(b"HTTP/1.1 5"), sent
     assert (await http.get("/health/ready")).status_code == 200
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(http, monkeypatch):
+    monkeypatch.setattr(reading, "MOST_S", 0.1)
+    head = await asked(http.base_url.host, http.base_url.port)
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in head
+    assert json.loads(head.partition(b"\r\n\r\n")[2])["error"] == "TooSlow"
+
+
+async def test_what_does_not_end_when_the_server_does_is_cut_off_and_logs_no_fault(caplog):
+    async with serving(grace_s=0.5) as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
+        (await http.post("/agents", json=CASE)).raise_for_status()
+        large = {"event": "NOTED", "payload": {"note": "x" * 900_000}}
+        for _ in range(20):
+            (await http.post("/agents/a/events", json=large)).raise_for_status()
+        reader, writer = await asyncio.open_connection(http.base_url.host, http.base_url.port, limit=1)
+        reader._transport.pause_reading()
+        writer.write(
+            f"GET /changes HTTP/1.1\r\nhost: [::1]\r\nlast-event-id: {found.stage.tape._name}-0\r\n\r\n".encode()
+        )
+        sending = asyncio.create_task(asked(http.base_url.host, http.base_url.port))
+        async with asyncio.timeout(PATIENCE_S):
+            while len(found.server._uvicorn.server_state.tasks) < 2:  # noqa: ASYNC110  nothing tells
+                await asyncio.sleep(0.01)
+    assert await within(sending) == b""
+    writer.transport.abort()
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert told == ["Cancel 2 running task(s), timeout graceful shutdown exceeded"]
+
+
+async def asked(host, port):
+    """All that is answered on a connection where a body has begun."""
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"POST /agents/a/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 50\r\n")
+    with closing(writer):
+        writer.write(b"content-type: application/json\r\n\r\n{")
+        return await within(reader.read())
 
 
 ANY_JSON = st.recursive(

@@ -59,6 +59,33 @@ async def test_without_a_token_only_names_of_this_machine_are_answered():
             assert (await http.get("/agents", headers={"host": host})).status_code == 403, host
 
 
+PAGES = [
+    ({"origin": "http://evil.example"}, 403),
+    ({"origin": "http://localhost.evil.example:80"}, 403),
+    ({"origin": "http://evil.example://localhost"}, 403),
+    ({"origin": "null"}, 403),
+    ({"sec-fetch-site": "cross-site"}, 403),
+    ({"sec-fetch-site": "same-site", "origin": "http://localhost:3000"}, 403),
+    ({"origin": "http://localhost:8700", "sec-fetch-site": "same-origin"}, 200),
+    ({"origin": "http://[::1]:8700"}, 200),
+    ({"sec-fetch-site": "none"}, 200),
+]
+
+
+async def test_without_a_token_web_pages_of_others_are_not_answered():
+    async with serving() as found, asking(found.url) as http:
+        (await http.post("/agents", json=CASE)).raise_for_status()
+        for headers, status in PAGES:
+            assert (await http.get("/agents/a", headers=headers)).status_code == status, headers
+            if status == 403:
+                plain = {**headers, "content-type": "text/plain"}  # which a browser sends without asking first
+                assert (await http.post("/agents/a/stop", headers=plain)).status_code == 403, headers
+        assert (await http.get("/agents/a")).json()["status"] == "active"
+    async with serving(token=TOKEN) as found, asking(found.url, headers={"authorization": f"Bearer {TOKEN}"}) as http:
+        for headers, _ in PAGES:
+            assert (await http.get("/agents", headers=headers)).status_code == 200, headers
+
+
 async def test_a_full_inbox_is_told_with_when_to_come_again():
     async with serving(limits=Limits(inbox=1)) as found, asking(found.url) as http, Client(found.url) as client:
         await client.post("unborn", "COUNTED")

@@ -37,6 +37,7 @@ class Changes:
         self._place = ""  # the id of the event that came last
         self._connection = AsyncExitStack()
         self._events: AsyncIterator[Told] | None = None
+        self._barren = 0  # connections in a row that ended without an event
 
     async def __aenter__(self) -> Self:
         await self._connect()
@@ -66,10 +67,16 @@ class Changes:
                 await self._connect()
             assert self._events is not None
             try:
-                return await anext(self._events)
+                told = await anext(self._events)
             except (StopAsyncIteration, httpx.TransportError):
                 self._events = None
                 await self._connection.aclose()
+                if self._barren:
+                    await asyncio.sleep(_AGAIN.wait_s(self._barren) or 0.0)
+                self._barren += 1
+            else:
+                self._barren = 0
+                return told
 
     async def _connect(self) -> None:
         """Begins a connection, and reads the place at which it begins."""

@@ -13,6 +13,7 @@ from gatechart.serving.problems import Refused
 LEAST_TOKEN: Final = 16  # characters; what is shorter can be guessed
 
 _LOCAL_NAMES: Final = frozenset({"localhost"})
+_OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # as browsers have it; of one site are all ports
 
 
 def is_loopback(host: str) -> bool:
@@ -44,7 +45,8 @@ class Access:
     def check(self, headers: dict[bytes, bytes]) -> None:
         """Raises Refused. headers: by their names in lower case; the last of several."""
         if self._expected is None:
-            self._check_host(headers.get(b"host", b""))
+            _check_host(headers.get(b"host", b"").decode("latin-1"))
+            _check_page(headers)
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._expected):
@@ -55,17 +57,34 @@ class Access:
                 www_authenticate="Bearer",
             )
 
-    def _check_host(self, host: bytes) -> None:
-        """Keeps out web pages that have had their own name resolved to this machine."""
-        name = host.decode("latin-1")
-        bare = name.partition("]")[0] if name.startswith("[") else name.partition(":")[0]
-        if not is_loopback(bare):
-            raise Refused(
-                403,
-                "ForeignHost",
-                f"the server has no token, and so answers only to names of this machine, not to {name!r}; "
-                "ask for 127.0.0.1 or localhost, or give it a token",
-            )
+
+def _check_host(host: str) -> None:
+    """Keeps out web pages that have had their own name resolved to this machine."""
+    if not _is_here(host):
+        raise Refused(
+            403,
+            "ForeignHost",
+            f"the server has no token, and so answers only to names of this machine, not to {host!r}; "
+            "ask for 127.0.0.1 or localhost, or give it a token",
+        )
+
+
+def _check_page(headers: dict[bytes, bytes]) -> None:
+    """Keeps out web pages of others, which can have a browser of this machine send what needs no leave from us."""
+    origin = headers.get(b"origin")
+    is_foreign = origin is not None and not _is_here(origin.decode("latin-1").partition("://")[2])
+    if is_foreign or headers.get(b"sec-fetch-site", b"").lower() in _OTHER_SITES:
+        raise Refused(
+            403,
+            "ForeignPage",
+            "the server has no token, and so answers no web page that did not come from it; "
+            "ask from a program, or give it a token",
+        )
+
+
+def _is_here(authority: str) -> bool:
+    """Whether a name with or without a port is one of this machine."""
+    return is_loopback(authority.partition("]")[0] if authority.startswith("[") else authority.partition(":")[0])
 
 
 def read_token(file: Path | None, given: str | None, variable: str) -> str | None:
@@ -74,7 +93,7 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
     Raises TokenError.
     """
     if file is None:
-        return None if not given else _good(given, variable)
+        return None if given is None else _good(given, variable)
     try:
         return _good(file.read_text(encoding="ascii").strip(), str(file))
     except (OSError, UnicodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import StateTransitionGraph
 from gatechart.serving.access import Access
+from gatechart.serving.connections import cut_off
 from gatechart.serving.events import EventStream
 from gatechart.serving.openapi import openapi_document
 from gatechart.serving.operations import OPERATIONS, Operation
@@ -66,9 +68,12 @@ class Application:
         request = Request(scope, receive)
         try:
             answer = await self._answer(request)
+            await answer(scope, receive, send)
         except ClientDisconnect:
             return
-        await answer(scope, receive, send)
+        except asyncio.CancelledError:  # the time of what was under way is over, and nobody is told
+            if self._stage.phase is Phase.OPEN or not await cut_off(scope, receive):
+                raise
 
     async def _answer(self, request: Request) -> ASGIApp:
         try:
@@ -118,7 +123,7 @@ class Application:
         return endpoint
 
     async def _changes(self, request: Request) -> ASGIApp:
-        _ = self._stage.runtime  # which says where there is none
+        self._stage.check_open()  # what is about to end has no turns to come
         tape = self._stage.tape
         said = request.headers.get("last-event-id")
         if not said:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
+from gatechart.serving.connections import cut_off, disconnected
 from gatechart.serving.tape import Missed, Place, Tape
 from gatechart.wire.ways import MISSED, TURN
 
 _BATCH: Final = 100  # turns that are written at once, at the most
+_BATCH_BYTES: Final = 2**16  # of them, unless one alone is larger: what a reader that does not read makes us keep
 _RETRY_MS: Final = 1000  # after which a browser connects again
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -26,7 +27,7 @@ class EventStream:
     """A response that goes on until the reader leaves, does not read for too long, or the tape ends.
 
     place: behind which it begins. beat_s: how often a silent stream shows that it is alive.
-    stall_s: how long a reader may leave the connection full.
+    stall_s: how long a reader may leave the connection full, before it is cut off.
     """
 
     def __init__(self, tape: Tape, place: Place, *, beat_s: float = 15.0, stall_s: float = 60.0) -> None:
@@ -41,18 +42,20 @@ class EventStream:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body"})
             return
-        tasks = asyncio.create_task(self._tell(send)), asyncio.create_task(_gone(receive))
+        telling, gone = asyncio.create_task(self._tell(send)), asyncio.create_task(disconnected(receive))
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((telling, gone), return_when=asyncio.FIRST_COMPLETED)
+            if telling.done() and isinstance(telling.exception(), TimeoutError):
+                await cut_off(scope, receive)
         finally:
-            for task in tasks:
+            for task in (telling, gone):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(telling, gone, return_exceptions=True)
 
     async def _tell(self, send: Send) -> None:
         await self._write(send, f"retry: {_RETRY_MS}\nid: {self._place}\n\n".encode())
         while True:
-            self._place, missed, found = self._tape.read(self._place, _BATCH)
+            self._place, missed, found = self._tape.read(self._place, _BATCH, _BATCH_BYTES)
             if missed or found:
                 await self._write(send, b"".join(self._events(missed, found)))
             elif self._tape.is_closed:
@@ -72,9 +75,3 @@ class EventStream:
     async def _write(self, send: Send, text: bytes) -> None:
         async with asyncio.timeout(self._stall_s):
             await send({"type": "http.response.body", "body": text, "more_body": True})
-
-
-async def _gone(receive: Receive) -> None:
-    with suppress(asyncio.CancelledError):
-        while (await receive())["type"] != "http.disconnect":
-            pass

@@ -21,6 +21,7 @@ _ERRORS: Final = {
     "400": "The request cannot be read.",
     "401": "There is no valid token.",
     "404": "There is no such agent, graph, state, trigger, version, mail or handoff.",
+    "408": "The body did not come in time.",
     "409": "What is there speaks against it: nothing was changed, a turn that failed is undone.",
     "413": "The body is too large.",
     "415": "The body is no JSON.",

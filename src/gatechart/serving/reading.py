@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
@@ -15,6 +16,8 @@ from gatechart.serving.numbers import whole_numbers
 from gatechart.serving.operations import Operation
 from gatechart.serving.problems import Refused
 from gatechart.wire import BaseCall, StartOnCall
+
+MOST_S: Final = 30.0  # that a body may take to come
 
 _NO_BODY: Final = b"{}"
 
@@ -32,18 +35,18 @@ async def read_call(operations: Sequence[Operation], request: Request, most_byte
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """The body's bytes. Raises Refused where it is too large, or says that it is no JSON."""
+    """The body's bytes. Raises Refused where it is too large or too slow, or says that it is no JSON."""
     headers = request.headers
     said = headers.get("content-length", "0")
     if not said.isdigit() or int(said) > most:
         raise _too_large(most)
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        parts.append(part)
-    if size == 0:
+    try:
+        async with asyncio.timeout(MOST_S):
+            text = await _received(request, most)
+    except TimeoutError:
+        message = f"the body did not come within {MOST_S:g} s; send it at once"
+        raise Refused(408, "TooSlow", message, connection="close") from None
+    if not text:
         return _NO_BODY
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -51,7 +54,17 @@ async def _body(request: Request, most: int) -> bytes:
         raise Refused(415, "UnsupportedMediaType", message)
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "UnsupportedMediaType", "the body is encoded; send it as it is")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return text
+
+
+async def _received(request: Request, most: int) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _chosen(operations: Sequence[Operation], text: bytes) -> Operation:

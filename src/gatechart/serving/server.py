@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gatechart.serving.access import is_loopback
+from gatechart.serving.connections import Connection
 from gatechart.serving.errors import AddressError, OpenDoorError
 
 _BACKLOG: Final = 2048
@@ -102,7 +103,7 @@ def _listener(host: str, port: int) -> socket.socket:
 def _config(application: ASGIApp, grace_s: float) -> uvicorn.Config:
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="off",
         interface="asgi3",

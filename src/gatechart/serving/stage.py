@@ -43,9 +43,17 @@ class Stage:
     def runtime(self) -> Runtime:
         """The runtime. Raises Refused where it is not there yet, or not any more."""
         if self._runtime is None:
-            message = f"the server is {self.phase}; ask again in a moment"
-            raise Refused(503, "NotReady", message, retry_after=RETRY_AFTER["retry-after"])
+            raise self._not_ready()
         return self._runtime
+
+    def check_open(self) -> None:
+        """Raises Refused where the server starts or stops."""
+        if self.phase is not Phase.OPEN:
+            raise self._not_ready()
+
+    def _not_ready(self) -> Refused:
+        message = f"the server is {self.phase}; ask again in a moment"
+        return Refused(503, "NotReady", message, retry_after=RETRY_AFTER["retry-after"])
 
     @asynccontextmanager
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 
 from gatechart.values.frozen import value
 
@@ -40,7 +40,7 @@ class Missed:
 
 
 class Tape:
-    """Items numbered from 1 on, of which the newest are kept. A reader costs nothing but its place.
+    """Items numbered from 1 on, of which the newest are kept. A reader costs its place, and what it reads at a time.
 
     name: that no other tape has. most, most_bytes: what is kept at the most; the newest item is kept in any case.
     """
@@ -86,13 +86,18 @@ class Tape:
         self._is_closed = True
         self._wake()
 
-    def read(self, place: Place, most: int) -> tuple[Place, Missed | None, tuple[bytes, ...]]:
-        """The first items behind the place, the place behind them, and what is missed before them, if anything is."""
+    def read(self, place: Place, most: int, most_bytes: int) -> tuple[Place, Missed | None, tuple[bytes, ...]]:
+        """The first items behind the place, the place behind them, and what is missed before them, if anything is.
+
+        most, most_bytes: of the items; one is given in any case.
+        """
         oldest = self._end - len(self._items)  # the place before the oldest that is kept
         is_known = place.tape == self._name and place.number <= self._end
         missed = Missed(oldest - place.number) if is_known and place.number < oldest else None
         skipped = max(place.number - oldest, 0) if is_known else 0
-        found = tuple(islice(self._items, skipped, skipped + most))
+        sizes = accumulate(len(item) for item in islice(self._items, skipped, skipped + most))
+        count = max(1, sum(1 for _ in takewhile(lambda size: size <= most_bytes, sizes)))
+        found = tuple(islice(self._items, skipped, skipped + count))
         return Place(self._name, oldest + skipped + len(found)), missed if is_known else Missed(None), found
 
     async def news(self, place: Place, patience_s: float) -> bool:
