@@ -22,6 +22,7 @@ from gatechart.errors import (
     AmbiguousTriggerError,
     EntryRefusedError,
     EventIdReusedError,
+    GatechartError,
     NoHandoffError,
     PayloadError,
     RemoteOutsideError,
@@ -31,6 +32,7 @@ from gatechart.errors import (
 )
 from gatechart.serving import Stage, listening
 from gatechart.values import Mode, Retry, Status
+from gatechart.wire import Direct
 
 from .conftest import TOKEN, serving, within
 from .shop import Order, shop
@@ -158,8 +160,9 @@ BAD_URLS = [
 
 @pytest.mark.parametrize("url", BAD_URLS)
 def test_a_url_where_no_server_can_be_is_told_at_once(url):
-    with pytest.raises(ServerUnreachableError, match="mend the URL"):
+    with pytest.raises(ServerUnreachableError, match="mend the URL") as refused:
         Client(url)
+    str(refused.value).encode()
 
 
 async def test_a_password_in_the_url_is_not_told():
@@ -179,6 +182,57 @@ async def test_a_client_that_was_closed_says_so(served):
     with pytest.raises(ClientClosedError):
         async with client.changes():
             pass
+
+
+ON_AN_AGENT = [
+    lambda verbs, agent: verbs.read(agent),
+    lambda verbs, agent: verbs.send(agent, "COUNTED"),
+    lambda verbs, agent: verbs.post(agent, "COUNTED"),
+    lambda verbs, agent: verbs.stop(agent),
+    lambda verbs, agent: verbs.erase(agent),
+    lambda verbs, agent: verbs.history(agent),
+    lambda verbs, agent: verbs.snapshot_at(agent, 1),
+    lambda verbs, agent: verbs.rollback(agent, 1, reason="x"),
+    lambda verbs, agent: verbs.handoff(agent, to="shop", at="OPEN"),
+    lambda verbs, agent: verbs.cancel_handoff(agent, reason="x"),
+]
+UNFIT = [
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, id=""),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, id="a\0"),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, once=""),
+    lambda verbs: verbs.send("a", "COUNTED", id=""),
+    lambda verbs: verbs.send("a", "COUNTED", id="\0"),
+    lambda verbs: verbs.post("a", "COUNTED", id=""),
+    lambda verbs: verbs.snapshot_at("a", 2**70),
+]
+NARROWER = [
+    lambda verbs: verbs.snapshot_at("a", 0),
+    lambda verbs: verbs.rollback("a", 1, reason=""),
+    lambda verbs: verbs.handoffs(id=""),
+    lambda verbs: verbs.send("a", "NOTED", {"note": "x" * 2**20}),
+]
+
+
+async def test_an_id_that_nothing_can_have_raises_what_the_runtime_raises(served, client):
+    for verb in ON_AN_AGENT:
+        for nothing in ("", "a\0"):
+            with pytest.raises(GatechartError) as there:
+                await verb(Direct(served.runtime), nothing)
+            with pytest.raises(type(there.value)) as here:
+                await verb(client, nothing)
+            assert str(here.value) == str(there.value)
+
+
+async def test_what_does_not_fit_is_a_payload_error_as_with_a_runtime(served, client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    for verb in UNFIT:
+        with pytest.raises(PayloadError):
+            await verb(Direct(served.runtime))
+        with pytest.raises(PayloadError):
+            await verb(client)
+    for verb in NARROWER:  # than a runtime
+        with pytest.raises(PayloadError, match="what the server takes"):
+            await verb(client)
 
 
 async def test_what_is_too_long_for_a_url_is_a_payload_error(client):

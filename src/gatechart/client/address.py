@@ -27,12 +27,12 @@ def checked_url(url: str) -> str:
 
 
 def tellable(url: str) -> str:
-    """The URL as errors may tell it, without a name and password.
+    """The URL as errors may tell it: without a name and password, and as a text that can be written.
 
     >>> tellable("http://ada:secret@localhost")
     'http://localhost'
     """
-    return _SECRET.sub("//", url)
+    return _SECRET.sub("//", url).encode(errors="backslashreplace").decode()
 
 
 def checked_token(token: str | None) -> str | None:

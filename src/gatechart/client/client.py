@@ -18,9 +18,9 @@ from gatechart.client.answers import UNAVAILABLE, is_not_ready, refusal
 from gatechart.client.changes import Changes
 from gatechart.client.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
 from gatechart.client.paging import is_paged, paged
-from gatechart.errors import PayloadError
+from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.values import Retry
-from gatechart.wire import Call, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
+from gatechart.wire import Call, CancelHandoffCall, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
 from gatechart.wire.ways import WAYS
 
 D = TypeVar("D", bound=Document)
@@ -92,6 +92,7 @@ class Client(Verbs):
         return await (paged(self._ask, call, answer) if is_paged(call) else self._ask(call, answer))
 
     async def _ask(self, call: Call, answer: type[D]) -> D:
+        _check_named(call)
         for failed in counting(1):
             wait_s = self._retry.wait_s(failed)
             try:
@@ -104,7 +105,7 @@ class Client(Verbs):
                     raise AnswerLostError(self._url, call.verb, _text(error)) from error
             else:
                 if wait_s is None or not _is_to_be_repeated(call, got):
-                    return self._read(got, answer)
+                    return self._read(call, got, answer)
             await asyncio.sleep(wait_s)
         raise AssertionError("unreachable")
 
@@ -126,14 +127,22 @@ class Client(Verbs):
         if self._http.is_closed:
             raise ClientClosedError(verb)
 
-    def _read(self, got: httpx.Response, answer: type[D]) -> D:
+    def _read(self, call: Call, got: httpx.Response, answer: type[D]) -> D:
         """The document. Raises what the server raised, or ServerAnswerError."""
         if got.is_success:
             try:
                 return answer() if issubclass(answer, DoneDocument) else answer.model_validate_json(got.content)
             except ValidationError as error:
                 raise ServerAnswerError(self._url, got.status_code, str(error)) from error
-        raise refusal(self._url, got.status_code, got.content)
+        raise refusal(self._url, got.status_code, got.content, call.verb)
+
+
+def _check_named(call: Call) -> None:
+    """Raises what the runtime raises of an id that nothing can have; in a path, an empty one would lead elsewhere."""
+    for field in WAYS[type(call)].in_path:
+        text = str(getattr(call, field))
+        if not text or "\0" in text:
+            raise NoHandoffError(text, None) if isinstance(call, CancelHandoffCall) else UnknownAgentError(text)
 
 
 def _is_repeatable(call: Call) -> bool:
