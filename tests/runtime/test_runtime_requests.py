@@ -1,7 +1,8 @@
 """What others ask of the runtime that owns the database: it is carried out once, and answered."""
 
 import asyncio
-from contextlib import asynccontextmanager
+import sqlite3
+from contextlib import asynccontextmanager, closing
 
 import pytest
 
@@ -168,6 +169,31 @@ async def standing(runtime, status):
     """Waits for the one handoff to be so, and for all who have to do with it to know."""
     while [each.status for each in await runtime.handoffs()] != [status] or await runtime.mail():  # noqa: ASYNC110
         await asyncio.sleep(0.001)
+
+
+async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):
+    late = NOON.replace(year=9000)
+    calls = [
+        '{"verb":"start","graph":"lamp","at":"OFF","id":"a","payload":{"text":"my secret"}}',
+        '{"verb":"send","to":"a","event":"SWITCHED","payload":{"text":"another secret"}}',
+        '{"verb":"start","graph":"lamp","at":"OFF","id":"b","payload":{"text":"of b"}}',
+    ]
+    async with Runtime.open(place, graphs=GRAPHS) as runtime, open_asking(place) as asking:
+        numbers = [await asking.ask(Request(f"r-{n}", "ana", call, late)) for n, call in enumerate(calls)]
+        while None in [await asking.answer_to(each) for each in numbers]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert "secret" in await asking.answer_to(numbers[0])
+        await runtime.erase("a")
+        told = [await asking.answer_to(each) for each in numbers]
+        assert (told[:2], "of b" in told[2]) == (["{}", "{}"], True)
+        assert not await asking.withdraw(numbers[0])  # it was done, and nobody is told that it was not
+    if str(place).startswith("sqlite"):
+        assert "secret" not in calls_of(place)
+
+
+def calls_of(url):
+    with closing(sqlite3.connect(str(url).partition("///")[2])) as connection:
+        return " ".join(call for (call,) in connection.execute("SELECT call FROM requests"))
 
 
 async def nobody():

@@ -9,6 +9,8 @@ import pytest
 from gatechart.client import (
     AnswerLostError,
     Client,
+    ClientClosedError,
+    ClientTokenError,
     ServerAnswerError,
     ServerUnreachableError,
     UnauthorizedError,
@@ -20,6 +22,7 @@ from gatechart.errors import (
     AmbiguousTriggerError,
     EntryRefusedError,
     EventIdReusedError,
+    GatechartError,
     NoHandoffError,
     PayloadError,
     RemoteOutsideError,
@@ -29,6 +32,7 @@ from gatechart.errors import (
 )
 from gatechart.serving import Stage, listening
 from gatechart.values import Mode, Retry, Status
+from gatechart.wire import Direct
 
 from .conftest import TOKEN, serving, within
 from .shop import Order, shop
@@ -123,14 +127,132 @@ async def test_a_token_lets_in_and_nothing_else_does():
     async with serving(token=TOKEN) as found:
         async with Client(found.url, token=TOKEN) as client:
             assert (await client.find()).agents == ()
-        for wrong in (None, "", "x", TOKEN[:-1], TOKEN + "x", "ü"):
+        for wrong in (None, "", "x", TOKEN[:-1], TOKEN + "x"):
             async with Client(found.url, token=wrong) as client:
                 with pytest.raises(UnauthorizedError, match="token"):
                     await client.find()
-        for bad_url, bad_token in (("ftp://127.0.0.1", None), (found.url, "x\ny")):
-            async with Client(bad_url, token=bad_token) as client:
-                with pytest.raises(ServerUnreachableError):
-                    await client.find()
+        async with Client(found.url, token=f" {TOKEN}\n") as client:  # as it is read from a file
+            assert (await client.find()).agents == ()
+
+
+@pytest.mark.parametrize("token", ["a-secret\nof mine", "a-secret\0", "a-sécret", "a-secret\ud800"])
+def test_a_token_that_no_header_can_hold_is_refused_and_not_told(token):
+    with pytest.raises(ClientTokenError) as refused:
+        Client("http://127.0.0.1:9", token=token)
+    assert "cret" not in f"{refused.value} {refused.value.__cause__}"
+
+
+BAD_URLS = [
+    "",
+    "127.0.0.1:80",
+    "ftp://127.0.0.1",
+    "http://",
+    "http:///x",
+    "http://127.0.0.1:x",
+    "http://127.0.0.1:0",
+    "http://127.0.0.1:-1",
+    "http://127.0.0.1:99999",
+    "http://é\0",
+    "http://127.0.0.1/\ud800",
+    "http://xn--.com",
+]
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_a_url_where_no_server_can_be_is_told_at_once(url):
+    with pytest.raises(ServerUnreachableError, match="mend the URL") as refused:
+        Client(url)
+    str(refused.value).encode()
+
+
+async def test_a_password_in_the_url_is_not_told():
+    with pytest.raises(ServerUnreachableError) as refused:
+        Client("http://ada:secret@127.0.0.1:x")
+    async with Client("http://ada:secret@127.0.0.1:9", retry=ONCE) as client:
+        with pytest.raises(ServerUnreachableError) as unreachable:
+            await client.find()
+    assert "secret" not in f"{refused.value} {unreachable.value}"
+
+
+async def test_a_client_that_was_closed_says_so(served):
+    async with Client(served.url) as client:
+        await client.find()
+    with pytest.raises(ClientClosedError, match="inside `async with Client"):
+        await client.find()
+    with pytest.raises(ClientClosedError):
+        async with client.changes():
+            pass
+
+
+ON_AN_AGENT = [
+    lambda verbs, agent: verbs.read(agent),
+    lambda verbs, agent: verbs.send(agent, "COUNTED"),
+    lambda verbs, agent: verbs.post(agent, "COUNTED"),
+    lambda verbs, agent: verbs.stop(agent),
+    lambda verbs, agent: verbs.erase(agent),
+    lambda verbs, agent: verbs.history(agent),
+    lambda verbs, agent: verbs.snapshot_at(agent, 1),
+    lambda verbs, agent: verbs.rollback(agent, 1, reason="x"),
+    lambda verbs, agent: verbs.handoff(agent, to="shop", at="OPEN"),
+    lambda verbs, agent: verbs.cancel_handoff(agent, reason="x"),
+]
+UNFIT = [
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, id=""),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, id="a\0"),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, once=""),
+    lambda verbs: verbs.send("a", "COUNTED", id=""),
+    lambda verbs: verbs.send("a", "COUNTED", id="\0"),
+    lambda verbs: verbs.post("a", "COUNTED", id=""),
+    lambda verbs: verbs.snapshot_at("a", 2**70),
+]
+NARROWER = [
+    lambda verbs: verbs.snapshot_at("a", 0),
+    lambda verbs: verbs.rollback("a", 1, reason=""),
+    lambda verbs: verbs.handoffs(id=""),
+    lambda verbs: verbs.send("a", "NOTED", {"note": "x" * 2**20}),
+]
+
+
+async def test_an_id_that_nothing_can_have_raises_what_the_runtime_raises(served, client):
+    for verb in ON_AN_AGENT:
+        for nothing in ("", "a\0"):
+            with pytest.raises(GatechartError) as there:
+                await verb(Direct(served.runtime), nothing)
+            with pytest.raises(type(there.value)) as here:
+                await verb(client, nothing)
+            assert str(here.value) == str(there.value)
+
+
+async def test_what_does_not_fit_is_a_payload_error_as_with_a_runtime(served, client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    for verb in UNFIT:
+        with pytest.raises(PayloadError):
+            await verb(Direct(served.runtime))
+        with pytest.raises(PayloadError):
+            await verb(client)
+    for verb in NARROWER:  # than a runtime
+        with pytest.raises(PayloadError, match="what the server takes"):
+            await verb(client)
+
+
+async def test_what_is_too_long_for_a_url_is_a_payload_error(client):
+    for verb in (client.read("x" * 70_000), client.find(after="x" * 70_000)):
+        with pytest.raises(PayloadError, match="too long"):
+            await verb
+
+
+async def test_an_answer_that_cannot_be_decoded_is_a_lost_one():
+    async def garbled(scope, receive, send):
+        headers = [(b"content-encoding", b"gzip"), (b"content-length", b"4")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"oops"})
+
+    async with (
+        listening(garbled, host="127.0.0.1", port=0, has_token=False) as server,
+        Client(server.url, retry=ONCE) as client,
+    ):
+        with pytest.raises(AnswerLostError):
+            await client.find()
 
 
 async def test_a_server_that_is_not_there_is_unreachable_after_some_attempts():

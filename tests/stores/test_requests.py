@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import sqlite3
+from datetime import UTC, datetime
 
 import pytest
 
@@ -120,6 +121,18 @@ async def test_an_owner_of_whom_nothing_is_asked_does_not_look_into_the_database
         await asyncio.wait((waiting,), timeout=0.5)
         waiting.cancel()
         assert looks <= 3
+
+
+async def test_an_answer_that_nobody_fetches_is_forgotten_also_where_nobody_asks_anything_more(sqlite_url):
+    async with open_store(sqlite_url) as store, open_asking(sqlite_url) as asking:
+        number = await asking.ask(FIRST)
+        await store.requests.take(BEFORE, limit=9)
+        await store.requests.answer(number, "{}", datetime(2000, 1, 1, tzinfo=UTC))
+        waiting = asyncio.ensure_future(store.requests.asked())
+        while await asking.answer_to(number) is not None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert not waiting.done()
+        waiting.cancel()
 
 
 async def test_a_visitor_takes_nothing(sqlite_url):

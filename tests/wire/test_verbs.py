@@ -170,6 +170,10 @@ async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
         ("send", {"to": "a", "event": "E", "payload": {"a": object()}}),
         ("start", {"graph": "lamp", "at": "ON", "payload": 7}),
         ("rollback", {"id": "a", "version": "the first", "reason": "x"}),
+        ("read", {"id": "\ud800"}),
+        ("stop", {"id": "a\ud800"}),
+        ("rollback", {"id": "a", "version": 1, "reason": "\udfff"}),
+        ("handoff", {"id": "a", "to": "shade", "at": "\ud800"}),
     ],
 )
 async def test_what_cannot_be_asked_is_told_before_it_travels(verb, given, verbs):

@@ -5,6 +5,8 @@ from gatechart.client.client import Client
 from gatechart.client.errors import (
     AnswerLostError,
     ChangesMissedError,
+    ClientClosedError,
+    ClientTokenError,
     ServerAnswerError,
     ServerUnreachableError,
     UnauthorizedError,
@@ -15,6 +17,8 @@ __all__ = [
     "Changes",
     "ChangesMissedError",
     "Client",
+    "ClientClosedError",
+    "ClientTokenError",
     "ServerAnswerError",
     "ServerUnreachableError",
     "UnauthorizedError",

@@ -7,20 +7,29 @@ from typing import Final
 from pydantic import ValidationError
 
 from gatechart.client.errors import ServerAnswerError, UnauthorizedError
-from gatechart.errors import GatechartError
+from gatechart.errors import GatechartError, PayloadError, RemoteEventError
 from gatechart.wire import ErrorDocument
 
 UNAVAILABLE: Final = 503
 
 _REFUSED: Final = frozenset({401, 403})
+_UNFIT: Final = frozenset({400, 413, 422})
 
 
-def refusal(url: str, status: int, text: bytes) -> GatechartError:
-    """What the answer tells: what the runtime raised, an UnauthorizedError, or a ServerAnswerError."""
+def refusal(url: str, status: int, text: bytes, verb: str = "changes") -> GatechartError:
+    """What the answer tells: what the runtime raised, an UnauthorizedError, or a ServerAnswerError.
+
+    What the server took for no request is a PayloadError, as with a runtime.
+    """
     document = _read(text)
     if document is None:
         return ServerAnswerError(url, status, text[:200].decode(errors="replace") or "no text")
-    return UnauthorizedError(url, document.message) if status in _REFUSED else document.value()
+    if status in _REFUSED:
+        return UnauthorizedError(url, document.message)
+    error = document.value()
+    if status in _UNFIT and isinstance(error, RemoteEventError):
+        return PayloadError(verb, (document.message,), "what the server takes")
+    return error
 
 
 def is_not_ready(status: int, text: bytes) -> bool:

@@ -13,12 +13,14 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from gatechart.client.address import checked_token, checked_url, tellable
 from gatechart.client.answers import UNAVAILABLE, is_not_ready, refusal
 from gatechart.client.changes import Changes
-from gatechart.client.errors import AnswerLostError, ServerAnswerError, ServerUnreachableError
+from gatechart.client.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
 from gatechart.client.paging import is_paged, paged
+from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.values import Retry
-from gatechart.wire import Call, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
+from gatechart.wire import Call, CancelHandoffCall, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
 from gatechart.wire.ways import WAYS
 
 D = TypeVar("D", bound=Document)
@@ -26,8 +28,7 @@ D = TypeVar("D", bound=Document)
 DEFAULT_RETRY: Final = Retry(attempts=5, first_s=0.1, factor=3.0, most_s=3.0)
 
 _JSON: Final = {"content-type": "application/json"}
-_HOPELESS: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
-_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, *_HOPELESS)
+_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _IDLE_S: Final = 30.0  # less than the server keeps a silent connection
 
 
@@ -39,6 +40,8 @@ class Client(Verbs):
 
     token: the server's, if it has one. timeout_s: how long an answer may take. retry: between attempts at a call.
     connections: at once, at the most; other calls wait for one.
+
+    Raises ServerUnreachableError where the URL can be none of a server, and ClientTokenError.
     """
 
     def __init__(
@@ -50,13 +53,14 @@ class Client(Verbs):
         retry: Retry = DEFAULT_RETRY,
         connections: int = 50,
     ) -> None:
-        self._url = url.rstrip("/")
+        base, token = checked_url(url), checked_token(token)
+        self._url = tellable(base)
         self._retry = retry
         self._free = asyncio.Semaphore(
             connections
         )  # httpx's own queue takes the square of the time of what waits in it
         self._http = httpx.AsyncClient(
-            base_url=self._url,
+            base_url=base,
             headers={b"authorization": f"Bearer {token}".encode()} if token else {},
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=connections, keepalive_expiry=_IDLE_S),
@@ -80,6 +84,7 @@ class Client(Verbs):
         is told by a ChangesMissedError, behind which the iteration may go on.
         patience_s: how long it tries to connect again before it raises ServerUnreachableError.
         """
+        self._check_open("changes")
         async with Changes(self._http, self._url, patience_s) as changes:
             yield changes
 
@@ -87,37 +92,57 @@ class Client(Verbs):
         return await (paged(self._ask, call, answer) if is_paged(call) else self._ask(call, answer))
 
     async def _ask(self, call: Call, answer: type[D]) -> D:
-        way = WAYS[type(call)]
-        path, rest = way.path_of(call), way.rest_of(call)
+        _check_named(call)
         for failed in counting(1):
             wait_s = self._retry.wait_s(failed)
             try:
-                async with self._free:
-                    got = await (
-                        self._http.request(way.method, path, content=to_json(rest), headers=_JSON)
-                        if way.has_body
-                        else self._http.request(way.method, path, params=rest)
-                    )
+                got = await self._asked(call)
             except _NEVER_SENT as error:
-                if wait_s is None or isinstance(error, _HOPELESS):
+                if wait_s is None:
                     raise ServerUnreachableError(self._url, _text(error)) from error
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if wait_s is None or not _is_repeatable(call):
                     raise AnswerLostError(self._url, call.verb, _text(error)) from error
             else:
                 if wait_s is None or not _is_to_be_repeated(call, got):
-                    return self._read(got, answer)
+                    return self._read(call, got, answer)
             await asyncio.sleep(wait_s)
         raise AssertionError("unreachable")
 
-    def _read(self, got: httpx.Response, answer: type[D]) -> D:
+    async def _asked(self, call: Call) -> httpx.Response:
+        """What comes of one attempt. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
+        way = WAYS[type(call)]
+        path, rest = way.path_of(call), way.rest_of(call)
+        async with self._free:
+            self._check_open(call.verb)
+            try:
+                if way.has_body:
+                    return await self._http.request(way.method, path, content=to_json(rest), headers=_JSON)
+                return await self._http.request(way.method, path, params=rest)
+            except httpx.InvalidURL as error:
+                raise PayloadError(call.verb, (_text(error),), "names that fit into a URL") from error
+
+    def _check_open(self, verb: str) -> None:
+        """Raises ClientClosedError."""
+        if self._http.is_closed:
+            raise ClientClosedError(verb)
+
+    def _read(self, call: Call, got: httpx.Response, answer: type[D]) -> D:
         """The document. Raises what the server raised, or ServerAnswerError."""
         if got.is_success:
             try:
                 return answer() if issubclass(answer, DoneDocument) else answer.model_validate_json(got.content)
             except ValidationError as error:
                 raise ServerAnswerError(self._url, got.status_code, str(error)) from error
-        raise refusal(self._url, got.status_code, got.content)
+        raise refusal(self._url, got.status_code, got.content, call.verb)
+
+
+def _check_named(call: Call) -> None:
+    """Raises what the runtime raises of an id that nothing can have; in a path, an empty one would lead elsewhere."""
+    for field in WAYS[type(call)].in_path:
+        text = str(getattr(call, field))
+        if not text or "\0" in text:
+            raise NoHandoffError(text, None) if isinstance(call, CancelHandoffCall) else UnknownAgentError(text)
 
 
 def _is_repeatable(call: Call) -> bool:

@@ -4,7 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors import EventError, OutsideError
+from gatechart.errors import DefinitionError, EventError, OutsideError
+
+
+@dataclass(eq=False)
+class ClientTokenError(DefinitionError):
+    """The client's token will not do. The error does not tell it."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return f"the client's token will not do: {self.problem}; give the text that the server's token file has"
+
+
+@dataclass(eq=False)
+class ClientClosedError(EventError):
+    """The client was closed. Nothing was asked of the server."""
+
+    call: str
+
+    def __str__(self) -> str:
+        return f"{self.call}() came after the client was closed; call it inside `async with Client(...)`"
 
 
 @dataclass(eq=False)

@@ -185,6 +185,7 @@ class MemoryStore:
         del self._turns[agent_id]
         self._pending.forget(agent_id)
         self._handoffs.forget(agent_id)
+        self.requests.empty_answers(agent_id)
         return True
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:

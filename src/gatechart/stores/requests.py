@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import Connection, Select, and_, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gatechart.stores.database import Bell, Database, Writer
@@ -15,17 +16,20 @@ from gatechart.stores.reader import Reader
 from gatechart.stores.rows import from_us, to_json, to_us
 from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner, requests
-from gatechart.values import Request
+from gatechart.values import AgentId, Request
 
 T = TypeVar("T")
 
 KEPT: Final = timedelta(hours=1)
 """How long an answer waits for its asker, who fetches it at once if he still runs."""
 
+TIDY_S: Final = 60.0  # between looks for answers that nobody fetches
+
 _IS_NEW: Final = requests.c.taken_us.is_(None)
 _IS_OPEN: Final = requests.c.answered_us.is_(None)
 _OWNER: Final = select(owner.c.pid, owner.c.host)
 _INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+_PLACES: Final[Mapping[str, Any]] = {"postgresql": func.strpos, "sqlite": func.instr}  # of a text in another
 ANY_NEW: Final = Ask(select(exists().where(_IS_NEW)))
 ANY_OPEN: Final = Ask(select(exists().where(_IS_OPEN)))
 
@@ -48,11 +52,13 @@ class SqlRequests:
     def __init__(self, database: Owned, bell: Bell) -> None:
         self._database = database
         self._bell = bell
+        self._tidies = 0.0  # when it does next, as monotonic time
 
     async def asked(self) -> None:
-        """See Requests."""
+        """See Requests. Meanwhile it forgets what is over."""
         while not await self._is_there(ANY_NEW):
             await self._bell.rung()
+            await self._tidy()
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
         """See Requests. What asks for nothing writes nothing."""
@@ -62,7 +68,7 @@ class SqlRequests:
         wanted = _to_take(limit, again=again)
 
         def write(connection: Connection) -> Sequence[Request]:
-            connection.execute(_over(now))
+            connection.execute(delete(requests).where(_is_over(now)))
             taken = [_to_request(row) for row in connection.execute(wanted)]
             numbers = {"values": to_json([each.number for each in taken])}
             mark = update(requests).where(requests.c.number.in_(listed(int))).values(taken_us=to_us(now))
@@ -75,6 +81,16 @@ class SqlRequests:
         """See Requests."""
         change = update(requests).where(requests.c.number == number).values(answer=text, answered_us=to_us(now))
         await self._database.write(lambda connection: connection.execute(change))
+
+    async def _tidy(self) -> None:
+        """Forgets what is over, where it is time to look; what finds nothing writes nothing."""
+        if monotonic() < self._tidies:
+            return
+        self._tidies = monotonic() + TIDY_S
+        is_over = _is_over(datetime.now(UTC))
+        question = select(exists().where(is_over))
+        if await self._database.read(lambda connection: connection.execute(question).scalar_one()):
+            await self._database.write(lambda connection: connection.execute(delete(requests).where(is_over)))
 
     async def _is_there(self, question: Ask) -> bool:
         """Whether there is any such request."""
@@ -140,10 +156,20 @@ class SqlAsking:
             return await self._writer.run(work)
 
 
-def _over(now: datetime) -> Any:
-    """Forgets what was not taken in time, and what nobody has fetched."""
+def empty_answers(connection: Connection, agent_id: AgentId) -> None:
+    """Leaves nothing of an agent that is erased in what was asked and answered.
+
+    The rows stay, so that an asker who has not fetched his answer does not take his request for one never begun.
+    """
+    place, named = _PLACES[connection.dialect.name], to_json(agent_id)
+    is_named = or_(place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0)
+    connection.execute(update(requests).where(~_IS_OPEN, is_named).values(call="{}", answer="{}"))
+
+
+def _is_over(now: datetime) -> ColumnElement[bool]:
+    """Whether it was not taken in time, or nobody has fetched its answer."""
     is_late = and_(_IS_NEW, requests.c.until_us < to_us(now))
-    return delete(requests).where(or_(is_late, requests.c.answered_us < to_us(now - KEPT)))
+    return or_(is_late, requests.c.answered_us < to_us(now - KEPT))
 
 
 def _to_take(limit: int, *, again: bool) -> Select[Any]:

@@ -32,7 +32,7 @@ from gatechart.stores.ownership import check_epoch, current_epoch
 from gatechart.stores.past import entries_of, snapshot_at
 from gatechart.stores.pruning import prune_part, tell_part
 from gatechart.stores.reader import Reader
-from gatechart.stores.requests import SqlRequests
+from gatechart.stores.requests import SqlRequests, empty_answers
 from gatechart.stores.rows import to_entry, to_json, to_snapshot
 from gatechart.stores.tables import agents, graphs, history, mail
 from gatechart.values import (
@@ -204,6 +204,7 @@ class SqlStore:
             connection.execute(delete(agents).where(agents.c.key == agent.key))  # history and invocations go with it
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
             forget_handoffs(connection, [agent_id])
+            empty_answers(connection, agent_id)
             return True
 
         return await self._write(write)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from gatechart.values import Request
+from pydantic_core import to_json
+
+from gatechart.values import AgentId, Request
 
 KEPT: Final = timedelta(hours=1)
 
@@ -82,6 +84,13 @@ class WaitingRoom:
         """See Requests."""
         if number in self._asked:
             self._asked[number].answer, self._asked[number].answered = text, now
+
+    def empty_answers(self, agent_id: AgentId) -> None:
+        """Leaves nothing of an agent that is erased in what was asked and answered."""
+        named = to_json(agent_id).decode()
+        for each in self._asked.values():
+            if each.answer is not None and (named in each.request.call or named in each.answer):
+                each.request, each.answer = replace(each.request, call="{}"), "{}"
 
 
 def _is_over(asked: _Asked, now: datetime) -> bool:

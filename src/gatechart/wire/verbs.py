@@ -244,12 +244,16 @@ class Verbs(ABC):
 
 
 def _made(kind: type[C], **given: Any) -> C:
-    """The call. Raises PayloadError where it cannot be."""
+    """The call, which can be written. Raises PayloadError where it cannot be."""
+    verb: str = kind.model_fields["verb"].default
     try:
-        return kind(**given)
+        made = kind(**given)
+        made.model_dump_json(exclude={"payload"})  # which is plain already
     except ValidationError as error:
-        verb: str = kind.model_fields["verb"].default
         raise PayloadError(verb, problems_of(error), "what the verb takes") from error
+    except ValueError as error:
+        raise PayloadError(verb, (str(error),), "texts that can be written in UTF-8") from error
+    return made
 
 
 def _graph(graph: Name | StateTransitionGraph) -> str:
