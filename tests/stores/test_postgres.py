@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from gatechart import Runtime
 from gatechart.errors import (
     OwnershipLostError,
     StoreBusyError,
@@ -23,9 +24,13 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
+from gatechart.stores.opening import open_asking
 from gatechart.testing.errands import kept, letter, posted
-from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
+from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
+from gatechart.testing.requests_contract import FIRST
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
+
+FAR = NOON.replace(year=9000)
 
 DESCRIBED = (
     "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default"
@@ -300,3 +305,25 @@ async def test_a_server_that_is_started_again_goes_on_with_its_owner(safe_server
         safe_server.start()
         assert await verdicts(store, going_on(first, "TOLD")) == [COMMITTED]
         assert [entry.version for entry in await store.history("a")] == [1, 2]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
+async def test_an_owner_takes_requests_after_its_server_was_started_again(safe_server, how):
+    url = safe_server.url(safe_server.new())
+    async with Runtime.open(url, graphs=()):
+        async with asyncio.timeout(20):
+            assert await answered(url, "before")
+        await asyncio.to_thread(safe_server.stop, how)
+        await asyncio.sleep(0.7)  # so that it looks while there is no server
+        await asyncio.to_thread(safe_server.start)
+        async with asyncio.timeout(20):
+            assert await answered(url, "after")
+
+
+async def answered(url, name):
+    """What the owner answers to a request."""
+    async with open_asking(url) as asking:
+        number = await asking.ask(replace(FIRST, id=name, call='{"verb":"stop","id":"nobody"}', until=FAR))
+        while (text := await asking.answer_to(number)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return text
