@@ -25,6 +25,7 @@ from gatechart.errors import (
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
 from gatechart.stores.opening import open_asking
+from gatechart.stores.postgres_session import HOLDER
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
@@ -215,7 +216,34 @@ async def test_connections_that_are_cut_are_made_again(postgres_url, caplog):
     assert "the connection to the database was lost; a new one is made" in caplog.text
 
 
-async def test_who_lost_the_connection_and_then_the_database_cannot_write(postgres_url):
+async def test_an_idle_owner_whose_connection_was_cut_takes_its_lock_again(postgres_url):
+    async with open_store(postgres_url) as store:
+        for agent_id in "ab":
+            await cut(postgres_url)
+            await until_owned(postgres_url)
+            with pytest.raises(StoreOwnedError):
+                await opened(postgres_url)
+            assert await verdicts(store, started(agent_id)) == [COMMITTED]
+
+
+async def until_owned(url):
+    async with asyncio.timeout(20):
+        while not await asked(url, f"SELECT pid {HOLDER}"):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_an_idle_owner_takes_its_lock_again_once_its_server_is_back(safe_server):
+    url = safe_server.url(safe_server.new())
+    async with open_store(url) as store:
+        await asyncio.to_thread(safe_server.stop)
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(safe_server.start)
+        await until_owned(url)
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+async def test_who_lost_the_connection_and_then_the_database_cannot_write(postgres_url, monkeypatch):
+    monkeypatch.setattr("gatechart.stores.postgres_session.REGAIN_S", 3600)
     async with open_store(postgres_url) as store:
         await cut(postgres_url)
         async with open_store(postgres_url) as other:
@@ -230,8 +258,9 @@ async def test_who_lost_the_connection_and_then_the_database_cannot_write(postgr
         assert [each.agent_id for each in (await store.find(Query())).agents] == ["c", "d"]
 
 
-async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_begun(postgres_url):
+async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_begun(postgres_url, monkeypatch):
     """As where another runtime has taken the lock and is about to begin its epoch."""
+    monkeypatch.setattr("gatechart.stores.postgres_session.REGAIN_S", 3600)
     async with open_store(postgres_url) as store:
         await cut(postgres_url)
         async with connected(postgres_url) as other:

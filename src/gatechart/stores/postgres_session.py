@@ -33,13 +33,15 @@ ATTEMPTS: Final = 4  # at a transaction
 LOOKS: Final = 500  # for a lock whose holder's session was told to end
 LOOK_S: Final = 0.01
 GRACE_LOOKS: Final = 50  # for one whose holder has died perhaps, which the server notices a moment later
+REGAIN_S: Final = 0.2  # after which an idle session connects again; who has ended it to take over is faster
 
 
 class Session:
     """Runs transactions, one after the other, as a `Writer` does.
 
     The lock is the session's: who has lost the connection has lost the lock. A new connection takes it again before it
-    writes anything; that nobody else came meanwhile is what each transaction makes sure of by the owner's epoch.
+    writes anything; that nobody else came meanwhile is what each transaction makes sure of by the owner's epoch. Where
+    there is no transaction, it connects again all the same, so that others go on finding the database owned.
     """
 
     def __init__(self, name: str, engine: AsyncEngine) -> None:
@@ -51,6 +53,8 @@ class Session:
         self._turn = asyncio.Lock()
         self._lost: OwnershipLostError | None = None
         self._under_way: set[asyncio.Task[object]] = set()
+        self._regaining: asyncio.Task[None] | None = None
+        self._is_open = True
 
     async def take(self) -> bool:
         """Whether the session holds the lock now. Where not, there is no session."""
@@ -76,6 +80,10 @@ class Session:
 
     async def end(self) -> None:
         """Lets go of the lock, behind the transactions under way."""
+        self._is_open = False
+        if self._regaining is not None:
+            self._regaining.cancel()
+            await asyncio.wait([self._regaining])
         while self._under_way:
             await asyncio.wait(self._under_way)
         await self._disconnect()
@@ -130,17 +138,53 @@ class Session:
 
     async def _connected_again(self) -> AsyncConnection:
         logger.warning("the connection to the database was lost; a new one is made", extra={"store": self._name})
-        connection, self._is_held = await self._connect(END_OWN)
-        self._connection = connection
+        connection, is_held = await self._connect(END_OWN)
+        await self._keep(connection, is_held=is_held)
         return connection
 
     async def _take(self, end: TextClause | None = None) -> bool:
         connection, is_held = await self._connect(end)
         if is_held:
-            self._connection, self._is_held = connection, True
+            await self._keep(connection, is_held=True)
         else:
             await connection.close()
         return is_held
+
+    async def _keep(self, connection: AsyncConnection, *, is_held: bool) -> None:
+        self._connection, self._is_held = connection, is_held
+        (await _raw(connection)).add_termination_listener(self._connection_ended)
+
+    def _connection_ended(self, *_told: object) -> None:
+        if self._is_open and (self._regaining is None or self._regaining.done()):
+            self._regaining = asyncio.create_task(self._regain())
+
+    async def _regain(self) -> None:
+        """Takes the lock again that went with the connection, unless a transaction is faster, or somebody else."""
+        is_over = False
+        while not is_over:
+            await asyncio.sleep(REGAIN_S)
+            try:
+                async with self._turn:
+                    is_over = await self._regained()
+            except Exception as error:
+                logger.debug("the server cannot be reached yet", exc_info=error)
+
+    async def _regained(self) -> bool:
+        """Whether there is nothing left to do. Raises what connecting raises."""
+        if self._lost is not None:
+            return True
+        if self._connection is not None:
+            if not await _is_closed(self._connection):
+                return True
+            await self._disconnect()
+        connection, is_held = await self._connect(END_OWN)
+        if is_held:
+            logger.warning("the connection to the database was lost, and made again", extra={"store": self._name})
+            await self._keep(connection, is_held=True)
+        else:
+            logger.warning("the database was lost to somebody else", extra={"store": self._name})
+            await connection.close()
+        return True
 
     async def _connect(self, end: TextClause | None) -> tuple[AsyncConnection, bool]:
         """A new connection, and whether it has the lock; `end` says whose session may be ended for it."""
@@ -187,10 +231,16 @@ class Session:
 
 async def _is_over(connection: AsyncConnection, error: BaseException) -> bool:
     """Whether the connection is of no more use."""
-    if is_cut(error) or connection.invalidated or connection.closed:
-        return True
-    raw: Any = (await connection.get_raw_connection()).driver_connection
-    return bool(raw.is_closed())
+    return is_cut(error) or await _is_closed(connection)
+
+
+async def _is_closed(connection: AsyncConnection) -> bool:
+    return connection.invalidated or connection.closed or bool((await _raw(connection)).is_closed())
+
+
+async def _raw(connection: AsyncConnection) -> Any:
+    """The driver's own connection."""
+    return (await connection.get_raw_connection()).driver_connection
 
 
 @asynccontextmanager

@@ -41,6 +41,10 @@ class Owned(Protocol):
         """The result, in one transaction that this owner's epoch still holds."""
         ...
 
+    def check_owned(self, connection: Connection) -> None:
+        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        ...
+
 
 class SqlRequests:
     """What is asked of the owner of a database. Fulfils Requests."""
@@ -50,7 +54,7 @@ class SqlRequests:
         self._bell = bell
 
     async def asked(self) -> None:
-        """See Requests."""
+        """See Requests. An owner of whom nothing is asked learns in this way, too, that it is the owner no more."""
         while not await self._is_there(ANY_NEW):
             await self._bell.rung()
 
@@ -78,8 +82,13 @@ class SqlRequests:
 
     async def _is_there(self, question: Ask) -> bool:
         """Whether there is any such request."""
-        ((found,),) = await self._database.read(question.all)
-        return bool(found)
+
+        def read(connection: Connection) -> bool:
+            self._database.check_owned(connection)
+            ((found,),) = question.all(connection)
+            return bool(found)
+
+        return await self._database.read(read)
 
 
 class SqlAsking:
