@@ -137,7 +137,7 @@ def test_a_standby_waits_for_the_end_of_the_owner_and_hosts_then(hosting, shop, 
     with hosting() as owner, standing_by(shop) as standby:
         owner.send_signal(how)
         assert standby.stderr.readline().startswith("hosting agents of shop")
-        assert gatechart("post", "n", "NOTED").code == 5  # for it owns the database
+        assert gatechart("stop", "n").code == 5  # for it owns the database
 
 
 def test_a_standby_that_is_told_to_go_goes_at_once(hosting, shop):
@@ -152,6 +152,13 @@ def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
         owner.send_signal(signal.SIGSTOP)
         assert gatechart("run", "--once").code == 5
         assert gatechart("run", "--once", "--take-over").code == 0
+
+
+def test_a_host_that_was_taken_over_from_ends_and_says_so_though_nobody_asks_it_anything(hosting, gatechart):
+    with hosting() as owner:
+        assert gatechart("run", "--once", "--take-over").code == 0
+        assert owner.wait(20) == 5
+        assert "this runtime owned" in owner.stderr.read()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from gatechart import Limits, Runtime
 from gatechart.errors import (
     AgentExistsError,
     OwnerGoneError,
+    OwnershipLostError,
     PayloadError,
     RequestTimeoutError,
     UnknownAgentError,
@@ -147,7 +148,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
     async with silent(place, monkeypatch) as (runtime, reached):
         opening = open_asker(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
-        asker._is_owned = lambda: True
+        monkeypatch.setattr(asker._asking, "is_owned", somebody)
         call = CALLS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
         asking = asyncio.ensure_future(call)
         await reached.wait()
@@ -170,11 +171,19 @@ async def standing(runtime, status):
         await asyncio.sleep(0.001)
 
 
-async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place):
+async def nobody():
+    return False
+
+
+async def somebody():
+    return True
+
+
+async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monkeypatch):
     async with Runtime.open(place, graphs=GRAPHS, attend=False):
         opening = open_asker(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
-        asker._is_owned = lambda: False
+        monkeypatch.setattr(asker._asking, "is_owned", nobody)
         with pytest.raises(OwnerGoneError) as raised:
             await asker.start("lamp", at="ON", id="a")
         await opening.__aexit__(None, None, None)
@@ -245,6 +254,20 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
         async with open_asker(place, graphs=GRAPHS) as asker:
             assert (await asker.start("lamp", at="ON")).version == 1
         assert (await asker_history(runtime)) == [NOON]
+
+
+@pytest.mark.parametrize("url", ["sqlite_url", "postgres_url"])
+async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_it_anything(url, request, caplog):
+    place = request.getfixturevalue(url)
+    async with Runtime.open(place, graphs=GRAPHS) as runtime:
+        lost = asyncio.ensure_future(runtime.lost())
+        async with Runtime.open(place, graphs=GRAPHS, take_over=True) as taker:
+            async with asyncio.timeout(20):
+                assert (await lost).current == 2
+            with pytest.raises(OwnershipLostError):
+                await runtime.start("lamp", at="ON")
+            assert (await taker.start("lamp", at="ON")).snapshot.version == 1
+    assert caplog.text.count("another owner has taken over; nothing is hosted here any more") == 1
 
 
 async def asker_history(runtime):

@@ -67,7 +67,8 @@ class Intake:
                 await self._wait_for_room()
                 limit = MOST if again else MOST - self._count
                 taken = await self._requests.take(datetime.now(UTC), limit=limit, again=again)
-            except OwnershipLostError:
+            except OwnershipLostError as error:
+                self._core.lose(error)
                 return
             except OutsideError:
                 logger.exception("what is asked of the owner cannot be read; it is tried again")
