@@ -12,6 +12,7 @@ from gatechart.errors import (
     OwnershipLostError,
     PayloadError,
     RequestTimeoutError,
+    StoreFailedError,
     UnknownAgentError,
     UnknownGraphError,
 )
@@ -268,6 +269,31 @@ async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_i
                 await runtime.start("lamp", at="ON")
             assert (await taker.start("lamp", at="ON")).snapshot.version == 1
     assert caplog.text.count("another owner has taken over; nothing is hosted here any more") == 1
+
+
+@pytest.mark.parametrize("error", [StoreFailedError("agents.db", "cut"), LookupError("of the driver")])
+async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, place, monkeypatch):
+    """The commit is done, and its answer is lost."""
+    monkeypatch.setattr("gatechart.runtime.intake.PAUSE_S", 0.01)
+    fails = True
+    taking = {kind: kind.take for kind in (SqlRequests, WaitingRoom)}
+
+    async def take(self, now, *, limit, again=False):
+        nonlocal fails
+        taken = await taking[type(self)](self, now, limit=limit, again=again)
+        if not again and fails:
+            fails = False
+            raise error
+        return taken
+
+    async with Runtime.open(place, graphs=GRAPHS) as owner, open_asker(place, graphs=GRAPHS, timeout_s=20) as asker:
+        await owner.start("lamp", at="ON", id="a")
+        for kind in taking:
+            monkeypatch.setattr(kind, "take", take)
+        assert (await asker.send("a", "SWITCHED")).version == 2
+        await asyncio.gather(*(asker.send("a", "SWITCHED") for _ in range(5)))
+        assert len(await asker.history("a")) == 7
+        assert not fails
 
 
 async def asker_history(runtime):
