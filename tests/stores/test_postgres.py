@@ -25,6 +25,7 @@ from gatechart.errors import (
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
 from gatechart.stores.opening import open_asking
+from gatechart.stores.postgres_bell import ServerBell
 from gatechart.stores.postgres_session import HOLDER
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
@@ -347,6 +348,31 @@ async def test_an_owner_takes_requests_after_its_server_was_started_again(safe_s
         await asyncio.to_thread(safe_server.start)
         async with asyncio.timeout(20):
             assert await answered(url, "after")
+
+
+async def test_a_bell_whose_session_ends_as_it_begins_to_listen_is_made_again(postgres_server, postgres_url, caplog):
+    """The driver raises then as it is, without SQLAlchemy between."""
+    ended = []
+
+    class Cut(ServerBell):
+        @staticmethod
+        async def _driver(connection):
+            raw = await ServerBell._driver(connection)
+            if not ended:
+                ended.append(raw.get_server_pid())
+                await asyncio.to_thread(postgres_server.ask, f"SELECT pg_terminate_backend({ended[0]}, 2000)")
+            return raw
+
+    engine = create_async_engine(postgres_url)
+    bell = Cut("agents", engine)
+    await bell.connect()
+    assert "nobody can be heard who asks" in caplog.text
+    await bell.connect()
+    await asked(postgres_url, "SELECT pg_notify('gatechart_requests', '')")
+    async with asyncio.timeout(1):
+        await bell.rung()
+    await bell.close()
+    await engine.dispose()
 
 
 async def answered(url, name):
