@@ -13,6 +13,7 @@ from gatechart.errors import (
     PayloadError,
     RequestTimeoutError,
     StoreFailedError,
+    StoreUnreachableError,
     UnknownAgentError,
     UnknownGraphError,
 )
@@ -204,10 +205,10 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
 
 
 async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
-    async with silent(place, monkeypatch) as (runtime, reached), open_asker(place, graphs=GRAPHS) as asker:
+    opening = open_asker(place, graphs=GRAPHS, timeout_s=0.5)
+    async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
         asking = asyncio.ensure_future(asker.start("lamp", at="ON", id="a"))
         await reached.wait()
-        asker._timeout_s = 0.0
         with pytest.raises(RequestTimeoutError, match="it has begun") as raised:
             await asking
         assert not raised.value.withdrawn
@@ -294,6 +295,64 @@ async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, pl
         await asyncio.gather(*(asker.send("a", "SWITCHED") for _ in range(5)))
         assert len(await asker.history("a")) == 7
         assert not fails
+
+
+DOWN = StoreUnreachableError("agents.db", "down")
+
+
+def failing(monkeypatch, asker, times, *names):
+    """Lets calls of what the asker asks with fail so many times, behind what they do."""
+    for name in names:
+        left, real = [times], getattr(asker._asking, name)
+
+        async def call(*given, left=left, real=real):
+            done = await real(*given)
+            left[0] -= 1
+            if left[0] >= 0:
+                raise DOWN
+            return done
+
+        monkeypatch.setattr(asker._asking, name, call)
+
+
+async def test_who_asks_outlasts_a_database_that_cannot_be_reached_for_a_while(owner, asker, monkeypatch):
+    """Whether the request is kept is in doubt, too; it is carried out once."""
+    await owner.start("lamp", at="ON", id="a")
+    failing(monkeypatch, asker, 3, "ask", "answer_to", "is_owned")
+    assert (await asker.send("a", "SWITCHED")).version == 2
+    assert len(await owner.history("a")) == 2
+
+
+async def test_what_was_answered_is_told_though_forgetting_it_fails(owner, asker, monkeypatch):
+    await owner.start("lamp", at="ON", id="a")
+    failing(monkeypatch, asker, 1, "forget")
+    assert (await asker.send("a", "SWITCHED")).version == 2
+
+
+@pytest.mark.parametrize("name", ["ask", "withdraw"])
+async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(name, place, monkeypatch):
+    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    async with visitor, open_asker(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
+        failing(monkeypatch, asker, 2**62, name)
+        with pytest.raises(RequestTimeoutError, match=r"nobody can tell whether the request 'r-1' .*down") as raised:
+            await asker.start("lamp", at="ON", id="a")
+    assert (raised.value.withdrawn, raised.value.request) == (None, "r-1")
+
+
+@pytest.mark.parametrize("name", ["ask", "withdraw"])
+async def test_who_stops_waiting_for_a_database_that_cannot_be_reached_is_cancelled_all_the_same(
+    name, place, monkeypatch
+):
+    withdrawn = []
+    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    async with visitor, open_asker(place, graphs=GRAPHS, given_up=withdrawn.append) as asker:
+        failing(monkeypatch, asker, 2**62, name)
+        asking = asyncio.ensure_future(asker.start("lamp", at="ON"))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert withdrawn == [None]
 
 
 async def asker_history(runtime):

@@ -107,7 +107,7 @@ class SqlAsking:
 
     async def is_owned(self) -> bool:
         """See Asking."""
-        return await self._database.is_owned()
+        return await self._database.is_owned(self._reader)
 
     async def ask(self, request: Request) -> int:
         """See Asking."""
