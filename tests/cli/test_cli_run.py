@@ -154,6 +154,13 @@ def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
         assert gatechart("run", "--once", "--take-over").code == 0
 
 
+def test_a_host_that_was_taken_over_from_ends_and_says_so_though_nobody_asks_it_anything(hosting, gatechart):
+    with hosting() as owner:
+        assert gatechart("run", "--once", "--take-over").code == 0
+        assert owner.wait(20) == 5
+        assert "this runtime owned" in owner.stderr.read()
+
+
 @contextmanager
 def standing_by(shop):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

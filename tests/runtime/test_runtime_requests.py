@@ -10,8 +10,11 @@ from gatechart import Limits, Runtime
 from gatechart.errors import (
     AgentExistsError,
     OwnerGoneError,
+    OwnershipLostError,
     PayloadError,
     RequestTimeoutError,
+    StoreFailedError,
+    StoreUnreachableError,
     UnknownAgentError,
     UnknownGraphError,
 )
@@ -148,7 +151,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
     async with silent(place, monkeypatch) as (runtime, reached):
         opening = open_asker(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
-        asker._is_owned = lambda: True
+        monkeypatch.setattr(asker._asking, "is_owned", somebody)
         call = CALLS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
         asking = asyncio.ensure_future(call)
         await reached.wait()
@@ -200,6 +203,10 @@ async def nobody():
     return False
 
 
+async def somebody():
+    return True
+
+
 async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monkeypatch):
     async with Runtime.open(place, graphs=GRAPHS, attend=False):
         opening = open_asker(place, graphs=GRAPHS)
@@ -224,10 +231,10 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
 
 
 async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
-    async with silent(place, monkeypatch) as (runtime, reached), open_asker(place, graphs=GRAPHS) as asker:
+    opening = open_asker(place, graphs=GRAPHS, timeout_s=0.5)
+    async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
         asking = asyncio.ensure_future(asker.start("lamp", at="ON", id="a"))
         await reached.wait()
-        asker._timeout_s = 0.0
         with pytest.raises(RequestTimeoutError, match="it has begun") as raised:
             await asking
         assert not raised.value.withdrawn
@@ -275,6 +282,103 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
         async with open_asker(place, graphs=GRAPHS) as asker:
             assert (await asker.start("lamp", at="ON")).version == 1
         assert (await asker_history(runtime)) == [NOON]
+
+
+@pytest.mark.parametrize("url", ["sqlite_url", "postgres_url"])
+async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_it_anything(url, request, caplog):
+    place = request.getfixturevalue(url)
+    async with Runtime.open(place, graphs=GRAPHS) as runtime:
+        lost = asyncio.ensure_future(runtime.lost())
+        async with Runtime.open(place, graphs=GRAPHS, take_over=True) as taker:
+            async with asyncio.timeout(20):
+                assert (await lost).current == 2
+            with pytest.raises(OwnershipLostError):
+                await runtime.start("lamp", at="ON")
+            assert (await taker.start("lamp", at="ON")).snapshot.version == 1
+    assert caplog.text.count("another owner has taken over; nothing is hosted here any more") == 1
+
+
+@pytest.mark.parametrize("error", [StoreFailedError("agents.db", "cut"), LookupError("of the driver")])
+async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, place, monkeypatch):
+    """The commit is done, and its answer is lost."""
+    monkeypatch.setattr("gatechart.runtime.intake.PAUSE_S", 0.01)
+    fails = True
+    taking = {kind: kind.take for kind in (SqlRequests, WaitingRoom)}
+
+    async def take(self, now, *, limit, again=False):
+        nonlocal fails
+        taken = await taking[type(self)](self, now, limit=limit, again=again)
+        if not again and fails:
+            fails = False
+            raise error
+        return taken
+
+    async with Runtime.open(place, graphs=GRAPHS) as owner, open_asker(place, graphs=GRAPHS, timeout_s=20) as asker:
+        await owner.start("lamp", at="ON", id="a")
+        for kind in taking:
+            monkeypatch.setattr(kind, "take", take)
+        assert (await asker.send("a", "SWITCHED")).version == 2
+        await asyncio.gather(*(asker.send("a", "SWITCHED") for _ in range(5)))
+        assert len(await asker.history("a")) == 7
+        assert not fails
+
+
+DOWN = StoreUnreachableError("agents.db", "down")
+
+
+def failing(monkeypatch, asker, times, *names):
+    """Lets calls of what the asker asks with fail so many times, behind what they do."""
+    for name in names:
+        left, real = [times], getattr(asker._asking, name)
+
+        async def call(*given, left=left, real=real):
+            done = await real(*given)
+            left[0] -= 1
+            if left[0] >= 0:
+                raise DOWN
+            return done
+
+        monkeypatch.setattr(asker._asking, name, call)
+
+
+async def test_who_asks_outlasts_a_database_that_cannot_be_reached_for_a_while(owner, asker, monkeypatch):
+    """Whether the request is kept is in doubt, too; it is carried out once."""
+    await owner.start("lamp", at="ON", id="a")
+    failing(monkeypatch, asker, 3, "ask", "answer_to", "is_owned")
+    assert (await asker.send("a", "SWITCHED")).version == 2
+    assert len(await owner.history("a")) == 2
+
+
+async def test_what_was_answered_is_told_though_forgetting_it_fails(owner, asker, monkeypatch):
+    await owner.start("lamp", at="ON", id="a")
+    failing(monkeypatch, asker, 1, "forget")
+    assert (await asker.send("a", "SWITCHED")).version == 2
+
+
+@pytest.mark.parametrize("name", ["ask", "withdraw"])
+async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(name, place, monkeypatch):
+    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    async with visitor, open_asker(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
+        failing(monkeypatch, asker, 2**62, name)
+        with pytest.raises(RequestTimeoutError, match=r"nobody can tell whether the request 'r-1' .*down") as raised:
+            await asker.start("lamp", at="ON", id="a")
+    assert (raised.value.withdrawn, raised.value.request) == (None, "r-1")
+
+
+@pytest.mark.parametrize("name", ["ask", "withdraw"])
+async def test_who_stops_waiting_for_a_database_that_cannot_be_reached_is_cancelled_all_the_same(
+    name, place, monkeypatch
+):
+    withdrawn = []
+    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    async with visitor, open_asker(place, graphs=GRAPHS, given_up=withdrawn.append) as asker:
+        failing(monkeypatch, asker, 2**62, name)
+        asking = asyncio.ensure_future(asker.start("lamp", at="ON"))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert withdrawn == [None]
 
 
 async def asker_history(runtime):

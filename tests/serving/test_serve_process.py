@@ -17,6 +17,7 @@ from gatechart.client import Client
 from gatechart.errors import OutsideError
 from gatechart.serving.errors import AddressError, OpenDoorError
 from gatechart.serving.server import listening
+from gatechart.stores import open_store
 
 from .conftest import PATIENCE_S, TOKEN, process, within
 
@@ -56,6 +57,13 @@ async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url
         async with Client(server.url) as client:
             assert json.loads((await client.read("a")).context)["count"] == 1
         assert server.end(signal.SIGINT)[0] == 0
+
+
+async def test_it_ends_and_says_so_when_another_runtime_takes_its_database_over(sqlite_url):
+    with process(sqlite_url) as server:
+        async with open_store(sqlite_url, take_over=True):
+            code = await asyncio.to_thread(server.popen.wait, PATIENCE_S)
+        assert (code, "this runtime owned" in server.popen.stderr.read()) == (5, True)
 
 
 def test_a_second_signal_stops_it_at_once(sqlite_url):

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from gatechart import Runtime
 from gatechart.errors import (
     OwnershipLostError,
     StoreBusyError,
@@ -23,10 +24,15 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import open_store, upgrade, upgrade_store
-from gatechart.stores.postgres_lock import END_HOLDER, LOCK
+from gatechart.stores.opening import open_asking
+from gatechart.stores.postgres_bell import ServerBell
+from gatechart.stores.postgres_lock import END_HOLDER, HOLDER, LOCK
 from gatechart.testing.errands import kept, letter, posted
-from gatechart.testing.records import COMMITTED, going_on, lives, started, verdicts
+from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
+from gatechart.testing.requests_contract import FIRST
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
+
+FAR = NOON.replace(year=9000)
 
 DESCRIBED = (
     "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default"
@@ -225,6 +231,22 @@ async def test_an_owner_with_nothing_to_write_keeps_the_database_though_its_conn
         assert await verdicts(store, started("a")) == [COMMITTED]
 
 
+async def test_an_idle_owner_whose_connection_was_cut_takes_its_lock_again(postgres_url):
+    async with open_store(postgres_url) as store:
+        for agent_id in "ab":
+            await cut(postgres_url)
+            await until_owned(postgres_url)
+            with pytest.raises(StoreOwnedError):
+                await opened(postgres_url)
+            assert await verdicts(store, started(agent_id)) == [COMMITTED]
+
+
+async def until_owned(url):
+    async with asyncio.timeout(20):
+        while not await asked(url, f"SELECT pid {HOLDER}"):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
 async def test_who_lost_the_database_does_not_take_its_lock_again(postgres_url):
     async with open_store(postgres_url) as store:
         async with open_store(postgres_url, take_over=True) as other:
@@ -316,3 +338,50 @@ async def test_a_server_that_is_started_again_goes_on_with_its_owner(safe_server
         safe_server.start()
         assert await verdicts(store, going_on(first, "TOLD")) == [COMMITTED]
         assert [entry.version for entry in await store.history("a")] == [1, 2]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
+async def test_an_owner_takes_requests_after_its_server_was_started_again(safe_server, how):
+    url = safe_server.url(safe_server.new())
+    async with Runtime.open(url, graphs=()):
+        async with asyncio.timeout(20):
+            assert await answered(url, "before")
+        await asyncio.to_thread(safe_server.stop, how)
+        await asyncio.sleep(0.7)  # so that it looks while there is no server
+        await asyncio.to_thread(safe_server.start)
+        async with asyncio.timeout(20):
+            assert await answered(url, "after")
+
+
+async def test_a_bell_whose_session_ends_as_it_begins_to_listen_is_made_again(postgres_server, postgres_url, caplog):
+    """The driver raises then as it is, without SQLAlchemy between."""
+    ended = []
+
+    class Cut(ServerBell):
+        @staticmethod
+        async def _driver(connection):
+            raw = await ServerBell._driver(connection)
+            if not ended:
+                ended.append(raw.get_server_pid())
+                await asyncio.to_thread(postgres_server.ask, f"SELECT pg_terminate_backend({ended[0]}, 2000)")
+            return raw
+
+    engine = create_async_engine(postgres_url)
+    bell = Cut("agents", engine)
+    await bell.connect()
+    assert "nobody can be heard who asks" in caplog.text
+    await bell.connect()
+    await asked(postgres_url, "SELECT pg_notify('gatechart_requests', '')")
+    async with asyncio.timeout(1):
+        await bell.rung()
+    await bell.close()
+    await engine.dispose()
+
+
+async def answered(url, name):
+    """What the owner answers to a request."""
+    async with open_asking(url) as asking:
+        number = await asking.ask(replace(FIRST, id=name, call='{"verb":"stop","id":"nobody"}', until=FAR))
+        while (text := await asking.answer_to(number)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return text

@@ -31,6 +31,7 @@ SAMPLES: dict[str, Any] = {
     "str": "a text",
     "str | None": "a text or nothing",
     "bool": False,
+    "bool | None": None,
     "int": 7,
     "int | None": 7,
     "float": 2.5,

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from gatechart.cli.printing import print_hint, print_warning
+from gatechart.errors import OwnershipLostError
+from gatechart.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +43,17 @@ def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Ite
     finally:
         for each in signals:
             loop.remove_signal_handler(each)
+
+
+async def told_or_lost(gone: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
+    """Returns when the process is told to go; or, with the error, when another runtime has taken the database over."""
+    told, lost = asyncio.create_task(gone.wait()), asyncio.create_task(runtime.lost())
+    try:
+        await asyncio.wait((told, lost), return_when=asyncio.FIRST_COMPLETED)
+        return lost.result() if lost.done() else None
+    finally:
+        told.cancel()
+        lost.cancel()
 
 
 def spare_the_collector() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Annotated, Final, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ import typer
 from gatechart.cli.hosting import hint_at_waiting, visit
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_hint
-from gatechart.errors import OwnerGoneError, StoreMissingError, StoreOwnedError
+from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime import Runtime
 from gatechart.runtime.asking import TIMEOUT_S, open_asker
@@ -97,12 +97,15 @@ async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Await
     try:
         return await work
     finally:
-        async with open_asking(settings.store) as asking:
-            await asking.forget(begun.number)
+        with suppress(OutsideError):  # it is forgotten after a while
+            async with open_asking(settings.store) as asking:
+                await asking.forget(begun.number)
 
 
-def _tell_given_up(is_withdrawn: bool) -> None:
-    if is_withdrawn:
+def _tell_given_up(is_withdrawn: bool | None) -> None:
+    if is_withdrawn is None:
+        print_hint("the database cannot be reached, so nobody can tell whether it is done")
+    elif is_withdrawn:
         print_hint("the request was withdrawn: nothing was done")
     else:
         print_hint("the owner of the database has begun with it, and comes to an end with it")

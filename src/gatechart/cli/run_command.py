@@ -13,12 +13,12 @@ import typer
 
 from gatechart.cli.documents import entry_document
 from gatechart.cli.hosting import host
-from gatechart.cli.leaving import spare_the_collector, told_to_go
+from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
 from gatechart.cli.loading import load_graphs, newest
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_hint, print_json_line, print_line, print_warning
 from gatechart.drawing.text import visible
-from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
 from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.core import SystemClock
 from gatechart.runtime.feeds import Subscription
@@ -83,16 +83,16 @@ async def run_agents(
             if not once:
                 names = ", ".join(graph.name for graph in newest(graphs))
                 print_hint(f"hosting agents of {names} in {settings.store}; Ctrl-C ends it")
-            tasks = [
-                asyncio.create_task(_idle(runtime, clock) if once else gone.wait()),
-                asyncio.create_task(gone.wait()),
-            ]
+            tasks: list[asyncio.Task[OwnershipLostError | None]] = [asyncio.create_task(told_or_lost(gone, runtime))]
+            if once:
+                tasks.append(asyncio.create_task(_idle(runtime, clock)))
             if watch:
                 tasks.append(asyncio.create_task(_tell(settings, changes)))
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    task.result()
+                    if (lost := task.result()) is not None:
+                        raise lost
             finally:
                 for task in tasks:
                     task.cancel()

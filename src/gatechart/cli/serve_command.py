@@ -12,7 +12,7 @@ import typer
 
 from gatechart.cli.errors import ExtraMissingError
 from gatechart.cli.hosting import host as hosting
-from gatechart.cli.leaving import spare_the_collector, told_to_go
+from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
 from gatechart.cli.loading import load_graphs, newest
 from gatechart.cli.logs import logging_of_a_server
 from gatechart.cli.options import Settings
@@ -91,10 +91,12 @@ async def serve_agents(
             stage.hosting(runtime),
         ):
             _tell_ready(settings, server.url, [graph.name for graph in newest(graphs)])
-            await gone.wait()
+            lost = await told_or_lost(gone, runtime)
             stage.stop()
             await asyncio.sleep(drain)
             await server.close()
+            if lost is not None:
+                raise lost
 
 
 def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:

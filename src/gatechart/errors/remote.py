@@ -48,10 +48,14 @@ class RequestTimeoutError(OutsideError):
     owner: str  # which process
     verb: str
     waited_s: float
-    withdrawn: bool  # False: the owner had begun, and comes to an end with it
+    withdrawn: bool | None  # False: the owner had begun, and comes to an end with it; None: nobody can tell
+    request: str = ""  # its id
+    problem: str = ""  # why nobody can tell
 
     def __str__(self) -> str:
         became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has begun {_AT_WORK}"
+        if self.withdrawn is None:
+            became = f"nobody can tell whether the request {self.request!r} is or will be done ({self.problem})"
         return (
             f"{self.path} is owned by {self.owner}, which did not answer {self.verb!r} within {self.waited_s:.3g} s: "
             f"{became}; wait longer, or see what the owner is doing"

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Final, TypeVar, cast
 
-from gatechart.errors import OwnerGoneError, RequestTimeoutError
+from gatechart.errors import (
+    OutsideError,
+    OwnerGoneError,
+    RequestTimeoutError,
+    StoreBusyError,
+    StoreFailedError,
+    StoreUnreachableError,
+)
 from gatechart.graph import StateTransitionGraph
 from gatechart.ports import Asking, Store
 from gatechart.runtime.core import random_id
@@ -21,20 +29,24 @@ from gatechart.stores.opening import open_asking
 from gatechart.values import Request
 from gatechart.wire import Call, Document, Performer, Reply, Verbs, perform
 
+logger = logging.getLogger(__name__)
+
 D = TypeVar("D", bound=Document)
 
 TIMEOUT_S: Final = 30.0
 FIRST_NAP_S: Final = 0.005
 LONGEST_NAP_S: Final = 0.1
 CHECKS_EVERY_S: Final = 0.5  # whether there is an owner still
+PASSING: Final = (StoreBusyError, StoreFailedError, StoreUnreachableError)  # such as a server that is started again
 
 
 class Asker(Verbs):
     """Has calls carried out by the owner of a database, and reads for itself. Get it from `open_asker`.
 
-    What writes raises what the verb raised there; RequestTimeoutError where the owner does not answer in time, and
-    OwnerGoneError where it goes before. A request that the owner has not taken by then is withdrawn. So it is where the
-    caller is cancelled: `given_up` is called with whether it was withdrawn.
+    What writes raises what the verb raised there; RequestTimeoutError where the owner does not answer in time, or the
+    database itself, and OwnerGoneError where it goes before. A request that the owner has not taken by then is
+    withdrawn. So it is where the caller is cancelled: `given_up` is called with whether it was withdrawn, None where
+    nobody can tell.
     """
 
     def __init__(
@@ -44,7 +56,7 @@ class Asker(Verbs):
         reading: Performer,
         *,
         timeout_s: float,
-        given_up: Callable[[bool], None],
+        given_up: Callable[[bool | None], None],
         request: str | None = None,
     ) -> None:
         self._path = path
@@ -61,33 +73,76 @@ class Asker(Verbs):
         until = datetime.now(UTC) + timedelta(seconds=self._timeout_s)
         request = Request(self._request or random_id(), self._name, call.model_dump_json(), until)
         self._request = None
-        asked = asyncio.ensure_future(self._asking.ask(request))
+        over = asyncio.Event()
+        timer = asyncio.get_running_loop().call_later(self._timeout_s, over.set)
+        asked = asyncio.ensure_future(self._asked(request, call, over))
         try:
             number = await asyncio.shield(asked)
-            text = await self._answered(number, request, call)
+            text = await self._answered(number, request, call, over)
         except asyncio.CancelledError:
-            self._given_up(await self._asking.withdraw(await asked))
+            over.set()
+            await self._give_up(asked)
             raise
-        await self._asking.forget(number)
+        finally:
+            timer.cancel()
+        with suppress(OutsideError):  # what was answered is answered; it is forgotten after a while
+            await self._asking.forget(number)
         return Reply.model_validate_json(text).of_kind(answer)
 
-    async def _answered(self, number: int, request: Request, call: Call) -> str:
+    async def _asked(self, request: Request, call: Call, over: asyncio.Event) -> int:
+        """The request's number. Whether it is kept may be in doubt; asked again under its id, it is kept once."""
+        while True:
+            try:
+                return await self._asking.ask(request)
+            except PASSING as error:
+                logger.debug("the database cannot be asked for now", exc_info=error)
+                if over.is_set():
+                    raise await self._timed_out(None, request, call, error) from error
+            await asyncio.sleep(LONGEST_NAP_S)
+
+    async def _give_up(self, asked: asyncio.Future[int]) -> None:
+        """Withdraws what was asked, and tells whether that was in time, where anybody can tell."""
+        try:
+            withdrawn = await self._asking.withdraw(await asked)
+        except OutsideError as error:
+            logger.warning("nobody can tell what became of a request", exc_info=error)
+            withdrawn = None
+        self._given_up(withdrawn)
+
+    async def _answered(self, number: int, request: Request, call: Call, over: asyncio.Event) -> str:
         loop = asyncio.get_running_loop()
-        nap_s, began = FIRST_NAP_S, loop.time()
-        checks = began + CHECKS_EVERY_S
-        while (text := await self._asking.answer_to(number)) is None:
-            now = loop.time()
-            if now - began >= self._timeout_s:
-                withdrawn = await self._asking.withdraw(number)
-                owner = await self._asking.owner()
-                raise RequestTimeoutError(self._path, owner, call.verb, self._timeout_s, withdrawn)
-            if now >= checks:
-                checks = now + CHECKS_EVERY_S
-                if not await self._asking.is_owned() and await self._asking.answer_to(number) is None:
-                    raise OwnerGoneError(self._path, request.id, number, await self._asking.withdraw(number))
+        nap_s, checks = FIRST_NAP_S, loop.time() + CHECKS_EVERY_S
+        while True:
+            try:
+                if (text := await self._asking.answer_to(number)) is not None:
+                    return text
+                if loop.time() >= checks:
+                    checks = loop.time() + CHECKS_EVERY_S
+                    await self._check_owned(number, request)
+            except PASSING as error:
+                logger.debug("the database cannot be read for now", exc_info=error)
+            if over.is_set():
+                raise await self._timed_out(number, request, call)
             await asyncio.sleep(nap_s)
             nap_s = min(nap_s * 1.3, LONGEST_NAP_S)
-        return text
+
+    async def _check_owned(self, number: int, request: Request) -> None:
+        """Raises OwnerGoneError where there is nobody who could answer."""
+        if not await self._asking.is_owned() and await self._asking.answer_to(number) is None:
+            raise OwnerGoneError(self._path, request.id, number, await self._asking.withdraw(number))
+
+    async def _timed_out(
+        self, number: int | None, request: Request, call: Call, problem: OutsideError | None = None
+    ) -> RequestTimeoutError:
+        """The error, once the request is withdrawn where it can be. number: None where it may not be kept at all."""
+        withdrawn, owner = None, "a process that cannot be named"
+        try:
+            withdrawn = None if number is None else await self._asking.withdraw(number)
+            owner = await self._asking.owner()
+        except OutsideError as error:
+            problem = problem or error
+        told = "" if problem is None else str(problem)
+        return RequestTimeoutError(self._path, owner, call.verb, self._timeout_s, withdrawn, request.id, told)
 
 
 @asynccontextmanager
@@ -96,13 +151,14 @@ async def open_asker(
     *,
     graphs: Sequence[StateTransitionGraph] | StateTransitionGraph = (),
     timeout_s: float = TIMEOUT_S,
-    given_up: Callable[[bool], None] = lambda _withdrawn: None,
+    given_up: Callable[[bool | None], None] = lambda _withdrawn: None,
     request: str | None = None,
 ) -> AsyncIterator[Asker]:
     """The verbs of the runtime that owns a database, for who does not: what it is asked goes through the database.
 
     graphs: those of the agents that are to be read. timeout_s: how long to wait for an answer; a request that was not
-    taken by then is never carried out. given_up: told, where a caller is cancelled, whether its request was withdrawn.
+    taken by then is never carried out. given_up: told, where a caller is cancelled, whether its request was withdrawn;
+    None where nobody can tell.
     request: the id of one that was made before and may have been carried out: the first call that writes goes under it,
     and is not asked again where the owner knows it. Raises as `Runtime.open` does for one that is only read.
     """

@@ -98,6 +98,7 @@ class Core:
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, which are cancelled then
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # that wait, with the call that they made
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _lost: asyncio.Future[OwnershipLostError] | None = None  # once somebody has waited for it, or told it
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raises RuntimeClosedError, InsideTurnError or, where the call writes, ReadOnlyError."""
@@ -174,10 +175,10 @@ class Core:
         try:
             return await self.ask(commit)
         except OwnershipLostError:
-            logger.exception("another owner has taken over")
+            return None
         except OutsideError:
             logger.debug("the runtime closes before the store could write")
-        return None
+            return None
 
     async def settle(self, unit: Unit, then: Callable[[], None]) -> None:
         """Does what comes after its commit where a unit turns out to be written, though its commit raised."""
@@ -195,7 +196,8 @@ class Core:
         for failed in counting(1):
             try:
                 return await call()
-            except OwnershipLostError:
+            except OwnershipLostError as error:
+                self.lose(error)
                 raise
             except OutsideError as error:
                 wait_s = STORE_RETRY.wait_s(failed) or 0.0
@@ -203,6 +205,19 @@ class Core:
                 if not await self.pause(self.clock.now() + timedelta(seconds=wait_s)):
                     raise
         raise AssertionError("unreachable")
+
+    def lose(self, error: OwnershipLostError) -> None:
+        """Notes, and logs, that another owner has taken over."""
+        lost = self.lost()
+        if not lost.done():
+            logger.error("another owner has taken over; nothing is hosted here any more", exc_info=error)
+            lost.set_result(error)
+
+    def lost(self) -> asyncio.Future[OwnershipLostError]:
+        """Done once another owner has taken over."""
+        if self._lost is None:
+            self._lost = asyncio.get_running_loop().create_future()
+        return self._lost
 
     async def close(self) -> None:
         """Takes no more calls, and lets the work under way end within a bound."""

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from pydantic import ValidationError
 
 from gatechart.context import problems_of
-from gatechart.errors import OutsideError, OwnershipLostError, PayloadError, RuntimeClosedError
+from gatechart.errors import OwnershipLostError, PayloadError, RuntimeClosedError
 from gatechart.ports import Requests
 from gatechart.runtime.core import Core
 from gatechart.values import Request
@@ -40,7 +40,7 @@ class Intake:
         self._requests = requests
         self._perform = perform
         self._under_way: dict[str, deque[Request]] = {}  # by asker
-        self._count = 0
+        self._numbers: set[int] = set()  # of those under way
         self._has_room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -59,31 +59,37 @@ class Intake:
             await asyncio.wait((self._task,))
 
     async def _run(self) -> None:
+        """Takes what is asked; what was taken and not answered, too, at first and where a commit was in doubt."""
         again = True
         while True:
             try:
                 if not again:
                     await self._requests.asked()
-                await self._wait_for_room()
-                limit = MOST if again else MOST - self._count
-                taken = await self._requests.take(datetime.now(UTC), limit=limit, again=again)
-            except OwnershipLostError:
+                await self._take(again=again)
+                again = False
+            except OwnershipLostError as error:
+                self._core.lose(error)
                 return
-            except OutsideError:
+            except Exception:  # whatever it is: nobody else takes what is asked
                 logger.exception("what is asked of the owner cannot be read; it is tried again")
                 await asyncio.sleep(PAUSE_S)
-                continue
-            again = False
-            for request in taken:
+                again = True
+
+    async def _take(self, *, again: bool) -> None:
+        await self._wait_for_room()
+        known = frozenset(self._numbers)  # before, for one may be answered meanwhile
+        limit = MOST if again else MOST - len(known)
+        for request in await self._requests.take(datetime.now(UTC), limit=limit, again=again):
+            if request.number not in known:
                 self._put(request)
 
     async def _wait_for_room(self) -> None:
-        while self._count >= MOST:
+        while len(self._numbers) >= MOST:
             self._has_room.clear()
             await self._has_room.wait()
 
     def _put(self, request: Request) -> None:
-        self._count += 1
+        self._numbers.add(request.number)
         waiting = self._under_way.get(request.asker)
         if waiting is not None:
             waiting.append(request)
@@ -102,7 +108,7 @@ class Intake:
                     return
                 await self._core.ask(partial(self._answer, request.number, text))
                 waiting.popleft()
-                self._count -= 1
+                self._numbers.discard(request.number)
                 self._has_room.set()
         finally:
             del self._under_way[asker]

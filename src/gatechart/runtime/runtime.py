@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.agent import Agent
-from gatechart.errors import AgentExistsError, NoHandoffError
+from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
 from gatechart.ports import Clock, Ids, Requests, Store
@@ -154,6 +155,13 @@ class Runtime:
     def under_way(self) -> int:
         """How many turns, timers and invokes are under way; those that wait for the clock count."""
         return self._core.under_way
+
+    async def lost(self) -> OwnershipLostError:
+        """The error that says so, once another runtime has taken the database over; waits for that, for ever perhaps.
+
+        What hosts agents does well to end then, for nothing is done here any more. It is noticed within some seconds.
+        """
+        return await asyncio.shield(self._core.lost())
 
     async def start(
         self,

@@ -95,8 +95,8 @@ class Database(Protocol):
         """Tells the owner that something was asked, once the transaction is committed."""
         ...
 
-    async def is_owned(self) -> bool:
-        """Whether a runtime owns it now."""
+    async def is_owned(self, reader: Reader) -> bool:
+        """Whether a runtime owns it now. reader: of this database."""
         ...
 
     def is_absent(self) -> bool:

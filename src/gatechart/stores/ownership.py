@@ -15,9 +15,7 @@ from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner
 
 EPOCH: Final = Ask(select(owner.c.epoch))
-GUARDED: Final = Ask(
-    select(owner.c.epoch).with_for_update(read=True)
-)  # with every transaction: no other begins meanwhile
+GUARDED: Final = Ask(select(owner.c.epoch).with_for_update(read=True))  # with every transaction: no other begins
 TAKEN: Final = Ask(select(owner.c.epoch).with_for_update())
 
 
@@ -29,9 +27,12 @@ def raise_epoch(connection: Connection) -> int:
     return epoch
 
 
-def check_epoch(connection: Connection, epoch: int, name: str) -> None:
-    """Raises OwnershipLostError where a later epoch has begun; none begins until the transaction ends."""
-    current = _epoch(GUARDED, connection)
+def check_epoch(connection: Connection, epoch: int, name: str, *, guarded: bool = True) -> None:
+    """Raises OwnershipLostError where a later epoch has begun; none begins until the transaction ends.
+
+    guarded: False for a transaction that only reads, in which one may begin.
+    """
+    current = _epoch(GUARDED if guarded else EPOCH, connection)
     if current != epoch:
         raise OwnershipLostError(name, epoch, current)
 

@@ -67,11 +67,10 @@ class PostgresDatabase:
         """See Database."""
         connection.execute(RING)
 
-    async def is_owned(self) -> bool:
+    async def is_owned(self, reader: Reader) -> bool:
         """See Database."""
-        async with opened_reader(reading_engine(self._url), is_cut) as reader:
-            with self.read_errors():
-                return await reader.run(lambda connection: connection.execute(IS_HELD).first() is not None)
+        with self.read_errors():
+            return await reader.run(lambda connection: connection.execute(IS_HELD).first() is not None)
 
     def is_absent(self) -> bool:
         """See Database. One that is not there refuses the connection."""

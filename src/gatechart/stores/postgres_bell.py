@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
+from asyncpg import InterfaceError, InternalClientError, PostgresError
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -17,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 CHANNEL: Final = "gatechart_requests"
 RING: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
+RAISED: Final = (*FAILURES, PostgresError, InterfaceError, InternalClientError)  # here the driver is called itself, too
 LOOK_S: Final = 2.0  # after which the owner looks for itself, for a connection may be lost without a word
 
 
@@ -48,7 +50,7 @@ class ServerBell:
         try:
             self._connection = await self._engine.connect()
             await (await self._driver(self._connection)).add_listener(CHANNEL, self._ring)
-        except FAILURES as error:
+        except RAISED as error:
             logger.warning("nobody can be heard who asks; the owner looks for itself", exc_info=error)
             await self.close()
 
@@ -56,7 +58,7 @@ class ServerBell:
         """Hears nobody any more."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(*FAILURES):
+            with suppress(*RAISED):
                 await connection.invalidate()  # it listens, so nobody else may have it
                 await connection.close()
 

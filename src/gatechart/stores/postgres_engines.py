@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from asyncpg import InterfaceError, InternalClientError
 from sqlalchemy import event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, EmulatedDBAPIException
+from sqlalchemy.exc import DBAPIError, EmulatedDBAPIException, InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -132,6 +132,11 @@ def _prepared(engine: AsyncEngine) -> AsyncEngine:
     @event.listens_for(engine.sync_engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
         connection.run_async(keep_every_text)
+
+    @event.listens_for(engine.sync_engine, "checkout")
+    def check(connection: Any, _record: Any, _proxy: Any) -> None:
+        if connection.driver_connection.is_closed():  # as it knows without asking; the others may be, too
+            raise InvalidatePoolError("a connection was lost in the pool")
 
     return engine
 

@@ -56,7 +56,12 @@ class Reader:
 
     async def _read_once(self, work: Callable[[Connection], T]) -> T:
         async with self._engine.connect() as connection:
-            return await connection.run_sync(work)
+            try:
+                return await connection.run_sync(work)
+            except Exception as error:
+                if self._is_cut(error):  # which SQLAlchemy does not learn of what it does not execute itself
+                    await connection.invalidate(error)
+                raise
 
     def _forget(self, read: asyncio.Task[object]) -> None:
         self._reads.discard(read)

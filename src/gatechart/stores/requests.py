@@ -45,6 +45,10 @@ class Owned(Protocol):
         """The result, in one transaction that this owner's epoch still holds."""
         ...
 
+    def check_owned(self, connection: Connection) -> None:
+        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        ...
+
 
 class SqlRequests:
     """What is asked of the owner of a database. Fulfils Requests."""
@@ -55,7 +59,10 @@ class SqlRequests:
         self._tidies = 0.0  # when it does next, as monotonic time
 
     async def asked(self) -> None:
-        """See Requests. Meanwhile it forgets what is over."""
+        """See Requests. Meanwhile it forgets what is over.
+
+        An owner of whom nothing is asked learns in this way, too, that it is the owner no more.
+        """
         while not await self._is_there(ANY_NEW):
             await self._bell.rung()
             await self._tidy()
@@ -94,8 +101,13 @@ class SqlRequests:
 
     async def _is_there(self, question: Ask) -> bool:
         """Whether there is any such request."""
-        ((found,),) = await self._database.read(question.all)
-        return bool(found)
+
+        def read(connection: Connection) -> bool:
+            self._database.check_owned(connection)
+            ((found,),) = question.all(connection)
+            return bool(found)
+
+        return await self._database.read(read)
 
 
 class SqlAsking:
@@ -114,7 +126,7 @@ class SqlAsking:
 
     async def is_owned(self) -> bool:
         """See Asking."""
-        return await self._database.is_owned()
+        return await self._database.is_owned(self._reader)
 
     async def ask(self, request: Request) -> int:
         """See Asking."""

@@ -223,6 +223,10 @@ class SqlStore:
         """The result of what the owner writes."""
         return await self._write(work)
 
+    def check_owned(self, connection: Connection) -> None:
+        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        check_epoch(connection, self._epoch, self._database.name, guarded=False)
+
     async def _read_mail(self, wanted: Select[Any]) -> Sequence[Mail]:
         return await self._read(lambda connection: [to_mail(row) for row in connection.execute(wanted)])
 

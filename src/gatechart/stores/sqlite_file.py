@@ -75,7 +75,7 @@ class SqliteFile:
     def ring(self, connection: Connection) -> None:
         """See Database. What is written is seen."""
 
-    async def is_owned(self) -> bool:
+    async def is_owned(self, reader: Reader) -> bool:  # noqa: ARG002  the lock is another file
         """See Database."""
         lock = _Lock(self._path)
         try:
