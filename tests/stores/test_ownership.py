@@ -12,6 +12,7 @@ from filelock import FileLock
 
 from gatechart.errors import OwnershipLostError, StoreOwnedError
 from gatechart.stores import open_store
+from gatechart.stores.sqlite_file import _Lock
 from gatechart.testing.records import COMMITTED, going_on, started, verdicts
 
 
@@ -47,6 +48,52 @@ async def test_a_database_can_be_owned_again_once_it_is_closed(sqlite_url):
     for _ in range(3):
         async with open_store(sqlite_url):
             pass
+
+
+async def test_who_only_looks_whether_there_is_an_owner_keeps_nobody_from_owning(sqlite_url, sqlite_path):
+    async with open_store(sqlite_url):
+        pass
+    looking = FileLock(f"{sqlite_path}.lock", thread_local=False)
+    looking.acquire()
+    asyncio.get_running_loop().call_later(0.02, looking.release)
+    async with open_store(sqlite_url) as store:
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+def test_a_lock_file_that_was_replaced_as_its_lock_was_taken_is_not_held(sqlite_path):
+    """The file was not there before; whoever was told to take over comes between taking and looking."""
+    late, taker, third = (_Lock(sqlite_path) for _ in range(3))
+    take = late._lock.acquire
+
+    def acquire():
+        take()
+        assert not taker.take()
+        taker.replace()
+
+    late._lock.acquire = acquire
+    assert not late.take()
+    assert not taker.is_passed_by()
+    assert not third.take()
+    taker.release()
+    assert third.take()
+    third.release()
+
+
+async def test_who_fails_to_take_over_leaves_the_owner_its_lock(sqlite_url, monkeypatch):
+    async with open_store(sqlite_url) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr("gatechart.stores.databases.raise_epoch", fail)
+            with pytest.raises(LookupError):
+                async with open_store(sqlite_url, take_over=True):
+                    pass
+        with pytest.raises(StoreOwnedError):
+            async with open_store(sqlite_url):
+                pass
+        assert await verdicts(store, started("a")) == [COMMITTED]
+
+
+def fail(*_):
+    raise LookupError
 
 
 async def test_an_owner_that_fails_lets_go(sqlite_url):

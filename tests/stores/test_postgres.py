@@ -274,6 +274,15 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
         assert await verdicts(store, started("a")) == [COMMITTED]
 
 
+async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(postgres_url, monkeypatch):
+    monkeypatch.setattr("gatechart.stores.postgres_session.REGAIN_S", 3600)
+    async with open_store(postgres_url) as store:
+        await cut(postgres_url)
+        await upgrade_store(postgres_url)
+        with pytest.raises(OwnershipLostError):
+            await store.commit([started("a")])
+
+
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_transaction_that_stood_in_anothers_way_is_tried_again(empty_postgres_url, caplog, times):
     async with open_store(empty_postgres_url) as store:

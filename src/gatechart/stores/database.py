@@ -60,10 +60,14 @@ class Hold(Protocol):
         ...
 
     def confirm(self, connection: Connection) -> None:
-        """Called in the transaction that begins the epoch: what is to be true of the lock once that is committed.
+        """Called first in the transaction that begins the epoch.
 
         Raises StoreOwnedError where another runtime has passed this one by meanwhile.
         """
+        ...
+
+    def settle(self) -> None:
+        """Called last in that transaction: what is to be true of the lock once it is committed."""
         ...
 
 
@@ -80,7 +84,7 @@ class Database(Protocol):
         ...
 
     def holding(self) -> AbstractAsyncContextManager[Hold]:
-        """The means to own it, which are let go at the end. Creates nothing."""
+        """The means to own it, which are let go at the end. Creates no database before it is seized or written."""
         ...
 
     def asking(self) -> AbstractAsyncContextManager[tuple[Reader, Writer]]:

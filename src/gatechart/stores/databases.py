@@ -35,8 +35,15 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
         raise StoreMissingError(database.name)
     async with _held(database, Claim.REFUSED) as hold:
         check_upgradable(await _schema(hold.reader, database.write_errors()), database.name)
+
+        def upgrade(connection: Connection) -> tuple[str | None, str]:
+            hold.confirm(connection)
+            upgraded = upgrade_schema(connection, database.name)
+            raise_epoch(connection)  # for an owner whose lock was lost may not know it
+            return upgraded
+
         with database.write_errors():
-            return await hold.writer.run(lambda connection: upgrade_schema(connection, database.name))
+            return await hold.writer.run(upgrade)
 
 
 @asynccontextmanager
@@ -66,7 +73,9 @@ async def _open_to_write(database: Database, claim: Claim) -> AsyncIterator[Stor
             if is_new:
                 create_schema(connection)
             hold.confirm(connection)
-            return raise_epoch(connection), database.last_number(connection)
+            begun = raise_epoch(connection), database.last_number(connection)
+            hold.settle()
+            return begun
 
         with database.write_errors():
             epoch, last = await hold.writer.run(begin)

@@ -131,3 +131,6 @@ class _ServerHold:
 
     def confirm(self, connection: Connection) -> None:
         """See Hold. The session has the lock, or is none."""
+
+    def settle(self) -> None:
+        """See Hold."""

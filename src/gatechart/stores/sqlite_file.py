@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
+from secrets import token_hex
+from typing import Final
 from urllib.parse import quote
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
@@ -19,6 +22,9 @@ from gatechart.stores.ownership import owned
 from gatechart.stores.reader import Reader, opened_reader
 from gatechart.stores.sqlite_engines import read_errors, reading_engine, write_errors, writing_engine
 from gatechart.stores.writer import opened_writer
+
+LOOKS: Final = 10  # whether the lock is free
+LOOK_S: Final = 0.005  # between two of them
 
 
 class SqliteFile:
@@ -126,7 +132,11 @@ class _FileHold:
         self._lock = lock
 
     async def take(self) -> bool:
-        """See Hold."""
+        """See Hold. Whoever only looks whether the lock is free has it for a moment, so one look is not enough."""
+        for _ in range(LOOKS):
+            if self._lock.take():
+                return True
+            await asyncio.sleep(LOOK_S)
         return self._lock.take()
 
     async def seize(self) -> None:
@@ -139,10 +149,14 @@ class _FileHold:
             raise StoreBusyError(self._database.name, problem) from error
 
     def confirm(self, connection: Connection) -> None:
-        """See Hold. SQLite's own lock, which the transaction has, lets one at a time replace the lock file."""
+        """See Hold."""
         self._database.check_there()
-        if not self._lock.confirmed():
+        if self._lock.is_passed_by():
             raise owned(connection, self._database.name)
+
+    def settle(self) -> None:
+        """See Hold. SQLite's own lock, which the transaction has, lets one at a time replace the lock file."""
+        self._lock.replace()
 
 
 class _Lock:
@@ -151,33 +165,45 @@ class _Lock:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._path = database.with_name(database.name + ".lock")
-        self._lock = FileLock(self._path, blocking=False, thread_local=False)
+        self._lock = _file_lock(self._path)
         self._inode: int | None = None  # of the file whose lock is held
 
     def take(self) -> bool:
         """Whether it is held now. Raises StoreReadOnlyError where the folder cannot be written."""
-        before = self._inode_there()
         try:
+            self._path.touch()
+            before = self._inode_there()
             self._lock.acquire()
         except Timeout:
             return False
         except OSError as error:
             raise StoreReadOnlyError(str(self._database), str(error)) from error
         self._inode = self._inode_there()
-        if before not in (None, self._inode):  # another runtime has put a new file there meanwhile
+        if before is None or before != self._inode:  # another runtime has put a new file there meanwhile
             self.release()
             return False
         return True
 
-    def confirmed(self) -> bool:
-        """Whether others will find this lock held: where it was passed by, a new file takes the place of the old.
+    def is_passed_by(self) -> bool:
+        """Whether another runtime has put a new file in the place of that whose lock is held."""
+        return self._inode is not None and self._inode != self._inode_there()
+
+    def replace(self) -> None:
+        """Puts a new file there, whose lock is held, unless that of the old one is.
 
         A process that is frozen keeps the lock of the old file, in which nobody will look any more.
         """
         if self._inode is not None:
-            return self._inode == self._inode_there()
-        self._path.unlink(missing_ok=True)
-        return self.take()
+            return
+        fresh = self._path.with_name(f"{self._path.name}.{token_hex(4)}")
+        try:
+            self._lock = _file_lock(fresh)
+            self._lock.acquire()
+            fresh.replace(self._path)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise StoreReadOnlyError(str(self._database), str(error)) from error
+        self._inode = self._inode_there()
 
     def release(self) -> None:
         """Lets go."""
@@ -189,6 +215,10 @@ class _Lock:
             return self._path.stat().st_ino
         except OSError:
             return None
+
+
+def _file_lock(path: Path) -> BaseFileLock:
+    return FileLock(path, blocking=False, thread_local=False)
 
 
 def _readable(url: URL, path: Path) -> URL:
