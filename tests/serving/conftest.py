@@ -90,7 +90,8 @@ class Process:
 @contextmanager
 def process(store, *options, env=None, token=None):
     """`gatechart serve --json` of the shop; the caller, or the end of the block, ends it."""
-    settings = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    settings = {**os.environ, "PYTHONPATH": path, **(env or {})}
     settings.pop("GATECHART_TOKEN", None)
     if token:
         settings["GATECHART_TOKEN"] = token

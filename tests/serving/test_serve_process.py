@@ -27,8 +27,11 @@ pytestmark = pytest.mark.usefixtures("unmeasured")
 def refused(capsys, monkeypatch):
     """What `gatechart serve` says where it does not start: its exit code, and its message."""
 
-    def run(*options, token=""):
-        monkeypatch.setenv("GATECHART_TOKEN", token)
+    def run(*options, token=None):
+        if token is None:
+            monkeypatch.delenv("GATECHART_TOKEN", raising=False)
+        else:
+            monkeypatch.setenv("GATECHART_TOKEN", token)
         serve = ["serve", "--json", "--app", "tests.serving.shop:graphs", "--store", "memory:", "--port", "0"]
         code = main([*serve, *options])
         return code, json.loads(capsys.readouterr().err)["message"]
@@ -116,8 +119,9 @@ def test_a_token_may_come_from_a_file_or_the_environment(tmp_path):
 def test_it_refuses_to_be_open_to_others_without_a_token(refused, tmp_path):
     code, message = refused("--host", "0.0.0.0")
     assert (code, "without a token" in message) == (3, True)
-    code, message = refused(token="short")
-    assert (code, "it has 5 characters" in message) == (3, True)
+    for token in ("", "short"):
+        code, message = refused(token=token)
+        assert (code, f"it has {len(token)} characters" in message) == (3, True)
     code, message = refused("--token-file", str(tmp_path / "none"))
     assert (code, "No such file" in message) == (3, True)
 
@@ -151,6 +155,18 @@ def test_its_log_is_lines_of_json(sqlite_url):
             connection.sendall(b"nonsense\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 400")
         _, told = server.end()
-    lines = [json.loads(line) for line in told.splitlines() if line.startswith("{")]
-    assert {"warning"} == {line["level"] for line in lines}
+    lines = [json.loads(line) for line in told.splitlines()]
+    assert [line["level"] for line in lines] == ["warning", "warning"]
     assert "Invalid HTTP request" in lines[0]["message"]
+    assert lines[1]["message"] == "ending; what is under way gets 10 s"
+
+
+def test_its_log_is_lines_of_json_where_it_is_stopped_at_once(sqlite_url):
+    with process(sqlite_url, "--drain", "60") as server:
+        server.popen.send_signal(signal.SIGINT)
+        first = json.loads(server.popen.stderr.readline())
+        code, told = server.end(signal.SIGINT)
+    lines = [first, *map(json.loads, told.splitlines())]
+    assert code == 130
+    assert lines[0]["message"].startswith("ending")
+    assert lines[-1]["error"] == "KeyboardInterrupt"

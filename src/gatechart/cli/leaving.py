@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from gatechart.cli.printing import print_hint, print_warning
 
+logger = logging.getLogger(__name__)
+
 
 @contextmanager
-def told_to_go(grace_s: float, last_s: float | None = None) -> Iterator[asyncio.Event]:
+def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Iterator[asyncio.Event]:
     """An event that is set by the first SIGINT or SIGTERM; a second one does what it does without this.
 
-    grace_s: what is under way gets. last_s: after which the process leaves in any case; a second more where left out.
+    grace_s: what is under way gets. more_s: and what else does; a second later the process leaves in any case.
+    log: whether it is told in the log, rather than in lines on stderr.
     """
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -26,8 +30,8 @@ def told_to_go(grace_s: float, last_s: float | None = None) -> Iterator[asyncio.
     def go() -> None:
         for each in signals:
             loop.remove_signal_handler(each)
-        print_hint(f"ending; what is under way gets {grace_s:g} s")
-        _leave_after(grace_s + 1 if last_s is None else last_s)
+        (logger.warning if log else print_hint)(f"ending; what is under way gets {grace_s:g} s")
+        _leave_after(grace_s + more_s + 1, logger.warning if log else print_warning)
         gone.set()
 
     for each in signals:
@@ -48,12 +52,12 @@ def spare_the_collector() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-def _leave_after(seconds: float) -> None:
+def _leave_after(seconds: float, tell: Callable[[str], None]) -> None:
     """Ends the process then, whatever threads and tasks do not end: what they do is begun again next time."""
 
     def leave() -> None:
         with suppress(OSError):
-            print_warning("left without what does not end; it is begun again next time")
+            tell("left without what does not end; it is begun again next time")
             sys.stdout.flush()
         os._exit(0)
 

@@ -30,9 +30,9 @@ def print_document(document: Document) -> None:
     typer.echo(text_of(document))
 
 
-def print_json_line(document: Document) -> None:
-    """One of many JSON documents on stdout, in one line."""
-    typer.echo(to_json(document).decode())
+def print_json_line(document: Document, *, stderr: bool = False) -> None:
+    """One of many JSON documents, in one line."""
+    typer.echo(to_json(document).decode(), err=stderr)
 
 
 def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:

@@ -14,11 +14,11 @@ import typer
 
 from gatechart.cli.app import parse
 from gatechart.cli.codes import ExitCode, code_of
-from gatechart.cli.documents import error_document, text_of
+from gatechart.cli.documents import error_document
 from gatechart.cli.errors import UsageError
 from gatechart.cli.logs import logging_to_stderr
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
-from gatechart.cli.printing import print_error
+from gatechart.cli.printing import print_error, print_json_line
 from gatechart.errors import GatechartError
 
 
@@ -60,7 +60,7 @@ def _tell(error: BaseException, arguments: Sequence[str]) -> ExitCode:
     code, message = code_of(error), _message(error)
     trace = "".join(traceback.format_exception(error)) if is_set(arguments, "--debug", DEBUG_VARIABLE) else None
     if is_set(arguments, "--json", JSON_VARIABLE):
-        typer.echo(text_of(error_document(error, message, code, trace)), err=True)
+        print_json_line(error_document(error, message, code, trace), stderr=True)  # behind lines of a log
     else:
         typer.echo(trace or "", err=True, nl=False)
         print_error(message)

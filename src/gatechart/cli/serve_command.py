@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -36,9 +38,6 @@ TokenFileOption = Annotated[
         show_default=False,
     ),
 ]
-TokenOption = Annotated[
-    str | None, typer.Option("--token", envvar=TOKEN_VARIABLE, hidden=True, help="For the environment.")
-]
 GraceOption = Annotated[
     float, typer.Option("--grace", min=0.1, metavar="SECONDS", help="How long what is under way gets to end.")
 ]
@@ -61,7 +60,6 @@ async def serve_agents(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8700,
     token_file: TokenFileOption = None,
-    token: TokenOption = None,
     grace: GraceOption = 10.0,
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
@@ -81,27 +79,30 @@ async def serve_agents(
       gatechart serve --host 0.0.0.0 --token-file /run/secrets/gatechart
     """
     serving = _serving()
-    secret = serving.read_token(token_file, token, TOKEN_VARIABLE)
+    secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     spare_the_collector()
     graphs = load_graphs(settings.app)
     stage = serving.Stage()
     application = serving.Application(stage, newest(graphs), token=secret, most_bytes=max_body)
-    with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + 2 * grace + 1) as gone:
+    with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
         async with (
             serving.listening(application, host=host, port=port, has_token=secret is not None, grace_s=grace) as server,
             hosting(settings, graphs, SystemClock(), Limits(close_s=grace), creates=True) as runtime,
             stage.hosting(runtime),
         ):
-            names = [graph.name for graph in newest(graphs)]
-            if settings.json:
-                print_json_line({"url": server.url, "graphs": names})
-            else:
-                print_line(server.url)
-                print_hint(f"hosting agents of {', '.join(names)} in {settings.store}; Ctrl-C ends it")
+            _tell_ready(settings, server.url, [graph.name for graph in newest(graphs)])
             await gone.wait()
             stage.stop()
             await asyncio.sleep(drain)
             await server.close()
+
+
+def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:
+    if settings.json:
+        print_json_line({"url": url, "graphs": names})
+    else:
+        print_line(url)
+        print_hint(f"hosting agents of {', '.join(names)} in {settings.store}; Ctrl-C ends it")
 
 
 def _serving() -> ModuleType:

@@ -93,7 +93,7 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
     Raises TokenError.
     """
     if file is None:
-        return None if not given else _good(given, variable)
+        return None if given is None else _good(given, variable)
     try:
         return _good(file.read_text(encoding="ascii").strip(), str(file))
     except (OSError, UnicodeError) as error:
