@@ -13,6 +13,7 @@ from gatechart.client.lines import Told, told_events
 from gatechart.serving import Stage, listening
 from gatechart.serving.events import EventStream
 from gatechart.serving.tape import Missed, Place, Tape
+from gatechart.wire import EntryDocument
 
 from .conftest import PATIENCE_S, serving, within
 
@@ -216,6 +217,19 @@ def test_a_tape_keeps_the_newest_and_says_what_is_gone():
     assert tape.read(Place("t", 5), 9, 1000) == (Place("t", 6), None, (b"x" * 1000,))
     tape.skip(4)
     assert tape.read(Place("t", 6), 9, 1000) == (Place("t", 10), Missed(4), ())
+
+
+async def test_a_turn_that_cannot_be_told_is_missed_and_the_next_is_told(monkeypatch, caplog):
+    async with serving() as found, Client(found.url) as client, client.changes() as changes:
+        with monkeypatch.context() as patched:
+            patched.setattr(EntryDocument, "of", lambda entry: entry.nothing)
+            await start(client, "a")
+            with pytest.raises(ChangesMissedError) as missed:
+                await within(anext(changes))
+        assert missed.value.lost == 1
+        assert [record.agent_id for record in caplog.records if record.levelname == "ERROR"] == ["a"]
+        await client.send("a", "COUNTED")
+        assert (await within(anext(changes))).version == 2
 
 
 async def test_events_are_read_from_parts_of_any_size():

@@ -157,6 +157,14 @@ async def test_what_cannot_be_listened_at_is_told():
                 pass
 
 
+async def test_a_name_of_this_machine_that_stands_for_all_addresses_is_not_listened_at_without_a_token(monkeypatch):
+    resolved = socket.getaddrinfo("0.0.0.0", 0, type=socket.SOCK_STREAM)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: resolved)
+    with pytest.raises(OpenDoorError):
+        async with listening(print, host="localhost", port=0, has_token=False):
+            pass
+
+
 def test_its_log_is_lines_of_json(sqlite_url):
     with process(sqlite_url) as server:
         with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as connection:

@@ -275,7 +275,7 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
 
 
 async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(postgres_url, monkeypatch):
-    monkeypatch.setattr("gatechart.stores.postgres_session.REGAIN_S", 3600)
+    monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 3600)
     async with open_store(postgres_url) as store:
         await cut(postgres_url)
         await upgrade_store(postgres_url)

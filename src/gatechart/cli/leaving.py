@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Iterator[asyncio.Event]:
     """An event that is set by the first SIGINT or SIGTERM; a second one does what it does without this.
 
-    grace_s: what is under way gets. more_s: and what else takes its time; a second later the process leaves in any case.
+    grace_s: what is under way gets. more_s: and what else does; a second later the process leaves in any case.
     log: whether it is told in the log, rather than in lines on stderr.
     """
     loop, gone = asyncio.get_running_loop(), asyncio.Event()

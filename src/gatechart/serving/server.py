@@ -71,7 +71,11 @@ async def listening(
     """
     if not has_token and not is_loopback(host):
         raise OpenDoorError(host)
-    server = Server(application, _listener(host, port), grace_s)
+    listener = _listener(host, port)
+    if not has_token and not is_loopback(listener.getsockname()[0]):  # the name stands for another address here
+        listener.close()
+        raise OpenDoorError(host)
+    server = Server(application, listener, grace_s)
     try:
         await server.begin()
         yield server

@@ -87,9 +87,11 @@ class Stage:
                 self._note(entry)
 
     def _note(self, entry: HistoryEntry) -> None:
-        document = EntryDocument.of(entry)
         try:
-            self.tape.add(document.__pydantic_serializer__.to_json(document))
-        except ValueError:  # it would end the tape for all
+            document = EntryDocument.of(entry)
+            item = document.__pydantic_serializer__.to_json(document)
+        except Exception:  # it would end the tape for all
             logger.exception("a turn cannot be told", extra={"agent_id": entry.agent_id, "version": entry.version})
             self.tape.skip(1)
+        else:
+            self.tape.add(item)
