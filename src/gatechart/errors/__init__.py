@@ -65,6 +65,7 @@ from gatechart.errors.outside import (
 )
 from gatechart.errors.remote import (
     OwnerGoneError,
+    AnswerUnreadableError,
     RemoteDefinitionError,
     RemoteEventError,
     RemoteOutsideError,
@@ -99,6 +100,7 @@ __all__ = [
     "AgentExistsError",
     "AgentTooLargeError",
     "AmbiguousTriggerError",
+    "AnswerUnreadableError",
     "ContextInvalidError",
     "DefinitionError",
     "DrawingError",

@@ -19,7 +19,7 @@ from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.values import Request
-from gatechart.wire import Call, Document, Performer, Reply, Verbs, perform
+from gatechart.wire import Call, Document, Performer, Verbs, perform, read_reply
 
 D = TypeVar("D", bound=Document)
 
@@ -69,7 +69,7 @@ class Asker(Verbs):
             self._given_up(await self._asking.withdraw(await asked))
             raise
         await self._asking.forget(number)
-        return Reply.model_validate_json(text).of_kind(answer)
+        return read_reply(text).of_kind(answer)
 
     async def _answered(self, number: int, request: Request, call: Call) -> str:
         loop = asyncio.get_running_loop()
