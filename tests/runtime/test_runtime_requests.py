@@ -9,6 +9,7 @@ import pytest
 from gatechart import Limits, Runtime
 from gatechart.errors import (
     AgentExistsError,
+    AnswerUnreadableError,
     OwnerGoneError,
     OwnershipLostError,
     PayloadError,
@@ -172,6 +173,23 @@ async def standing(runtime, status):
     """Waits for the one handoff to be so, and for all who have to do with it to know."""
     while [each.status for each in await runtime.handoffs()] != [status] or await runtime.mail():  # noqa: ASYNC110
         await asyncio.sleep(0.001)
+
+
+ODD_ANSWERS = ['{"answer":{"agent_id":"a"}}', '{"answer":' + "[" * 300 + "]" * 300 + "}", '{"error":{}}', "{}", "done"]
+
+
+@pytest.mark.parametrize("odd", ODD_ANSWERS, ids=["fields", "depth", "error", "empty", "text"])
+async def test_an_answer_that_is_not_understood_is_an_error_of_gatechart(odd, place, monkeypatch):
+    for room in (SqlRequests, WaitingRoom):
+        monkeypatch.setattr(room, "answer", answering(odd, room.answer))
+    async with Runtime.open(place, graphs=GRAPHS) as owner, open_asker(place, graphs=GRAPHS) as asker:
+        with pytest.raises(AnswerUnreadableError, match="the same version"):
+            await asker.start("lamp", at="ON", id="a")
+        assert (await owner.resume("a")).snapshot.version == 1
+
+
+def answering(odd, answer):
+    return lambda self, number, _text, now: answer(self, number, odd, now)
 
 
 async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):

@@ -77,6 +77,7 @@ REMEDIES: dict[str, str] = {
     "PayloadError": "Expected: a text",
     "ReadOnlyError": "open it for writing",
     "RemoteDefinitionError": "its log may tell more",
+    "AnswerUnreadableError": "bring both to the same version",
     "RemoteEventError": "its log may tell more",
     "RemoteOutsideError": "its log may tell more",
     "OwnerGoneError": "ask again",

@@ -64,6 +64,7 @@ from gatechart.errors.outside import (
     StoreUrlError,
 )
 from gatechart.errors.remote import (
+    AnswerUnreadableError,
     OwnerGoneError,
     RemoteDefinitionError,
     RemoteEventError,
@@ -99,6 +100,7 @@ __all__ = [
     "AgentExistsError",
     "AgentTooLargeError",
     "AmbiguousTriggerError",
+    "AnswerUnreadableError",
     "ContextInvalidError",
     "DefinitionError",
     "DrawingError",

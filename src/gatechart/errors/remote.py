@@ -41,6 +41,19 @@ class RemoteOutsideError(OutsideError):
 
 
 @dataclass(eq=False)
+class AnswerUnreadableError(OutsideError):
+    """The owner of the database has answered in a way that is not understood here, as one of another version may."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the owner has dealt with the call, but its answer cannot be read here ({self.problem}); "
+            "see what the agent is now, and bring both to the same version"
+        )
+
+
+@dataclass(eq=False)
 class RequestTimeoutError(OutsideError):
     """The owner of the database did not answer in time. Where the request was withdrawn, nothing was done."""
 

@@ -27,7 +27,7 @@ from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.values import Request
-from gatechart.wire import Call, Document, Performer, Reply, Verbs, perform
+from gatechart.wire import Call, Document, Performer, Verbs, perform, read_reply
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Asker(Verbs):
             timer.cancel()
         with suppress(OutsideError):  # what was answered is answered; it is forgotten after a while
             await self._asking.forget(number)
-        return Reply.model_validate_json(text).of_kind(answer)
+        return read_reply(text).of_kind(answer)
 
     async def _asked(self, request: Request, call: Call, over: asyncio.Event) -> int:
         """The request's number. Whether it is kept may be in doubt; asked again under its id, it is kept once."""

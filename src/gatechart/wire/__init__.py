@@ -37,7 +37,7 @@ from gatechart.wire.calls import (
 )
 from gatechart.wire.direct import Direct
 from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
-from gatechart.wire.errors import ErrorDocument, Reply, facts_of
+from gatechart.wire.errors import ErrorDocument, Reply, facts_of, read_reply
 from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
 from gatechart.wire.performing import Performer, perform, perform_once
 from gatechart.wire.verbs import Verbs
@@ -83,4 +83,5 @@ __all__ = [
     "facts_of",
     "perform",
     "perform_once",
+    "read_reply",
 ]

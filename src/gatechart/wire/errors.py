@@ -10,7 +10,9 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
+from gatechart.context import problems_of
 from gatechart.errors import (
+    AnswerUnreadableError,
     DefinitionError,
     EventError,
     GatechartError,
@@ -101,7 +103,18 @@ class Reply(Document):
     error: ErrorDocument | None = None
 
     def of_kind(self, kind: type[D]) -> D:
-        """The answer, of this kind. Raises the error."""
+        """The answer, of this kind. Raises the error, and AnswerUnreadableError where it is no such answer."""
         if self.error is not None:
             raise self.error.value()
-        return kind.model_validate(self.answer)
+        try:
+            return kind.model_validate(self.answer)
+        except ValidationError as error:
+            raise AnswerUnreadableError("; ".join(problems_of(error))) from error
+
+
+def read_reply(text: str) -> Reply:
+    """The reply that the text is. Raises AnswerUnreadableError."""
+    try:
+        return Reply.model_validate_json(text)
+    except ValidationError as error:
+        raise AnswerUnreadableError("; ".join(problems_of(error))) from error
