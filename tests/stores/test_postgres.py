@@ -274,11 +274,13 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
         assert await verdicts(store, started("a")) == [COMMITTED]
 
 
-async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(postgres_url, monkeypatch):
+async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(empty_postgres_url, monkeypatch):
     monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 3600)
-    async with open_store(postgres_url) as store:
-        await cut(postgres_url)
-        await upgrade_store(postgres_url)
+    async with open_store(empty_postgres_url) as store:
+        await asked(empty_postgres_url, "DROP TABLE requests")
+        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0006'")
+        await cut(empty_postgres_url)
+        assert await upgrade_store(empty_postgres_url) == ("0006", upgrade.NEWEST)
         with pytest.raises(OwnershipLostError):
             await store.commit([started("a")])
 

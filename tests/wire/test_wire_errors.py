@@ -25,6 +25,7 @@ SAMPLES = {
     "str": "a text",
     "str | None": None,
     "bool": True,
+    "bool | None": True,
     "int": 7,
     "int | None": None,
     "float": 2.5,

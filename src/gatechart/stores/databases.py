@@ -38,9 +38,10 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
 
         def upgrade(connection: Connection) -> tuple[str | None, str]:
             hold.confirm(connection)
-            upgraded = upgrade_schema(connection, database.name)
-            raise_epoch(connection)  # for an owner whose lock was lost may not know it
-            return upgraded
+            before, after = upgrade_schema(connection, database.name)
+            if before != after:
+                raise_epoch(connection)  # an owner may have lost its lock without knowing it yet
+            return before, after
 
         with database.write_errors():
             return await hold.writer.run(upgrade)
