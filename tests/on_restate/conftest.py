@@ -1,5 +1,6 @@
 """One engine for all tests of a process; they skip, and say why, where it cannot be had."""
 
+import gc
 import signal
 from contextlib import contextmanager
 
@@ -35,6 +36,13 @@ def _ends():
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _swept():
+    """Collects what the server has left behind while its warnings are ignored, rather than in the midst of others."""
+    yield
+    gc.collect()
 
 
 @contextmanager
