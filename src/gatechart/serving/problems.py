@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Final, Literal
 
 from gatechart.errors import (
@@ -85,9 +85,8 @@ def without_places(error: GatechartError) -> GatechartError:
     path = getattr(error, "path", None)
     if not isinstance(error, OutsideError) or not path:
         return error
-    told: Any = error
-    facts = {field.name: getattr(error, field.name) for field in fields(told)}
-    return replace(told, **{name: _unplaced(fact, path) for name, fact in facts.items()})
+    kind: type[GatechartError] = type(error)
+    return kind(*(_unplaced(getattr(error, field.name), path) for field in fields(kind)))
 
 
 def _unplaced(fact: Any, path: str) -> Any:
