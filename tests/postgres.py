@@ -89,6 +89,16 @@ class Server:
 
     def __enter__(self):
         self._thread.start()
+        try:
+            self._create()
+            self.start()
+        except BaseException:  # nobody calls `__exit__` then
+            self.__exit__()
+            raise
+        return self
+
+    def _create(self):
+        """Makes the folder in which the server keeps everything."""
         data = self._folder / "data"
         data.mkdir(mode=0o700)
         if self._as:
@@ -105,8 +115,6 @@ class Server:
         )
         if made.returncode:
             raise NoServerError(f"initdb failed: {made.stderr}")
-        self.start()
-        return self
 
     def __exit__(self, *_):
         for connection in self._kept.values():

@@ -69,6 +69,7 @@ from gatechart.errors.remote import (
     RemoteDefinitionError,
     RemoteEventError,
     RemoteOutsideError,
+    RequestLateError,
     RequestTimeoutError,
 )
 from gatechart.errors.root import (
@@ -138,6 +139,7 @@ __all__ = [
     "RemoteDefinitionError",
     "RemoteEventError",
     "RemoteOutsideError",
+    "RequestLateError",
     "RequestTimeoutError",
     "RollbackError",
     "RuntimeClosedError",
