@@ -122,10 +122,10 @@ class Asker(Verbs):
             except PASSING as error:
                 logger.debug("the database cannot be read for now", exc_info=error)
             if over.is_set():
-                error = await self._timed_out(number, request, call)
-                if error.withdrawn is False and (text := await self._last_look(number)) is not None:
+                timed_out = await self._timed_out(number, request, call)
+                if timed_out.withdrawn is False and (text := await self._last_look(number)) is not None:
                     return text
-                raise error
+                raise timed_out
             await asyncio.sleep(nap_s)
             nap_s = min(nap_s * 1.3, LONGEST_NAP_S)
 
