@@ -12,7 +12,7 @@ async def until_done(call, bears=OutsideError):
         try:
             return await call()
         except bears:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
 
 
 async def every(pause_s, times):
