@@ -36,7 +36,7 @@ class Plan:
     kills: int
     checks: int = 1  # the ledger is read before every so manieth begin
     seed: int = 1
-    ends_s: float = 80.0  # how long all of it may take
+    ends_s: float = 150.0  # how long all of it may take
 
     @property
     def events(self):

@@ -8,6 +8,11 @@ from tests.crash.campaign import Plan, campaign
 from tests.postgres import Server
 
 
+@pytest.fixture(autouse=True)
+def _ends():
+    """The campaigns have ends of their own, which leave time to machines with much else to do."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a crew is kept, and the server that keeps it, if there is one."""
