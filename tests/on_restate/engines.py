@@ -1,6 +1,7 @@
 """Restate's server in a folder of its own on loopback, begun, killed and begun again by tests."""
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -8,7 +9,7 @@ import time
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """
@@ -79,6 +80,17 @@ class Engine:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    async def ask(self, statement):
+        """The rows of an answer to a question in SQL about what the engine does, each a mapping."""
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        asked = Request(f"{self.admin}/query", json.dumps({"query": statement}).encode(), headers)
+
+        def rows():
+            with urlopen(asked, timeout=10) as answer:
+                return json.load(answer)["rows"]
+
+        return await asyncio.to_thread(rows)
 
     def _spawn(self, program):
         arguments = [program, "--config-file", self.folder / "restate.toml", "--node-name", "n1"]
