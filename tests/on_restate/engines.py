@@ -51,13 +51,16 @@ class EngineMissingError(Exception):
 
 
 class Engine:
-    """One node. Its data outlives its process."""
+    """One node. Its data outlives its process. config: with places for its ports and the facts."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, name="n1", config=CONFIG, ports=None, variables=None, **facts):
         self.folder = folder
-        node, ingress, admin = free_ports(3)
+        self.name = name
+        node, ingress, admin = ports or free_ports(3)
         self.ingress, self.admin = f"http://127.0.0.1:{ingress}", f"http://127.0.0.1:{admin}"
-        (folder / "restate.toml").write_text(CONFIG.format(node=node, ingress=ingress, admin=admin))
+        told = config.format(node=node, ingress=ingress, admin=admin, **facts)
+        (folder / "restate.toml").write_text(told)
+        self._variables = variables or {}
         self._process = None
 
     def begin(self):
@@ -92,11 +95,16 @@ class Engine:
 
         return await asyncio.to_thread(rows)
 
+    async def is_idle(self):
+        """Whether it has nothing to do: no invocation runs, waits, is tried again or was given up."""
+        return await self.ask("SELECT id FROM sys_invocation WHERE status <> 'completed' LIMIT 1") == []
+
     def _spawn(self, program):
-        arguments = [program, "--config-file", self.folder / "restate.toml", "--node-name", "n1"]
+        command = [program, "--config-file", self.folder / "restate.toml", "--node-name", self.name]
+        command += ["--base-dir", self.folder / "data"]
         with (self.folder / "log").open("ab") as log:
-            data = self.folder / "data"
-            return subprocess.Popen([*arguments, "--base-dir", data], stdout=log, stderr=log, cwd=self.folder)
+            variables = os.environ | self._variables
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=variables)
 
     def _answers(self):
         try:
