@@ -65,17 +65,21 @@ class Engine:
 
     def begin(self):
         """Returns when it answers. An address that is still in use is tried again."""
-        program = server()
-        if isinstance(program, str):
-            raise EngineMissingError(program)
         deadline = time.monotonic() + BEGINS_S
         while time.monotonic() < deadline:
-            if self._process is None or self._process.poll() is not None:
-                self._process = self._spawn(program)
+            self.spawn()
             if self._answers():
                 return
             time.sleep(0.05)
         raise TimeoutError((self.folder / "log").read_text()[-2000:])
+
+    def spawn(self):
+        """Returns at once. Does nothing where it runs."""
+        program = server()
+        if isinstance(program, str):
+            raise EngineMissingError(program)
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._spawn(program)
 
     def kill(self):
         """As by the machine: it has no time for anything."""
