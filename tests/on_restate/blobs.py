@@ -1,4 +1,4 @@
-"""An object store on loopback, for the snapshots of a cluster: the emulator of Azure's blobs, which keeps them in a folder."""
+"""An object store on loopback, for a cluster's snapshots: the emulator of Azure's, which keeps blobs in a folder."""
 
 import base64
 import hashlib
