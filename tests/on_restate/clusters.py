@@ -1,6 +1,7 @@
 """Three nodes of the engine on loopback that are one cluster, each of which may be killed and begun again."""
 
 import json
+import re
 import subprocess
 import time
 from contextlib import ExitStack, contextmanager
@@ -27,7 +28,8 @@ destination = "{snapshots}"
 snapshot-interval-num-records = 500
 """
 )
-SETTLES_S = 60
+SETTLES_S = 90
+PARTITIONS = 4  # as many as the configuration says
 LEADERS = """
 SELECT nodes.name, partition_state.partition_id FROM partition_state
 JOIN nodes ON nodes.gen_node_id = partition_state.gen_node_id
@@ -53,14 +55,14 @@ class Cluster:
         self._blobs = blobs
         self._folder = folder
         ports = [free_ports(3) for _ in range(nodes)]
-        self._addresses = [f"http://127.0.0.1:{node}/" for node, _, _ in ports]
+        self._metadata = [f"http://127.0.0.1:{node}/" for node, _, _ in ports]  # whom a node asks where it belongs
         self.nodes = [self.node(f"n{n}", each) for n, each in enumerate(ports, 1)]
 
     def node(self, name, ports=None):
         """One more, which joins the others once it is begun."""
         folder = self._folder / name
         folder.mkdir()
-        facts = {"metadata": json.dumps(self._addresses), "snapshots": self._blobs.destination}
+        facts = {"metadata": json.dumps(self._metadata), "snapshots": self._blobs.destination}
         return Engine(folder, name, CLUSTER, ports or free_ports(3), self._blobs.variables, **facts)
 
     @property
@@ -97,12 +99,12 @@ class Cluster:
         rows = json.loads(self.control("sql", "--json", LEADERS) or "[]")
         return {row["partition_id"]: row["name"] for row in rows}
 
-    def awaited(self, partitions=4, without=None):
+    def awaited(self, without=None):
         """Returns when each partition has a leader. without: the node that leads none."""
         end = time.monotonic() + SETTLES_S
         while time.monotonic() < end:
             leaders = self.leaders()
-            if len(leaders) == partitions and (without is None or without.name not in leaders.values()):
+            if len(leaders) == PARTITIONS and (without is None or without.name not in leaders.values()):
                 return
             time.sleep(0.2)
         raise TimeoutError(f"partitions have no leaders: {leaders}")
@@ -112,11 +114,37 @@ class Cluster:
         names = list(self.leaders().values())
         return max(self.nodes, key=lambda node: names.count(node.name))
 
+    def replace(self, lost, name):
+        """A new node in the place of one whose disk is lost. Returns when the cluster has forgotten that one."""
+        joined = self.node(name)
+        joined.begin()
+        number = json.loads(
+            self.control("sql", "--json", f"SELECT plain_node_id FROM nodes WHERE name = '{lost.name}'")
+        )
+        number = number[0]["plain_node_id"]
+        self.nodes = [joined if node is lost else node for node in self.nodes]
+        self.control("metadata-server", "remove-node", number)
+        self.control("nodes", "set-worker-state", "--nodes", number, "--worker-state", "draining")
+        self.control("nodes", "set-storage-state", "--nodes", number, "--storage-state", "read-only")
+        for log in range(PARTITIONS):
+            self.control("logs", "reconfigure", "--log-id", str(log))
+        end = time.monotonic() + SETTLES_S
+        while "emoved" not in self.control("nodes", "remove", "--nodes", number):
+            if time.monotonic() > end:
+                raise TimeoutError(f"the cluster does not let go of {number}")
+            for log, place in re.findall(r"log (\d+) @ LSN >= (\d+)", self.control("snapshots", "create")):
+                self.control("logs", "trim", log, "--trim-point", place)
+            time.sleep(1)
+        return joined
+
     def control(self, *arguments):
-        """What restatectl says, as an operator uses it; nothing where it failed."""
-        command = [self._restatectl, *arguments, "--address", ",".join(self._addresses)]
+        """What restatectl says, as an operator uses it; what it says on failures is in a log."""
+        alive = ",".join(node.address for node in self.nodes if node.runs)  # it gives up where the first is dead
+        command = [self._restatectl, *arguments, "--address", alive]
         said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=SETTLES_S)
-        return said.stdout if said.returncode == 0 else ""
+        with (self._folder / "operator.log").open("a") as log:
+            log.write(f"$ {' '.join(arguments)}\n{said.stdout}{said.stderr}\n")
+        return said.stdout
 
     def _is_provisioned(self):
         return "successfully provisioned" in self.control("provision", "--yes")

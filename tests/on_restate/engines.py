@@ -57,6 +57,7 @@ class Engine:
         self.folder = folder
         self.name = name
         node, ingress, admin = ports or free_ports(3)
+        self.address = f"http://127.0.0.1:{node}/"  # for other nodes
         self.ingress, self.admin = f"http://127.0.0.1:{ingress}", f"http://127.0.0.1:{admin}"
         told = config.format(node=node, ingress=ingress, admin=admin, **facts)
         (folder / "restate.toml").write_text(told)
@@ -78,8 +79,13 @@ class Engine:
         program = server()
         if isinstance(program, str):
             raise EngineMissingError(program)
-        if self._process is None or self._process.poll() is not None:
+        if not self.runs:
             self._process = self._spawn(program)
+
+    @property
+    def runs(self):
+        """Whether it has a process."""
+        return self._process is not None and self._process.poll() is None
 
     def kill(self):
         """As by the machine: it has no time for anything."""

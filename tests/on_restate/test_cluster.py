@@ -1,6 +1,7 @@
 """`kill -9` of nodes of a cluster of three, one and all, while events come in."""
 
 from contextlib import contextmanager
+from shutil import rmtree
 
 import pytest
 
@@ -75,5 +76,27 @@ def kills(cluster, service):
     ]
 
 
+def replaces(cluster, service):
+    """A node loses its disk and is replaced by a new one, without which another cannot be spared a moment later."""
+    lost = cluster.busiest()
+
+    def lose():
+        lost.kill()
+        rmtree(lost.folder)
+        cluster.awaited(without=lost)
+
+    def spare_another():
+        other = cluster.nodes[0]
+        other.kill()
+        cluster.awaited(without=other)
+        other.begin()
+
+    return [(0.15, lose), (0.3, lambda: cluster.replace(lost, "n4")), (0.7, spare_another)]
+
+
 async def test_nothing_is_lost_or_doubled_when_one_node_and_all_are_killed(tmp_path):
     await campaign(tmp_path, 50, Load(60), kills)
+
+
+async def test_nothing_is_lost_or_doubled_when_a_node_that_lost_its_disk_is_replaced(tmp_path):
+    await campaign(tmp_path, 30, Load(60), replaces)
