@@ -50,7 +50,7 @@ async def campaign(folder, agents, load):
 
 
 async def test_nothing_is_lost_or_doubled_when_one_of_two_services_and_both_are_killed(tmp_path):
-    await campaign(tmp_path, agents=20, load=Load(30))
+    await campaign(tmp_path, agents=12, load=Load(24))
 
 
 @pytest.mark.slow
