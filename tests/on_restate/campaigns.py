@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 
 from gatechart.values import MailStatus
-from tests.on_restate.verdicts import Found, faults
+from tests.on_restate.verdicts import Found, faults, was_spared
 
 SETTLES_S = 300
 LOOKS_S = 0.2
@@ -45,7 +45,7 @@ async def drive(runtime, agents, load, progress):
                 await runtime.post(agent_id, "COUNTED", told, id=f"n{n}")
             else:
                 await agent.send("COUNTED", told, id=f"n{n}")
-            if n % 10 == 0:
+            if n % 4 == 0:
                 await runtime.post(agent_id, "CHARGED")
             if n == load.poisoned:
                 await runtime.post(agent_id, "POISONED")
@@ -87,7 +87,7 @@ async def judged(runtime, ledger, agents, load, most_repeats, is_idle):
     for place, agent_id in enumerate(agents):
         found = await found_of(runtime, agent_id, steps[agent_id])
         wrong += faults(agent_id, agents[place - 1], found, load, most_repeats)
-    return wrong
+    return wrong if any(map(was_spared, steps.values())) else [*wrong, "no kill met an invoke under way"]
 
 
 async def settled(runtime, agents, load, is_idle):

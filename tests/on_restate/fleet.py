@@ -17,6 +17,8 @@ from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Transit
 from gatechart.restate import Terms, serving
 from gatechart.values import Retry
 
+BETWEEN_S = 1.0  # that a charge takes, so that some are under way whenever something is killed
+
 
 class Count(AgentContext):
     seen: list[int] = Field(default_factory=list)
@@ -48,14 +50,15 @@ def ring(context, event):
 
 
 async def charge(context, work):
-    """Two steps, each of which leaves a line in the ledger when it is really taken."""
+    """Two steps, each of which leaves a line in the ledger when it is really taken, as each beginning does."""
 
     def step(name):
         work.services.write(f"{work.agent_id} {len(context.seen)} {name} {os.getpid()}")
         return name
 
+    step("begun")
     first = await work.step("first", step, "first")
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(BETWEEN_S)
     return [first, await work.step("second", step, "second")]
 
 

@@ -36,7 +36,7 @@ async def campaign(folder, agents, load):
 
 
 async def test_nothing_is_lost_or_doubled_when_the_service_the_engine_and_both_are_killed(tmp_path):
-    await campaign(tmp_path, agents=50, load=Load(40))
+    await campaign(tmp_path, agents=20, load=Load(24))
 
 
 @pytest.mark.slow

@@ -16,20 +16,24 @@ def _ends():
     """The campaigns have ends of their own, and need longer than other tests."""
 
 
-async def campaign(folder, agents, load):
+def in_brief(first, second, _):
+    """One is killed and comes back after a while; then both are at once."""
+    return [(0.2, first.kill), (0.5, first.begin), (0.75, again(first, second))]
+
+
+def at_length(first, second, projector):
+    """One is killed and comes back after a while; then each is, and both are at once."""
+    one_by_one = [(0.5, again(second)), (0.6, again(projector)), (0.7, again(first))]
+    return [(0.2, first.kill), (0.4, first.begin), *one_by_one, (0.85, again(first, second))]
+
+
+async def campaign(folder, agents, load, script):
     names = [f"agent-{n}" for n in range(agents)]
     (port,) = free_ports(1)
     first, second = (Service(folder, "elsewhere", port) for _ in range(2))
     projector = Service(folder, "only")
+    deeds = script(first, second, projector)
     with there_or_skipped(folder) as engine:
-        script = [
-            (0.2, first.kill),
-            (0.4, first.begin),
-            (0.5, again(second)),
-            (0.65, again(first)),
-            (0.75, again(projector)),
-            (0.85, again(first, second)),
-        ]
         for each in (first, second, projector):
             each.begin()
         try:
@@ -38,8 +42,8 @@ async def campaign(folder, agents, load):
             async with RestateRuntime.open(
                 engine.ingress, graphs=[counting], projection=projector.projection, patience_s=60
             ) as runtime:
-                await under_load(runtime, names, load, script)
-                assert await judged(runtime, first.ledger, names, load, len(script), engine.is_idle) == []
+                await under_load(runtime, names, load, deeds)
+                assert await judged(runtime, first.ledger, names, load, len(deeds), engine.is_idle) == []
             assert [each.stop() for each in (first, second, projector)] == [0, 0, 0]
         finally:
             for each in (first, second, projector):
@@ -50,9 +54,9 @@ async def campaign(folder, agents, load):
 
 
 async def test_nothing_is_lost_or_doubled_when_one_of_two_services_and_both_are_killed(tmp_path):
-    await campaign(tmp_path, agents=20, load=Load(30))
+    await campaign(tmp_path, agents=12, load=Load(20), script=in_brief)
 
 
 @pytest.mark.slow
 async def test_nothing_is_lost_or_doubled_in_a_long_campaign_with_two_services(tmp_path):
-    await campaign(tmp_path, agents=100, load=Load(100))
+    await campaign(tmp_path, agents=100, load=Load(100), script=at_length)

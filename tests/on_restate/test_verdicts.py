@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from tests.on_restate.verdicts import Found, Load, faults
+from tests.on_restate.verdicts import Found, Load, faults, was_spared
 
 LOAD = Load(20)
 HISTORY = ["agent.started.COUNTING", *["COUNTED"] * 20, "CHARGED", "done.invoke.charge", *["PASSED"] * 6]
@@ -14,8 +14,8 @@ FOUND = Found(
     rings=2,
     receipts=["first second"],
     history=[(n + 1, event, n if event == "COUNTED" else None) for n, event in enumerate(HISTORY)],
-    mail=[("POISONED", "dead"), ("CHARGED", "refused")],
-    steps=[("10", "first"), ("10", "second")],
+    mail=[("POISONED", "dead"), *[("CHARGED", "refused")] * 4],
+    steps=[("10", "begun"), ("10", "first"), ("10", "begun"), ("10", "second")],
 )
 
 
@@ -25,7 +25,7 @@ def test_agents_that_are_as_they_must_be_have_no_faults():
 
 def test_a_step_may_be_taken_again_where_a_process_died_before_its_result_was_recorded():
     found = deepcopy(FOUND)
-    found.steps = [("10", "first"), ("10", "first"), ("10", "second"), ("10", "second")]
+    found.steps = [("10", step) for step in ("begun", "first", "begun", "first", "second", "begun", "second")]
     assert faults("a", "before", found, LOAD, 2) == []
 
 
@@ -48,13 +48,13 @@ SEEDED = {
     "the poison is not parked": lambda found: found.mail.remove(("POISONED", "dead")),
     "the poison is not parked, once": lambda found: found.mail.append(("POISONED", "dead")),
     "mail is left": lambda found: found.mail.append(("COUNTED", "waiting")),
-    "1 charges and 0 refused are not 2": lambda found: found.mail.remove(("CHARGED", "refused")),
+    "1 charges and 3 refused are not 5": lambda found: found.mail.remove(("CHARGED", "refused")),
     "1 charges, 2 receipts": lambda found: found.receipts.append("first second"),
     "receipts are not right": lambda found: found.receipts.__setitem__(0, "first"),
     "0 invocations took steps": lambda found: found.steps.clear(),
-    "a recorded step was run again in 10: fsf": lambda found: found.steps.append(("10", "first")),
-    "a recorded step was run again in 10: s": lambda found: found.steps.pop(0),
-    "steps were run too often in 10: fss": lambda found: found.steps.append(("10", "second")),
+    "a recorded step was run again in 10: bfbsf": lambda found: found.steps.append(("10", "first")),
+    "a recorded step was run again in 10: bbs": lambda found: found.steps.pop(1),
+    "steps were run too often in 10: bfbss": lambda found: found.steps.append(("10", "second")),
 }
 
 
@@ -63,3 +63,9 @@ def test_a_seeded_fault_is_seen(fault):
     found = deepcopy(FOUND)
     SEEDED[fault](found)
     assert any(fault in each for each in faults("a", "before", found, LOAD, 0))
+
+
+def test_a_kill_that_met_no_invocation_under_way_proves_nothing():
+    assert was_spared(FOUND.steps)
+    assert not was_spared([("10", "begun"), ("10", "first"), ("10", "second")])
+    assert not was_spared([("10", "begun"), ("10", "begun"), ("10", "first"), ("10", "second")])

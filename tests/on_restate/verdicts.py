@@ -29,8 +29,8 @@ class Load:
 
     @property
     def charges(self):
-        """How often it is asked to charge. It refuses while it charges."""
-        return len([n for n in self.numbers if n % 10 == 0])
+        """How often it is asked to charge, so that it does all the time. It refuses while it does."""
+        return len([n for n in self.numbers if n % 4 == 0])
 
     @property
     def poisoned(self):
@@ -48,7 +48,7 @@ class Found:
     receipts: list[str]  # results of invokes
     history: list[tuple[int, str, int | None]]  # version, event, number
     mail: list[tuple[str, str]]  # event, status
-    steps: list[tuple[str, str]]  # invocation and step, as really taken
+    steps: list[tuple[str, str]]  # invocation, and that it was begun or which step was really taken
 
 
 def faults(agent_id, before, found, load, most_repeats):
@@ -110,13 +110,25 @@ def of_steps(found, most_repeats):
     """Whether each invocation took its steps, and none again once its result was recorded."""
     if set(found.receipts) - {"first second"}:
         yield f"receipts are not right: {found.receipts}"
-    ways = {}
-    for invocation, step in found.steps:
-        ways[invocation] = ways.get(invocation, "") + step[0]
+    ways = ways_of(found.steps)
     if len(ways) != len(found.receipts):
         yield f"{len(ways)} invocations took steps, {len(found.receipts)} receipts"
     for invocation, way in ways.items():
-        if not re.fullmatch("f+s+", way):  # the second is taken once the first is recorded
+        steps = way.replace("b", "")
+        if not re.fullmatch("f+s+", steps):  # the second is taken once the first is recorded
             yield f"a recorded step was run again in {invocation}: {way}"
-        elif len(way) > 2 + most_repeats:
+        elif len(steps) > 2 + most_repeats:
             yield f"steps were run too often in {invocation}: {way}"
+
+
+def ways_of(steps):
+    """The letters of what was done in each invocation, in order: it was begun, took its first step, its second."""
+    ways = {}
+    for invocation, step in steps:
+        ways[invocation] = ways.get(invocation, "") + step[0]
+    return ways
+
+
+def was_spared(steps):
+    """Whether an invocation was begun again behind its first step, and did not take that again."""
+    return any(re.search("fb+s", way) for way in ways_of(steps).values())

@@ -106,8 +106,8 @@ async def serve_engine(
         ) as stop,
     ):
         names = ", ".join(graph.name for graph in newest(graphs))
-        who = "the projection" if projection is Projection.ONLY else "agents"
-        print_hint(f"{who} of {names} answer the engine at {bind}; Ctrl-C ends it")
+        who = f"the projection of {names} answers" if projection is Projection.ONLY else f"agents of {names} answer"
+        print_hint(f"{who} the engine at {bind}; Ctrl-C ends it")
         await stop.wait()
 
 
