@@ -83,6 +83,7 @@ class RestateRuntime:
         self._names = names
         self._is_open = True
         self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents that are held
+        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # of those who ask of an agent
 
     @classmethod
     @asynccontextmanager
@@ -323,9 +324,13 @@ class RestateRuntime:
         self._elsewhere("migrate", "each agent migrates when something comes to it")
 
     async def ask(self, verb: str, id: AgentId, told: Mapping[str, Any]) -> Any:  # noqa: A002
-        """What the agent's object answers. Raises what the verb raises there."""
+        """What the agent's object answers. Raises what the verb raises there.
+
+        What is asked of one agent at once goes to the engine in the order asked: connections would not keep it.
+        """
         self._admit(verb)
-        return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
+        async with self._lines.setdefault(id, asyncio.Lock()):
+            return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
 
     async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
         """The agent's newest snapshot. Raises UnknownAgentError."""
