@@ -2,16 +2,22 @@
 
 import os
 import signal
+from collections import Counter
 
 import pytest
 
 import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
 from gatechart.stores import MemoryStore
+from tests.on_restate.elsewhere import home_of, is_sample, why_not
+from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
 from .postgres import LOOSE, SAFE, NoServerError, Server
 
 DEADLINE_S = 90
-MISSING = pytest.StashKey[str]()  # why there is no PostgreSQL server
+HASTE_S = 20  # on Restate, where nobody waits for longer than half of that
+NOT_TESTED = "NOT TESTED on"
+PLACES = {"sqlite": "sqlite_url", "postgresql": "postgres_url", "restate": "restate_place"}
+LEFT_OUT = pytest.StashKey[Counter]()  # how many tests say nothing of Restate, by reason
 
 
 @pytest.fixture
@@ -42,16 +48,34 @@ def served(request, settings):
     try:
         server = Server(*settings)
     except NoServerError as error:
-        request.config.stash[MISSING] = str(error)
-        pytest.skip(str(error))
+        pytest.skip(f"{NOT_TESTED} PostgreSQL: {error}")
     with server:
         yield server
 
 
+def pytest_collection_modifyitems(config, items):
+    """Takes out what Restate is declared not to do, and what says nothing of it; of the rest a sample is not slow."""
+    reasons = {item: why_not(item) for item in items if home_of(item) == "restate"}
+    for item in [item for item in items if item in reasons or "on_restate" in str(item.path)]:
+        item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
+    for item in reasons:
+        if not is_sample(item):
+            item.add_marker(pytest.mark.slow)
+    left_out = [item for item, reason in reasons.items() if reason]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not reasons.get(item)]
+    config.stash[LEFT_OUT] = Counter(filter(None, reasons.values()))
+
+
 def pytest_terminal_summary(terminalreporter, config):
-    """Says loudly what was not tested."""
-    if MISSING in config.stash:
-        terminalreporter.write_line(f"NOT TESTED on PostgreSQL: {config.stash[MISSING]}", red=True, bold=True)
+    """Says loudly what was not tested, and why."""
+    skipped = {str(report.longrepr[-1]) for report in terminalreporter.stats.get("skipped", ())}
+    for reason in sorted(each for each in skipped if NOT_TESTED in each):
+        terminalreporter.write_line(reason, red=True, bold=True)
+    if config.option.verbose > 0:
+        for reason, count in config.stash.get(LEFT_OUT, Counter()).most_common():
+            terminalreporter.write_line(f"not on Restate: {count} tests: {reason}")
 
 
 @pytest.fixture
@@ -76,12 +100,10 @@ def crash_url(request):
     return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql", "restate"])
 def place(request):
     """What `Runtime.open` opens; opened again, it holds what was kept there before."""
-    if request.param == "memory":
-        return MemoryStore()
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
+    return MemoryStore() if request.param == "memory" else request.getfixturevalue(PLACES[request.param])
 
 
 @pytest.fixture
@@ -94,7 +116,8 @@ def unmeasured(monkeypatch):
 @pytest.fixture(autouse=True)
 def _ends(request):
     """A test that hangs fails, with an error in the midst of whatever it waits for; slow ones take their time."""
-    if request.node.get_closest_marker("slow") is not None:
+    on_restate = home_of(request.node) == "restate"
+    if request.node.get_closest_marker("slow") is not None and not on_restate:
         yield
         return
 
@@ -102,7 +125,7 @@ def _ends(request):
         raise TimeoutError("the test hangs")
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.setitimer(signal.ITIMER_REAL, DEADLINE_S, 5)
+    signal.setitimer(signal.ITIMER_REAL, HASTE_S if on_restate else DEADLINE_S, 5)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)

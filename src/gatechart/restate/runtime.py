@@ -96,12 +96,14 @@ class RestateRuntime:
         ids: Ids = random_id,
         namespace: str = "",
         patience_s: float = 30.0,
+        close_s: float = 30.0,
     ) -> AsyncIterator[RestateRuntime]:
         """A runtime on the engine whose ingress listens at the URL, `http://127.0.0.1:8080` for one on this machine.
 
         graphs: as the service has them, which runs their actions. projection: the store into which the service projects
         turns; it is read only. None: there is no `find`, `history`, `snapshot_at` or `rollback`.
         namespace: that of the service. patience_s: how long an engine that does not answer is called again.
+        close_s: how long the calls under way get to end when it is left; what they ask for is the engine's by then.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:
@@ -114,6 +116,7 @@ class RestateRuntime:
                 yield runtime
             finally:
                 runtime._is_open = False
+                await ingress.leave(close_s)
 
     @property
     def graphs(self) -> tuple[StateTransitionGraph, ...]:
@@ -329,8 +332,9 @@ class RestateRuntime:
         What is asked of one agent at once goes to the engine in the order asked: connections would not keep it.
         """
         self._admit(verb)
-        async with self._lines.setdefault(id, asyncio.Lock()):
-            return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
+        with self._ingress.calling():
+            async with self._lines.setdefault(id, asyncio.Lock()):
+                return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
 
     async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
         """The agent's newest snapshot. Raises UnknownAgentError."""

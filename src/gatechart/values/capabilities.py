@@ -26,4 +26,4 @@ class Capabilities:
     forgets_at_once: bool = True  # `erase` leaves nothing behind; else the engine keeps journals until their end
     prunes: bool = True  # `prune` forgets the past
     keeps_ids: int | None = None  # newest event ids of an agent that are recognised; None: until they are pruned
-    settles_at_once: bool = True  # `handoffs` knows how each stands; else one that nobody took may stay pending there
+    settles_at_once: bool = True  # `handoffs` knows how each stands; else it lags, most where nobody took one
