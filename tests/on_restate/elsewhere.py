@@ -14,14 +14,48 @@ SAMPLE = (
 
 ALL = None
 EMBEDDED = "it is about what is inside an embedded runtime"
+GRAPHS = "the service has graphs of its own, and migrates"
 LACKING = "needs {}"
 
 NEEDS = {
     "prunes": {"runtime_prune": ALL},
-    "migrates_ahead": {},
-    "watches_changes": {},
-    "bounds_inboxes": {},
-    "tells_repeats": {},
+    "migrates_ahead": {
+        "runtime_handoffs_standing": {
+            "test_who_waits_in_a_state_that_gets_another_name_waits_there",
+            "test_an_agent_that_the_new_version_does_not_invoke_is_withdrawn_and_another_begins",
+            "test_a_migration_into_a_state_invokes_its_agent",
+        },
+    },
+    "watches_changes": {
+        "runtime_recovery": {
+            "test_who_watches_changes_too_slowly_is_told_how_many_were_lost",
+            "test_who_watches_changes_is_told_of_the_last_ones_and_then_that_the_runtime_closes",
+        },
+    },
+    "bounds_inboxes": {
+        "runtime_mail": {
+            "test_an_inbox_that_is_full_takes_no_more",
+            "test_posts_at_the_same_instant_do_not_overfill_an_inbox",
+            "test_what_is_not_accepted_takes_no_room",
+            "test_a_poster_waits_for_room_and_those_who_came_first_go_first",
+            "test_who_waits_for_room_is_told_that_the_runtime_closes",
+        },
+    },
+    "withdraws": {
+        "runtime_cancelling": {"test_a_turn_that_was_accepted_but_has_not_begun_is_withdrawn"},
+    },
+    "tells_repeats": {
+        "runtime_mail": {
+            "test_mail_is_applied_in_the_order_accepted",
+            "test_an_id_is_accepted_once_while_it_waits_and_after_it_was_applied",
+            "test_an_id_with_other_content_is_refused",
+            "test_posts_of_one_id_at_the_same_instant_are_accepted_once",
+        },
+    },
+    "lists_all_mail": {
+        "runtime_mail": {"test_mail_that_was_accepted_is_delivered_by_the_next_runtime"},
+        "runtime_regressions": {"test_dead_mail_of_a_state_that_was_left_is_forgotten_when_it_is_tried_again"},
+    },
 }
 """Tests that need what `RestateRuntime.capabilities` says is not had, by the names of the fields."""
 
@@ -37,12 +71,26 @@ WHY_NOT = {
     },
     "the exception itself stays in the service": {
         "runtime_failures": {"test_what_an_action_raised_is_the_cause_of_the_error"},
+        "runtime_inside_turn": {"test_a_call_that_could_wait_for_ever_is_an_error_inside_a_turn"},
+    },
+    GRAPHS: {
+        "runtime_resume": {"test_an_agent_in_a_state_that_is_no_leaf_any_more_is_not_resumed"},
+    },
+    "agents are found in the order in which they were projected": {
+        "runtime_start": {"test_many_agents_start_at_once"},
+    },
+    "sends of one process to an agent wait there for one another, and what others post goes before": {
+        "runtime_mail": {"test_mail_whose_id_was_applied_by_a_send_while_it_waited_is_a_repeat"},
     },
 }
 """Tests of which no capability speaks, with the reason why they say nothing of Restate."""
 
 SETS_A_CLOCK = re.compile(r"clock\.|at_rest\(|pass_time\(|\bNOON\b")
-LOOKS_INSIDE = re.compile(r"\._(core|outside|host|asking)\b|open_store\(|open_asking\(|attend=|read_only=")
+LOOKS = {
+    EMBEDDED: re.compile(r"\._(core|outside|host|asking)\b|open_store\(|open_asking\(|attend=|read_only="),
+    GRAPHS: re.compile(r"runtime\.register\("),
+}
+"""By what the text of a test tells as much."""
 
 
 def home_of(item):
@@ -65,7 +113,8 @@ def why_not(item):
     if SETS_A_CLOCK.search(source):
         return LACKING.format("takes_a_clock")
     reasons = [reason for reason, tests in WHY_NOT.items() if _is_in(tests, item)]
-    return reasons[0] if reasons else (EMBEDDED if LOOKS_INSIDE.search(source) else None)
+    reasons += [reason for reason, looks in LOOKS.items() if looks.search(source)]
+    return reasons[0] if reasons else None
 
 
 def _is_in(modules, item):

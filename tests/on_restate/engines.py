@@ -35,6 +35,10 @@ SELECT id FROM sys_invocation WHERE target_service_name LIKE '{namespace}.%' AND
     OR status = 'scheduled' AND target_handler_name IN ('project', 'projected')
 )
 """
+INBOXED = """
+SELECT id FROM sys_invocation
+WHERE target_service_name = '{namespace}.Agent' AND target_handler_name = '{handler}' AND status = 'pending'
+"""
 ENDED = "SELECT id FROM sys_invocation WHERE status = 'completed' AND target = '{target}'"
 
 
@@ -100,6 +104,10 @@ class Engine:
     def remembers(self, namespace, key, handler):
         """Which invocations of an object it keeps that have ended."""
         return self._found(ENDED.format(target=f"{namespace}.Agent/{key}/{handler}"))
+
+    def waiting(self, namespace, handler):
+        """Which invocations of agents wait for another one of the same agent to end."""
+        return self._found(INBOXED.format(namespace=namespace, handler=handler))
 
     def _found(self, query):
         return [each["id"] for each in json.loads(self._admin("POST", "query", {"query": query}))["rows"]]

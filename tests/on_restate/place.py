@@ -116,7 +116,8 @@ class RestatePlace:
             terms |= {} if limits.mail_retry == Limits().mail_retry else {"mail_retry": limits.mail_retry}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations}
-        made = {} if ids is None else {"ids": ids}
+        made = {"ids": ids} if ids is not None else {}
+        made |= {"close_s": limits.close_s} if limits is not None else {}
         try:
             async with serving(self._bind, **shared, **service, grace_s=0.1):
                 await register(self.engine.admin, f"http://{self._bind}")

@@ -1,7 +1,8 @@
-"""What a home declares of itself is true: what it says it has works, and what it says it lacks is missing as documented."""
+"""What a home declares of itself is true: what it has works, and what it lacks is missing as documented."""
 
 import asyncio
 import inspect
+from contextlib import asynccontextmanager
 from dataclasses import fields
 
 import pytest
@@ -41,12 +42,34 @@ class Home:
         self.is_engine = hasattr(place, "namespace")
 
     def open(self, *graphs, **more):
-        """A runtime which hides nothing of what lags; turns come into a projection, where there is one, after a while."""
+        """A runtime which hides nothing of what lags; turns come into a projection after a while, where there is one."""
         if self.is_engine:
             from gatechart.restate import RestateRuntime
 
             more = {"kind": RestateRuntime, "projection_s": LAG_S} | more
         return Runtime.open(self.place, graphs=graphs or (parcel,), **more)
+
+    @asynccontextmanager
+    async def another(self, runtime, *graphs):
+        """A runtime of another process, where a home can have one beside the first."""
+        if not self.is_engine:
+            yield runtime
+            return
+        from gatechart.restate import RestateRuntime
+
+        async with RestateRuntime.open(
+            self.place.engine.ingress, graphs=graphs, namespace=self.place.namespace
+        ) as other:
+            yield other
+
+    async def asked(self, call):
+        """Returns when a call has come to where agents are hosted."""
+        await asyncio.sleep(0)
+        if self.is_engine:
+            async with asyncio.timeout(10):
+                while not await asyncio.to_thread(self.place.engine.waiting, self.place.namespace, "send"):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+        assert not call.done()
 
 
 @pytest.fixture
@@ -161,6 +184,20 @@ async def bounds_inboxes(home, has):
         await passing
 
 
+async def withdraws(home, has):
+    gate = Gate()
+    async with home.open(gated, services=gate) as runtime, home.another(runtime, gated) as other:
+        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        passing = asyncio.ensure_future(agent.send("PASSED"))
+        await gate.reached()
+        late = asyncio.ensure_future((await other.resume("g-1")).send("STAMPED", id="late"))
+        await home.asked(late)
+        late.cancel()
+        gate.opened.set()
+        await passing
+        assert (await agent.send("STAMPED", id="late")).repeat is not has
+
+
 async def tells_repeats(home, has):
     async with home.open() as runtime:
         agent = await begun(runtime)
@@ -257,6 +294,7 @@ CHECKS = {
         watches_changes,
         migrates_ahead,
         bounds_inboxes,
+        withdraws,
         tells_repeats,
         lists_all_mail,
         takes_a_clock,

@@ -53,8 +53,9 @@ class RestateHost:
         """See Host. It waits for the projection."""
         check_version("rollback", version)
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
+        passed = await self._runtime.given_away(await self._newest("rollback"), target)
         told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": checked_id(once), "life": self.life}
-        answer = await self._ask("roll_back", told)
+        answer = await self._ask("roll_back", told | {"passed": passed})
         return self._see(answer)
 
     async def until(self, state: Name) -> Snapshot:

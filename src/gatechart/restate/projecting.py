@@ -67,7 +67,9 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
             if await ctx.run_typed("forget", partial(_forget, bench, store, ctx.key()), RunOptions(type_hint=bool)):
                 return
             await ctx.sleep(timedelta(seconds=bench.terms.look_again_s))
-        logger.error("the projection keeps an agent that was erased: it was offered work", extra={"agent_id": ctx.key()})
+        logger.error(
+            "the projection keeps an agent that was erased: it was offered work", extra={"agent_id": ctx.key()}
+        )
 
     return projection
 

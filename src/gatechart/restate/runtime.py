@@ -14,6 +14,7 @@ from gatechart.errors import (
     ElsewhereError,
     IncompatibleGraphError,
     NoHandoffError,
+    OpenHandoffError,
     RuntimeClosedError,
     UnknownAgentError,
 )
@@ -27,6 +28,7 @@ from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.core import check_outside_turns, random_id
+from gatechart.runtime.going_back import check_given_away
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
@@ -58,6 +60,7 @@ RESTATE: Final = Capabilities(
     watches_changes=False,
     migrates_ahead=False,
     bounds_inboxes=False,
+    withdraws=False,
     tells_repeats=False,
     lists_all_mail=False,
     takes_a_clock=False,
@@ -350,6 +353,14 @@ class RestateRuntime:
             return None
         found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
         return None if found is None else await self._store.snapshot_at(id, found)
+
+    async def given_away(self, before: Snapshot, target: Snapshot) -> tuple[str, ...]:
+        """The handoffs, as projected, for which an agent cannot go back: others work on what it would have again."""
+        try:
+            await check_given_away(self._projection("rollback"), before, target)
+        except OpenHandoffError as error:
+            return error.handoffs
+        return ()
 
     async def looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
         """What the agent's object tells of itself. Raises UnknownAgentError."""

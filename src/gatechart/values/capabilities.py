@@ -20,8 +20,9 @@ class Capabilities:
     watches_changes: bool = True  # `changes` and `stream` can be had
     migrates_ahead: bool = True  # `migrate` brings all agents to a new version; else each is when mail comes to it
     bounds_inboxes: bool = True  # `post` raises InboxFullError
+    withdraws: bool = True  # a caller that is cancelled takes back what has not begun; else what is asked is asked
     tells_repeats: bool = True  # the receipt of `post` says whether its id came before, and numbers the mail
-    lists_all_mail: bool = True  # `mail` needs no recipient
+    lists_all_mail: bool = True  # `mail` needs no recipient, and knows at once what was accepted
     takes_a_clock: bool = True  # a virtual clock can be given
     forgets_at_once: bool = True  # `erase` leaves nothing behind; else the engine keeps journals until their end
     prunes: bool = True  # `prune` forgets the past
