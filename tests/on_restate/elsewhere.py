@@ -87,7 +87,9 @@ WHY_NOT = {
 
 SETS_A_CLOCK = re.compile(r"clock\.|at_rest\(|pass_time\(|\bNOON\b")
 LOOKS = {
-    EMBEDDED: re.compile(r"\._(core|outside|host|asking)\b|open_store\(|open_asking\(|attend=|read_only="),
+    EMBEDDED: re.compile(
+        r"\._(core|outside|host|asking)\b|\b(open_store|open_asking|_offer_instead|_held_back)\(|attend=|read_only="
+    ),
     GRAPHS: re.compile(r"runtime\.register\("),
 }
 """By what the text of a test tells as much."""

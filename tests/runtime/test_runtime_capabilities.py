@@ -42,7 +42,7 @@ class Home:
         self.is_engine = hasattr(place, "namespace")
 
     def open(self, *graphs, **more):
-        """A runtime which hides nothing of what lags; turns come into a projection after a while, where there is one."""
+        """A runtime which hides nothing of what lags; where there is a projection, turns come into it after a while."""
         if self.is_engine:
             from gatechart.restate import RestateRuntime
 

@@ -123,7 +123,7 @@ async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple
 
 
 async def _forget(bench: Bench, store: Store, agent_id: AgentId) -> bool:
-    """Whether the store knows nothing of the agent any more; False where an offer to it stands there for a while yet."""
+    """Whether the store knows nothing of the agent any more; False where an offer to it stands there for a while."""
     try:
         known = await store.load(agent_id)
         if known.status is Status.ACTIVE:  # what it has open would keep it there

@@ -115,7 +115,7 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
 
 
 async def _cut_off(handlers: set[asyncio.Task[Any]]) -> None:
-    """Ends what the server has left behind, for its connections stay open until then, and the engine goes on using them.
+    """Ends what the server has left behind: its connections stay open until then, and the engine goes on using them.
 
     The SDK takes a cancellation to wait for the engine to hang up, so that it needs another one.
     """
