@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 
 from gatechart.restate import RestateRuntime, Terms, register, serving
+from gatechart.restate.kept import SNAPSHOT
 from gatechart.restate.runtime import LOOK_S
 from gatechart.runtime.limits import Limits
 from gatechart.stores import MemoryStore
@@ -63,10 +64,20 @@ class Patient(RestateRuntime):
     async def at_rest(self):
         """Returns when the engine has nothing to do, and those who hold an agent know what became of it."""
         await self._quiet(PATIENCE_S)
-        for agent_id, host in list(self._hosts.items()):
+        await self._shown()
+
+    async def follow(self):
+        """Has those who hold an agent know what becomes of it, without asking, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await self._shown()
+
+    async def _shown(self):
+        for agent_id in list(self._hosts):
             told = await self._looked(agent_id)
-            if told is not None:
-                host.see(await self.look("told", agent_id))
+            host = self._hosts.get(agent_id)
+            if None not in (told, host) and told["life"] == host.life:
+                host.see(SNAPSHOT.validate_python(told["snapshot"]))
 
     async def _quiet(self, within_s):
         """Returns when the engine has nothing to do."""
@@ -84,6 +95,20 @@ class Patient(RestateRuntime):
 
     async def _looked(self, agent_id):
         return await self._ingress.ask("told", self._names.agent, "look", agent_id, reads=True)
+
+
+@asynccontextmanager
+async def following(runtime):
+    """Within it handles show what is committed, as they do where agents are hosted in the process."""
+    if not isinstance(runtime, Patient):
+        yield
+        return
+    task = asyncio.create_task(runtime.follow())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 class RestatePlace:
@@ -123,6 +148,7 @@ class RestatePlace:
                 await register(self.engine.admin, f"http://{self._bind}")
                 async with kind.open(self.engine.ingress, **shared, **made, patience_s=PATIENCE_S) as runtime:
                     runtime.place = self
-                    yield runtime
+                    async with following(runtime):
+                        yield runtime
         finally:
             gc.collect()  # while the warnings of what the server has left behind are ignored

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from gatechart import ANY, AgentContext, Limits, Migration, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, Limits, Migration, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import ElsewhereError, InboxFullError, UnknownAgentError
 from gatechart.testing import VirtualClock
 from gatechart.values import Capabilities, Forgotten, HandoffStatus
@@ -127,6 +127,15 @@ async def tells_at_once(home, has):
         if not has:
             await runtime.caught_up("p-1")
             assert [each.version for each in await agent.history()] == [1]
+
+
+async def shows_at_once(home, has):
+    async with home.open() as runtime:
+        agent = await begun(runtime)
+        async with home.another(runtime, parcel) as other:
+            await other.stop("p-1")
+        assert (agent.status is Status.STOPPED) is has
+        assert (await runtime.resume("p-1")).status is agent.status is Status.STOPPED
 
 
 async def reads_back_at_once(home, has):
@@ -290,6 +299,7 @@ CHECKS = {
         is_durable,
         finds_at_once,
         tells_at_once,
+        shows_at_once,
         reads_back_at_once,
         watches_changes,
         migrates_ahead,

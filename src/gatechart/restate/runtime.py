@@ -56,6 +56,7 @@ RESTATE: Final = Capabilities(
     home="Restate",
     finds_at_once=False,
     tells_at_once=False,
+    shows_at_once=False,
     reads_back_at_once=False,
     watches_changes=False,
     migrates_ahead=False,

@@ -16,6 +16,7 @@ class Capabilities:
     is_durable: bool = True  # what is accepted outlives the process
     finds_at_once: bool = True  # `find` knows every committed turn; else it lags
     tells_at_once: bool = True  # `history` knows every committed turn; else it lags
+    shows_at_once: bool = True  # what a handle shows is what is committed; else it is as new as the handle's last call
     reads_back_at_once: bool = True  # `snapshot_at` and `rollback` need not wait for a projection
     watches_changes: bool = True  # `changes` and `stream` can be had
     migrates_ahead: bool = True  # `migrate` brings all agents to a new version; else each is when mail comes to it
