@@ -20,23 +20,21 @@ LACKING = "needs {}"
 NEEDS = {
     "prunes": {"runtime_prune": ALL},
     "migrates_ahead": {
+        "runtime_migrate": ALL,  # resuming does it elsewhere
+        "runtime_mended": {"test_an_idempotency_key_stays_the_same_when_a_migration_renames_the_state"},
         "runtime_handoffs_standing": {
             "test_who_waits_in_a_state_that_gets_another_name_waits_there",
             "test_an_agent_that_the_new_version_does_not_invoke_is_withdrawn_and_another_begins",
             "test_a_migration_into_a_state_invokes_its_agent",
         },
     },
-    "watches_changes": {
-        "runtime_recovery": {
-            "test_who_watches_changes_too_slowly_is_told_how_many_were_lost",
-            "test_who_watches_changes_is_told_of_the_last_ones_and_then_that_the_runtime_closes",
-        },
-    },
+    "watches_changes": {"runtime_invokes": {"test_a_stream_cannot_be_watched_inside_a_turn"}},
     "bounds_inboxes": {
         "runtime_mail": {
             "test_an_inbox_that_is_full_takes_no_more",
             "test_posts_at_the_same_instant_do_not_overfill_an_inbox",
             "test_what_is_not_accepted_takes_no_room",
+            "test_a_poster_that_stops_waiting_for_room_takes_no_room",
             "test_a_poster_waits_for_room_and_those_who_came_first_go_first",
             "test_who_waits_for_room_is_told_that_the_runtime_closes",
         },
@@ -53,8 +51,12 @@ NEEDS = {
         },
     },
     "lists_all_mail": {
-        "runtime_mail": {"test_mail_that_was_accepted_is_delivered_by_the_next_runtime"},
-        "runtime_regressions": {"test_dead_mail_of_a_state_that_was_left_is_forgotten_when_it_is_tried_again"},
+        "runtime_mail": {
+            "test_mail_that_was_accepted_is_delivered_by_the_next_runtime",
+            "test_mail_is_listed_page_by_page",
+            "test_mail_cannot_be_listed_by_what_cannot_be",
+        },
+        "runtime_mended": {"test_a_number_that_no_mail_can_have_is_unknown"},
     },
 }
 """Tests that need what `RestateRuntime.capabilities` says is not had, by the names of the fields."""
@@ -64,6 +66,10 @@ WHY_NOT = {
         "runtime_commits": ALL,
         "runtime_doubt": ALL,
         "runtime_ends": {"test_an_erasure_goes_on_when_its_caller_is_cancelled"},
+        "runtime_invokes": {
+            "test_a_state_entered_while_the_runtime_closes_has_its_invoke_begun_by_the_next",
+            "test_no_more_invokes_run_at_once_than_the_limits_allow",
+        },
     },
     "nobody owns a database, and nobody has to ask whoever does": {"runtime_requests": ALL, "runtime_visiting": ALL},
     "the service does not know whether its caller has gone": {
@@ -91,6 +97,8 @@ LOOKS = {
         r"\._(core|outside|host|asking)\b|\b(open_store|open_asking|_offer_instead|_held_back)\(|attend=|read_only="
     ),
     GRAPHS: re.compile(r"runtime\.register\("),
+    LACKING.format("lists_all_mail"): re.compile(r"\.(retry|discard)\("),
+    LACKING.format("watches_changes"): re.compile(r"\.(changes|stream)\("),
 }
 """By what the text of a test tells as much."""
 
