@@ -39,6 +39,8 @@ NEEDS = {
             "test_who_waits_for_room_is_told_that_the_runtime_closes",
         },
     },
+    "reads_back_at_once": {"runtime_rollback": {"test_mail_that_waits_is_applied_after_the_rollback"}},
+    "shows_at_once": {"runtime_until": {"test_many_wait_through_many_handles"}},
     "withdraws": {
         "runtime_cancelling": {"test_a_turn_that_was_accepted_but_has_not_begun_is_withdrawn"},
     },

@@ -1,6 +1,7 @@
 """One engine for all tests of a process, and places on it; they skip, and say why, where it cannot be had."""
 
 import gc
+import logging
 from contextlib import contextmanager
 
 import pytest
@@ -43,5 +44,6 @@ def restate_place(engine, monkeypatch):
         return store.open(**more) if isinstance(store, RestatePlace) else elsewhere(store, **more)
 
     monkeypatch.setattr(Runtime, "open", opened)
+    monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)  # it tells what hypercorn leaves unread
     yield here
     engine.drop(here.namespace)

@@ -110,7 +110,7 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
         logger.info("the server does not end, and is cut off")
         server.cancel()
         await asyncio.wait((server,), timeout=LEAVES_S)
-    elif not server.cancelled() and server.exception() is not None:
+    if server.done() and not server.cancelled() and server.exception() is not None:
         logger.debug("the server cut off what was under way", exc_info=server.exception())
 
 

@@ -97,8 +97,10 @@ class Session:
         wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
         report = told_failure(error, failed)
         known = {"agent_id": self.running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
+        if isinstance(error, InvocationOverError):
+            return {"error": report}
         logger.warning("an invoke failed: %s", report["traceback"], extra=known)
-        if isinstance(error, InvocationOverError) or wait_s is None:
+        if wait_s is None:
             return {"error": report}
         return {"again": failed, "wait_s": wait_s}
 
