@@ -2,16 +2,22 @@
 
 import os
 import signal
+from collections import Counter
 
 import pytest
 
 import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
 from gatechart.stores import MemoryStore
+from tests.on_restate.elsewhere import home_of, is_sample, why_not
+from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
+from . import skipped
 from .postgres import LOOSE, SAFE, NoServerError, Server
-from .skipped import LOUD, pytest_terminal_summary  # noqa: F401  the latter for pytest
+from .skipped import LOUD
 
 DEADLINE_S = 90
+PLACES = {"sqlite": "sqlite_url", "postgresql": "postgres_url", "restate": "restate_place"}
+LEFT_OUT = pytest.StashKey[Counter]()  # how many tests say nothing of Restate, by reason
 
 
 @pytest.fixture
@@ -47,6 +53,29 @@ def served(request, settings):
         yield server
 
 
+def pytest_collection_modifyitems(config, items):
+    """Takes out what Restate is declared not to do, and what says nothing of it; of the rest a sample is not slow."""
+    reasons = {item: why_not(item) for item in items if home_of(item) == "restate"}
+    for item in [item for item in items if item in reasons or "on_restate" in str(item.path)]:
+        item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
+    for item in reasons:
+        if not is_sample(item):
+            item.add_marker(pytest.mark.slow)
+    left_out = [item for item, reason in reasons.items() if reason]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not reasons.get(item)]
+    config.stash[LEFT_OUT] = Counter(filter(None, reasons.values()))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Says what was not tested, and why."""
+    skipped.pytest_terminal_summary(terminalreporter)
+    if config.option.verbose > 0:
+        for reason, count in config.stash.get(LEFT_OUT, Counter()).most_common():
+            terminalreporter.write_line(f"not on Restate: {count} tests: {reason}")
+
+
 @pytest.fixture
 def postgres_url(postgres_server):
     """The URL of a database with tables, in which nothing is yet."""
@@ -69,12 +98,10 @@ def crash_url(request):
     return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql", "restate"])
 def place(request):
     """What `Runtime.open` opens; opened again, it holds what was kept there before."""
-    if request.param == "memory":
-        return MemoryStore()
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
+    return MemoryStore() if request.param == "memory" else request.getfixturevalue(PLACES[request.param])
 
 
 @pytest.fixture
@@ -87,7 +114,8 @@ def unmeasured(monkeypatch):
 @pytest.fixture(autouse=True)
 def _ends(request):
     """A test that hangs fails, with an error in the midst of whatever it waits for; slow ones take their time."""
-    if request.node.get_closest_marker("slow") is not None:
+    on_restate = home_of(request.node) == "restate"
+    if request.node.get_closest_marker("slow") is not None and not on_restate:
         yield
         return
 

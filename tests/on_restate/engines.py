@@ -6,9 +6,10 @@ import os
 import socket
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,18 @@ bind-port = {ingress}
 bind-port = {admin}
 """
 BEGINS_S = 30
+QUIET = set()  # ports that were given out
+UNDER_WAY = """
+SELECT id FROM sys_invocation WHERE target_service_name LIKE '{namespace}.%' AND (
+    status IN ('pending', 'ready', 'running', 'backing-off', 'suspended')
+    OR status = 'scheduled' AND target_handler_name IN ('project', 'projected')
+)
+"""
+INBOXED = """
+SELECT id FROM sys_invocation
+WHERE target_service_name = '{namespace}.Agent' AND target_handler_name = '{handler}' AND status = 'pending'
+"""
+ENDED = "SELECT id FROM sys_invocation WHERE status = 'completed' AND target = '{target}'"
 
 
 @cache
@@ -44,6 +57,16 @@ def free_ports(count):
     for each in taken:
         each.close()
     return ports
+
+
+def quiet_port():
+    """A port of loopback that no connection is given by chance, so that one may listen there now and again."""
+    for port in range(20_000 + os.getpid() % 1000 * 10, 32_000):
+        if port not in QUIET:
+            with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+                QUIET.add(port)
+                return port
+    raise OSError("all ports are taken")
 
 
 class EngineMissingError(Exception):
@@ -87,6 +110,37 @@ class Engine:
         """Whether it has a process."""
         return self._process is not None and self._process.poll() is None
 
+    def busy(self, namespace):
+        """What the services of a namespace have to do now, and in a moment: turns wait for that to be projected."""
+        return self._found(UNDER_WAY.format(namespace=namespace))
+
+    def remembers(self, namespace, key, handler):
+        """Which invocations of an object it keeps that have ended."""
+        return self._found(ENDED.format(target=f"{namespace}.Agent/{key}/{handler}"))
+
+    def waiting(self, namespace, handler):
+        """Which invocations of agents wait for another one of the same agent to end."""
+        return self._found(INBOXED.format(namespace=namespace, handler=handler))
+
+    def _found(self, query):
+        return [each["id"] for each in self.rows(query)]
+
+    def drop(self, namespace):
+        """Ends what a service that is gone has left undone: it would be tried for ever."""
+        for left in self.busy(namespace):
+            with suppress(HTTPError):  # it has ended by now
+                self._admin("PATCH", f"invocations/{left}/kill")
+
+    def rows(self, statement):
+        """The answer to a question in SQL about what the engine does, each row a mapping."""
+        return json.loads(self._admin("POST", "query", {"query": statement}))["rows"]
+
+    def _admin(self, method, path, asked=None):
+        headers = {"accept": "application/json", "content-type": "application/json"}
+        body = None if asked is None else json.dumps(asked).encode()
+        with urlopen(Request(f"{self.admin}/{path}", body, headers, method=method), timeout=10) as response:
+            return response.read()
+
     def kill(self):
         """As by the machine: it has no time for anything."""
         if self._process is not None:
@@ -96,14 +150,7 @@ class Engine:
 
     async def ask(self, statement):
         """The rows of an answer to a question in SQL about what the engine does, each a mapping."""
-        headers = {"content-type": "application/json", "accept": "application/json"}
-        asked = Request(f"{self.admin}/query", json.dumps({"query": statement}).encode(), headers)
-
-        def rows():
-            with urlopen(asked, timeout=10) as answer:
-                return json.load(answer)["rows"]
-
-        return await asyncio.to_thread(rows)
+        return await asyncio.to_thread(self.rows, statement)
 
     async def is_idle(self):
         """Whether it has nothing to do: no invocation runs, waits, is tried again or was given up."""

@@ -1,72 +1,158 @@
 """A place that tests of any runtime can open, and that keeps agents on Restate."""
 
 import asyncio
-from contextlib import asynccontextmanager
+import gc
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 
 from gatechart.restate import RestateRuntime, Terms, register, serving
+from gatechart.restate.kept import SNAPSHOT
 from gatechart.restate.runtime import LOOK_S
+from gatechart.runtime.limits import Limits
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
-from tests.on_restate.engines import free_ports
+from tests.on_restate.engines import quiet_port
 
 NUMBERS = count(1)
 QUICK = Retry(attempts=3, first_s=0.05, factor=1.0)
+PATIENCE_S = 10
+BRIEFLY_S = 1.0
+QUIET_LOOKS = 3
 
 
 class Patient(RestateRuntime):
     """A runtime whose readers wait until they are told everything: so tests of the other homes can ask it."""
 
-    known = None  # the agents of its place
+    place = None
 
     async def _handle(self, told):
-        self.known[told["snapshot"]["agent_id"]] = None
+        self.place.known[told["snapshot"]["agent_id"]] = None
         return await super()._handle(told)
 
     async def find(self, **query):
-        for agent_id in self.known:
-            await self._told(agent_id)
+        await self._told_of_all()
         return await super().find(**query)
 
     async def history(self, id, *, after=0, limit=None):  # noqa: A002
         await self._told(id)
         return await super().history(id, after=after, limit=limit)
 
+    async def handoffs(self, **query):
+        await self._told_of_all()
+        return await super().handoffs(**query)
+
+    async def post(self, to, event, payload=None, **more):
+        receipt = await super().post(to, event, payload, **more)
+        self.place.written_to[to] = None
+        return receipt
+
+    async def mail(self, to=None, **query):
+        """All that was accepted, if not too much is in its way; of those held or written to, where nobody is named."""
+        with suppress(TimeoutError):
+            await self._quiet(BRIEFLY_S)
+        if to is not None:
+            return await super().mail(to, **query)
+        asked = self.place.known | self.place.written_to
+        return [mail for each in asked for mail in await RestateRuntime.mail(self, each, **query)]
+
     async def erase(self, id):  # noqa: A002
         await super().erase(id)
-        self.known.pop(id, None)
-        async with asyncio.timeout(10):
+        self.place.known.pop(id, None)
+        async with asyncio.timeout(PATIENCE_S):
             while id in [each.agent_id for each in (await RestateRuntime.find(self, limit=1000)).agents]:  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_S)
 
+    async def at_rest(self):
+        """Returns when the engine has nothing to do, and those who hold an agent know what became of it."""
+        await self._quiet(PATIENCE_S)
+        await self._shown()
+
+    async def follow(self):
+        """Has those who hold an agent know what becomes of it, without asking, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await self._shown()
+
+    async def _shown(self):
+        for agent_id in list(self._hosts):
+            told = await self._looked(agent_id)
+            host = self._hosts.get(agent_id)
+            if None not in (told, host) and told["life"] == host.life:
+                host.see(SNAPSHOT.validate_python(told["snapshot"]))
+
+    async def _quiet(self, within_s):
+        """Returns when the engine has nothing to do: not for a moment, in which a message is between two agents."""
+        looks = 0
+        async with asyncio.timeout(within_s):
+            while looks < QUIET_LOOKS:
+                is_busy = await asyncio.to_thread(self.place.engine.busy, self.place.namespace)
+                looks = 0 if is_busy else looks + 1
+                await asyncio.sleep(LOOK_S)
+
+    async def _told_of_all(self):
+        for agent_id in list(self.place.known):
+            await self._told(agent_id)
+
     async def _told(self, agent_id):
-        looked = await self._ingress.ask("told", self._names.agent, "look", agent_id, reads=True)
-        if looked is not None:
+        if await self._looked(agent_id) is not None:
             await self.caught_up(agent_id)
+
+    async def _looked(self, agent_id):
+        return await self._ingress.ask("told", self._names.agent, "look", agent_id, reads=True)
+
+
+@asynccontextmanager
+async def following(runtime):
+    """Within it handles show what is committed, as they do where agents are hosted in the process."""
+    if not isinstance(runtime, Patient):
+        yield
+        return
+    task = asyncio.create_task(runtime.follow())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
 
 
 class RestatePlace:
-    """Where the agents of one test are: objects of the session's engine under a namespace of their own."""
+    """Where the agents of one test are: objects of the session's engine under a namespace of their own.
+
+    It has one address, whoever serves there: what was under way when a service ends waits for the next one there.
+    """
+
+    capabilities = RestateRuntime.capabilities
 
     def __init__(self, engine):
         self.engine = engine
         self.namespace = f"t{next(NUMBERS)}"
         self.projection = MemoryStore()
-        self.known = {}
+        self.known = {}  # the agents that were held
+        self.written_to = {}  # those to whom mail was posted
+        self._bind = f"127.0.0.1:{quiet_port()}"
 
     @asynccontextmanager
-    async def open(self, *, graphs, services=None, limits=None, packet_migrations=(), ids=None, **terms):
-        """As `Runtime.open`: a service for these graphs, and a runtime that calls the engine."""
-        (port,) = free_ports(1)
-        bind = f"127.0.0.1:{port}"
+    async def open(
+        self, *, graphs, services=None, limits=None, packet_migrations=(), ids=None, clock=None, kind=Patient, **terms
+    ):
+        """As `Runtime.open`: a service for these graphs, and a runtime that calls the engine.
+
+        clock: is not taken; the time is the machine's, which matters to no test that does not set the clock.
+        """
         terms = {"projection_s": 0.001, "mail_retry": QUICK, "look_again_s": 0.2} | terms
         if limits is not None:
             terms |= {"turn_s": limits.turn_s}
+            terms |= {} if limits.mail_retry == Limits().mail_retry else {"mail_retry": limits.mail_retry}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations}
-        async with serving(bind, **shared, **service, grace_s=0.1):
-            await register(self.engine.admin, f"http://{bind}")
-            made = {} if ids is None else {"ids": ids}
-            async with Patient.open(self.engine.ingress, **shared, **made, patience_s=10) as runtime:
-                runtime.known = self.known
-                yield runtime
+        made = {"ids": ids} if ids is not None else {}
+        made |= {"close_s": limits.close_s} if limits is not None else {}
+        try:
+            async with serving(self._bind, **shared, **service, grace_s=0.1):
+                await register(self.engine.admin, f"http://{self._bind}")
+                async with kind.open(self.engine.ingress, **shared, **made, patience_s=PATIENCE_S) as runtime:
+                    runtime.place = self
+                    async with following(runtime):
+                        yield runtime
+        finally:
+            gc.collect()  # while the warnings of what the server has left behind are ignored

@@ -2,25 +2,26 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import Field
 
-from gatechart import ANY, AgentContext, Invoke, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import (
     ActionFailedError,
     AgentTooLargeError,
-    ElsewhereError,
     EngineUnreachableError,
     NoHandoffError,
+    RuntimeClosedError,
+    UnknownAgentError,
 )
 from gatechart.handoff import Again, Ladder, Person
 from gatechart.restate import RestateRuntime
 from gatechart.values import HandoffStatus, MailStatus, Retry
 from tests.on_restate.engines import eventually, free_ports
 from tests.runtime.handovers import ALL
+from tests.runtime.support import Gate, gated
 
 
 class Notes(AgentContext):
@@ -247,6 +248,50 @@ async def test_an_action_cannot_call_the_runtime(runtime, agent, tools):
         await agent.send("CALLED")
 
 
+async def test_what_was_under_way_when_a_service_ended_goes_on_with_the_next_one_at_its_address(place):
+    gate = Gate()
+    async with Runtime.open(place, graphs=[gated], services=gate, limits=Limits(close_s=0.05)) as runtime:
+        await runtime.start("gated", at="RESTING", id="g-1")
+        await runtime.post("g-1", "PASSED", {"at": "begun with the first"})
+        await gate.reached()
+    gate.opened.set()
+    async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
+        agent = await runtime.resume("g-1")
+        await agent.send("STAMPED", {"at": "sent to the second"})
+        assert agent.context.stops == ["begun with the first", "sent to the second"]
+
+
+async def test_calls_under_way_end_before_a_runtime_is_left(place):
+    gate = Gate()
+    async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
+        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        sends = [asyncio.ensure_future(agent.send("PASSED", {"at": str(n)})) for n in range(3)]
+        await gate.reached()
+        asyncio.get_running_loop().call_soon(gate.opened.set)
+    assert [(await each).version for each in sends] == [2, 3, 4]
+    with pytest.raises(RuntimeClosedError):
+        await agent.send("PASSED")
+
+
+async def test_who_still_calls_when_a_runtime_is_left_is_told_so(place):
+    gate = Gate()
+    async with Runtime.open(place, graphs=[gated], services=gate, limits=Limits(close_s=0.05)) as runtime:
+        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        sending = asyncio.ensure_future(agent.send("PASSED"))
+        await gate.reached()
+    with pytest.raises(RuntimeClosedError):
+        await sending
+
+
+async def test_all_that_is_asked_of_an_agent_at_once_comes_in_the_order_asked(runtime, agent):
+    for _ in range(5):
+        again = await runtime.start("desk_work", at="IDLE", id="o-1")
+        asked = (again.send("NOTED"), runtime.erase("o-1"), again.send("NOTED"), runtime.stop("o-1"))
+        sent, erased, *others = await asyncio.gather(*asked, return_exceptions=True)
+        assert (sent.version, erased) == (2, None)
+        assert [type(each) for each in others] == [UnknownAgentError] * 2
+
+
 # Timers
 
 
@@ -422,72 +467,19 @@ async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime
         await runtime.cancel_handoff(made, reason="again")
 
 
-async def test_a_rejection_without_a_turn_stays_pending_in_the_projection_as_declared(runtime):
+async def test_a_rejection_is_projected_with_the_turn_in_which_the_one_that_asked_hears_of_it(runtime):
     agent = await asked(runtime, to="nowhere")
     await in_state(runtime, agent.id, "REFUSED")
-    await runtime.caught_up(agent.id)
-    assert not RestateRuntime.capabilities.settles_at_once
-    assert [each.status for each in await runtime.handoffs(source=agent.id)] == [HandoffStatus.PENDING]
+    (row,) = await runtime.handoffs(source=agent.id)
+    assert row.status is HandoffStatus.REJECTED
+    assert row.changes[-1].details.startswith("unknown graph: ")
 
 
-# What is declared
-
-
-async def test_what_is_declared_not_to_be_had_is_refused_and_says_what_to_do(runtime):
-    has, lacks = RestateRuntime.capabilities, []
-    for call, name in (
-        (lambda: runtime.mail(), "lists_all_mail"),
-        (lambda: runtime.prune(), "prunes"),
-    ):
-        with pytest.raises(ElsewhereError, match="Restate"):
-            await call()
-        lacks.append(name)
-    for call, name in (
-        (runtime.changes, "watches_changes"),
-        (lambda: runtime.stream("a-1", "look_up"), "watches_changes"),
-        (runtime.migrate, "migrates_ahead"),
-    ):
-        with pytest.raises(ElsewhereError, match="Restate"):
-            call()
-        lacks.append(name)
-    assert not any(getattr(has, name) for name in lacks)
-    assert has.is_durable
-
-
-async def test_history_lags_as_declared_and_catches_up(place):
-    async with Runtime.open(place, graphs=[desk], projection_s=0.5) as runtime:
-        agent = await runtime.start("desk_work", at="IDLE")
-        await agent.send("NOTED", {"n": 1})
-        assert not RestateRuntime.capabilities.tells_at_once
-        assert await runtime.lag(agent.id) == 2
-        assert list(await RestateRuntime.history(runtime, agent.id)) == []
-        assert (await RestateRuntime.find(runtime)).agents == ()
-        await runtime.caught_up(agent.id)
-        assert await runtime.lag(agent.id) == 0
-        assert [entry.version for entry in await RestateRuntime.history(runtime, agent.id)] == [1, 2]
-
-
-async def test_a_receipt_tells_no_repeat_as_declared(runtime, agent):
-    await runtime.post("a-1", "NOTED", {"n": 1}, id="m")
-    receipt = await runtime.post("a-1", "NOTED", {"n": 1}, id="m")
-    assert not RestateRuntime.capabilities.tells_repeats
-    assert (receipt.number, receipt.repeat) == (0, False)
-
-
-async def test_only_the_newest_ids_are_recognised_as_declared(runtime, agent):
-    most = RestateRuntime.capabilities.keeps_ids
-    for n in range(most + 1):
-        await runtime.post("a-1", "NOTED", {"n": n}, id=str(n))
-    assert not (await agent.send("NOTED", {"n": 0}, id="0")).repeat
-    assert (await agent.send("NOTED", {"n": most}, id=str(most))).repeat
-
-
-async def test_an_embedded_runtime_lacks_nothing(tmp_path):
-    async with Runtime.open("memory:", graphs=[desk]) as memory:
-        assert not memory.capabilities.is_durable
-    async with Runtime.open(f"sqlite+aiosqlite:///{tmp_path}/a.db", graphs=[desk]) as durable:
-        had = durable.capabilities
-        assert all(getattr(had, each.name) for each in fields(had) if each.name not in {"home", "keeps_ids"})
+async def test_an_agent_with_an_open_handoff_is_erased_from_the_projection_too(runtime):
+    agent = await asked(runtime, mode="delegate")
+    await in_state(runtime, agent.id, "WAITING")
+    await runtime.erase(agent.id)
+    assert agent.id not in [each.agent_id for each in (await runtime.find()).agents]
 
 
 async def test_an_engine_that_is_not_there_is_named():

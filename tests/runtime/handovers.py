@@ -149,7 +149,14 @@ ALL = (first, second, desk, crowded, picky)
 
 @asynccontextmanager
 async def house(place, *graphs, clock=None, **options):
-    """A runtime whose store is checked after each commit; more graphs than given: all of the above."""
+    """A runtime whose store is checked after each commit; without graphs all of the above.
+
+    On a home that opens its runtimes itself there is no store to check but the one that follows behind.
+    """
+    if hasattr(place, "namespace"):
+        async with Runtime.open(place, graphs=graphs or ALL, **options) as runtime:
+            yield runtime
+        return
     async with open_store(place) as store:
         watched = WrappedStore(store)
         watched.after = lambda _: check(store)
@@ -159,6 +166,9 @@ async def house(place, *graphs, clock=None, **options):
 
 async def rest(runtime):
     """Returns when nothing is under way but what waits for the clock; then all is in order."""
+    if hasattr(runtime, "at_rest"):
+        await runtime.at_rest()
+        return
     await at_rest(runtime, runtime._core.clock)
     await check(runtime._core.store)
 

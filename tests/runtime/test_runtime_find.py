@@ -21,7 +21,9 @@ async def runtime(place):
             agent = await runtime.start("parcel", at="PACKING", id=name)
             for event in {"a": (), "b": ["SENT"], "c": ["SENT", "SHIPPED"], "d": ["SENT", "ARRIVED"]}[name]:
                 await agent.send(event)
+            await runtime.find()  # where that lags, agents are found in the order in which it heard of them
         await runtime.start("drafts", at="ON_ROAD", id="e")
+        await runtime.find()
         await (await runtime.start("parcel", at="PACKING", id="f")).send("SENT")
         await runtime.stop("f")
         yield runtime

@@ -605,12 +605,11 @@ async def test_the_result_of_a_step_comes_back_as_what_it_was(place, clock, serv
         work.services.seen.append(await work.step("produce", produce, **more))
         await work.services.open.wait()
 
-    for _ in range(2):
+    for times in (1, 2):
         async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
             if not services.seen:
                 await runtime.start("busy", at="BUSY")
-            before = len(services.seen)
-            await eventually(lambda count=before: len(services.seen) > count)
+            await eventually(lambda count=times: len(services.seen) == count)
     assert services.seen == [make(), make()]
     assert services.calls["produce"] == 1
 

@@ -15,6 +15,7 @@ from gatechart.errors import (
     AgentExistsError,
     EventError,
     EventRefusedError,
+    OpenHandoffError,
     RollbackError,
     UnknownAgentError,
     UnknownMailError,
@@ -138,7 +139,7 @@ async def _stop(sitting: Sitting, _: Argument) -> None:
 
 
 async def _roll_back(sitting: Sitting, argument: Argument) -> None:
-    """target: what it was at the version, as the projection has it."""
+    """target: what it was at the version; passed: what it has given away since; both as the projection has it."""
     _check_life(sitting, argument)
     graph = sitting.graph()
     if next_mail(sitting) is not None:
@@ -151,6 +152,8 @@ async def _roll_back(sitting: Sitting, argument: Argument) -> None:
         return
     if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
         raise RollbackError(now.agent_id, target.version, target.graph_version, now.graph_version)
+    if argument.get("passed"):
+        raise OpenHandoffError(now.agent_id, target.version, tuple(argument["passed"]))
     sitting.commit(rolled_back(graph, now, target, event, sitting.bench.services))
     _answer_snapshot(sitting)
 

@@ -23,14 +23,13 @@ LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 class RestateHost:
     """Fulfils the Host port. What it knows is as new as the last call of its runtime."""
 
-    __slots__ = ("__weakref__", "_runtime", "_turn", "graph", "life", "snapshot")
+    __slots__ = ("__weakref__", "_runtime", "graph", "life", "snapshot")
 
     def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot, life: str) -> None:
         self._runtime = runtime
         self.graph = graph
         self.snapshot = snapshot
         self.life = life  # tells the agent from another one under its id
-        self._turn = asyncio.Lock()  # what is asked at once goes to the engine in the order asked
 
     async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
         """See Host."""
@@ -54,8 +53,9 @@ class RestateHost:
         """See Host. It waits for the projection."""
         check_version("rollback", version)
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
+        passed = await self._runtime.given_away(await self._newest("rollback"), target)
         told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": checked_id(once), "life": self.life}
-        answer = await self._ask("roll_back", told)
+        answer = await self._ask("roll_back", told | {"passed": passed})
         return self._see(answer)
 
     async def until(self, state: Name) -> Snapshot:
@@ -88,8 +88,7 @@ class RestateHost:
         return self.see(SNAPSHOT.validate_python(told["snapshot"]))
 
     async def _ask(self, verb: str, told: Mapping[str, Any]) -> Any:
-        async with self._turn:
-            return await self._runtime.ask(verb, self.snapshot.agent_id, told)
+        return await self._runtime.ask(verb, self.snapshot.agent_id, told)
 
     def _see(self, answer: Mapping[str, Any]) -> Snapshot:
         return self.see(SNAPSHOT.validate_python(answer["snapshot"]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from uuid import uuid4
 import aiohttp
 from pydantic_core import to_json
 
-from gatechart.errors import EngineRefusedError, EngineUnreachableError, UnknownAgentError
+from gatechart.errors import EngineRefusedError, EngineUnreachableError, RuntimeClosedError, UnknownAgentError
 from gatechart.values import AgentId
 from gatechart.wire import ErrorDocument
 
@@ -35,6 +35,9 @@ class Ingress:
         self._asked = 0  # which of them is called
         self._http = http
         self._patience_s = patience_s
+        self._calls = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
 
     @classmethod
     @asynccontextmanager
@@ -68,9 +71,28 @@ class Ingress:
             raise ErrorDocument.model_validate(told["error"]).value()
         return told
 
+    async def leave(self, within_s: float) -> None:
+        """Returns when no call is under way, or after a while: those that are cut off then raise RuntimeClosedError."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._quiet.wait()
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """Within it a call is under way, even if it waits for its turn."""
+        self._calls += 1
+        self._quiet.clear()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._quiet.set()
+
     async def post(self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any]) -> None:
         """Returns once the engine has accepted the call. Raises as `ask`."""
-        await self._posted(call, f"{service}/{_quoted(key)}/{handler}/send", argument, reads=False)
+        with self.calling():
+            await self._posted(call, f"{service}/{_quoted(key)}/{handler}/send", argument, reads=False)
 
     async def _posted(self, call: str, path: str, argument: Mapping[str, Any], *, reads: bool) -> bytes:
         body = to_json(dict(argument), inf_nan_mode="constants")
@@ -78,7 +100,7 @@ class Ingress:
         if not reads:  # so that the same call can be made again where its answer was lost
             headers["idempotency-key"] = uuid4().hex
         deadline = asyncio.get_running_loop().time() + self._patience_s
-        while True:
+        while not self._http.closed:
             url = self.url
             try:
                 async with self._http.post(f"{url}/{path}", data=body, headers=headers) as response:
@@ -90,12 +112,13 @@ class Ingress:
                         raise EngineRefusedError(url, call, problem)
             except (aiohttp.ClientError, OSError) as error:
                 problem = f"{type(error).__name__}: {error}"
-            if asyncio.get_running_loop().time() > deadline:
+            if asyncio.get_running_loop().time() > deadline and not self._http.closed:
                 raise EngineUnreachableError(url, problem)
             logger.debug("the engine does not answer; it is called again", extra={"url": url, "problem": problem})
             if url == self.url:  # else another call has moved on already
                 self._asked = (self._asked + 1) % len(self._urls)
             await asyncio.sleep(PAUSE_S)
+        raise RuntimeClosedError(call)
 
 
 def _quoted(agent_id: AgentId) -> str:

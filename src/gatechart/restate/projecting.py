@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import to_json
 from restate import ObjectContext, RunOptions, VirtualObject
@@ -17,9 +18,27 @@ from gatechart.restate.kept import TURNS, Turn
 from gatechart.restate.objects import patience
 from gatechart.restate.terms import Bench
 from gatechart.runtime.commits import Committer
-from gatechart.values import AgentId, Effect, MailEnd, Offer, Snapshot, TurnRecord, Verdict
+from gatechart.runtime.going_back import stopped
+from gatechart.values import (
+    AgentId,
+    Effect,
+    HandoffQuery,
+    HandoffStatus,
+    MailEnd,
+    Offer,
+    Settle,
+    Side,
+    Snapshot,
+    Status,
+    TurnRecord,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
+
+FORGETS: Final = 20  # times that the projection is asked to forget an agent
+UNTAKEN: Final = ("rejected", "expired", "cancelled")
+"""How a handoff may end that was never accepted."""
 
 
 def projection_object(bench: Bench, store: Store) -> VirtualObject:
@@ -44,7 +63,13 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
 
     @projection.handler("forget")
     async def forget(ctx: ObjectContext, _: dict[str, Any]) -> None:
-        await ctx.run_typed("forget", partial(_forget, store, ctx.key()), RunOptions(type_hint=bool))
+        for _attempt in range(FORGETS):
+            if await ctx.run_typed("forget", partial(_forget, bench, store, ctx.key()), RunOptions(type_hint=bool)):
+                return
+            await ctx.sleep(timedelta(seconds=bench.terms.look_again_s))
+        logger.error(
+            "the projection keeps an agent that was erased: it was offered work", extra={"agent_id": ctx.key()}
+        )
 
     return projection
 
@@ -70,7 +95,8 @@ async def _project(store: Store, committer: Committer, agent_id: AgentId, turns:
 
 async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, store: Store) -> bool:
     """Whether the turn is in the store. One about a handoff whose offer is not there yet comes later."""
-    effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles)
+    untaken = await _untaken(store, previous, turn)
+    effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles, *untaken)
     record = TurnRecord(previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects)
     if not turn.offers:
         return await committer.commit(record) is Verdict.COMMITTED
@@ -82,8 +108,34 @@ async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, 
     return verdicts[0] is Verdict.COMMITTED
 
 
-async def _forget(store: Store, agent_id: AgentId) -> bool:
+async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple[Settle, ...]:
+    """The end of a handoff that nobody took, of which no turn tells but that in which who asked for it hears so."""
+    told, stands = turn.event.payload, {each.id for each in turn.snapshot.handoffs}
+    if previous is None or turn.event.sender is None or told.get("status") not in UNTAKEN:
+        return ()
+    over = [each for each in previous.handoffs if each.id not in stands and each.peer == turn.event.sender]
+    waited = next((each for each in over if each.side is Side.ASKED and not each.is_accepted), None)
+    rows = () if waited is None else await store.handoffs(HandoffQuery(id=waited.id))
+    if not rows or rows[0].status is not HandoffStatus.PENDING:
+        return ()
+    why = [each for each in (told.get("obstacle") or told.get("reason"), told.get("details")) if each]
+    return (Settle(rows[0].id, HandoffStatus.PENDING, HandoffStatus(told["status"]), ": ".join(map(str, why))),)
+
+
+async def _forget(bench: Bench, store: Store, agent_id: AgentId) -> bool:
+    """Whether the store knows nothing of the agent any more; False where an offer to it stands there for a while."""
     try:
+        known = await store.load(agent_id)
+        if known.status is Status.ACTIVE:  # what it has open would keep it there
+            await store.commit((await _ended(store, stopped(known, bench.now())),))
         return await store.erase(agent_id)
     except UnknownAgentError:
         return True
+
+
+async def _ended(store: Store, turn: TurnRecord) -> TurnRecord:
+    """The turn with what it changes in the store: to others the engine has told it."""
+    settles = [each for each in turn.effects if isinstance(each, Settle)]
+    stand = {each.handoff: await store.handoffs(HandoffQuery(id=each.handoff)) for each in settles}
+    fit = tuple(each for each in settles if [row.status for row in stand[each.handoff]] == [each.before])
+    return replace(turn, effects=fit)

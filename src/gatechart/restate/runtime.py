@@ -14,6 +14,7 @@ from gatechart.errors import (
     ElsewhereError,
     IncompatibleGraphError,
     NoHandoffError,
+    OpenHandoffError,
     RuntimeClosedError,
     UnknownAgentError,
 )
@@ -27,6 +28,7 @@ from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.core import check_outside_turns, random_id
+from gatechart.runtime.going_back import check_given_away
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
@@ -54,10 +56,12 @@ RESTATE: Final = Capabilities(
     home="Restate",
     finds_at_once=False,
     tells_at_once=False,
+    shows_at_once=False,
     reads_back_at_once=False,
     watches_changes=False,
     migrates_ahead=False,
     bounds_inboxes=False,
+    withdraws=False,
     tells_repeats=False,
     lists_all_mail=False,
     takes_a_clock=False,
@@ -83,6 +87,7 @@ class RestateRuntime:
         self._names = names
         self._is_open = True
         self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents that are held
+        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # of those who ask of an agent
 
     @classmethod
     @asynccontextmanager
@@ -95,6 +100,7 @@ class RestateRuntime:
         ids: Ids = random_id,
         namespace: str = "",
         patience_s: float = 30.0,
+        close_s: float = 30.0,
     ) -> AsyncIterator[RestateRuntime]:
         """A runtime on the engine whose ingress listens at the URL, `http://127.0.0.1:8080` for one on this machine.
 
@@ -102,6 +108,7 @@ class RestateRuntime:
         graphs: as the service has them, which runs their actions. projection: the store into which the service projects
         turns; it is read only. None: there is no `find`, `history`, `snapshot_at` or `rollback`.
         namespace: that of the service. patience_s: how long an engine that does not answer is called again.
+        close_s: how long the calls under way get to end when it is left; what they ask for is the engine's by then.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:
@@ -114,6 +121,7 @@ class RestateRuntime:
                 yield runtime
             finally:
                 runtime._is_open = False
+                await ingress.leave(close_s)
 
     @property
     def graphs(self) -> tuple[StateTransitionGraph, ...]:
@@ -324,9 +332,14 @@ class RestateRuntime:
         self._elsewhere("migrate", "each agent migrates when something comes to it")
 
     async def ask(self, verb: str, id: AgentId, told: Mapping[str, Any]) -> Any:  # noqa: A002
-        """What the agent's object answers. Raises what the verb raises there."""
+        """What the agent's object answers. Raises what the verb raises there.
+
+        What is asked of one agent at once goes to the engine in the order asked: connections would not keep it.
+        """
         self._admit(verb)
-        return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
+        with self._ingress.calling():
+            async with self._lines.setdefault(id, asyncio.Lock()):
+                return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
 
     async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
         """The agent's newest snapshot. Raises UnknownAgentError."""
@@ -342,6 +355,14 @@ class RestateRuntime:
             return None
         found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
         return None if found is None else await self._store.snapshot_at(id, found)
+
+    async def given_away(self, before: Snapshot, target: Snapshot) -> tuple[str, ...]:
+        """The handoffs, as projected, for which an agent cannot go back: others work on what it would have again."""
+        try:
+            await check_given_away(self._projection("rollback"), before, target)
+        except OpenHandoffError as error:
+            return error.handoffs
+        return ()
 
     async def looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
         """What the agent's object tells of itself. Raises UnknownAgentError."""

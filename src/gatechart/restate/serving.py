@@ -30,6 +30,7 @@ from gatechart.stores import open_store
 logger = logging.getLogger(__name__)
 
 LEAVES_S: Final = 0.5  # that a server gets to leave, once nothing is under way
+CANCELS: Final = 3
 
 
 @asynccontextmanager
@@ -87,9 +88,9 @@ async def answering(
     grace_s: how long invocations under way get to end; what does not is cut off, and the engine tries it again.
     shares_address: as of `serving`. Raises ServiceAddressError where nobody can listen there.
     """
-    stopped = stop or asyncio.Event()
+    stopped, handlers = stop or asyncio.Event(), set[asyncio.Task[Any]]()
     config = _config(bind, grace_s, shares_address)
-    server = asyncio.create_task(serve(_with_lifespan(app), config, shutdown_trigger=stopped.wait))
+    server = asyncio.create_task(serve(_watched(app, handlers), config, shutdown_trigger=stopped.wait))
     server.add_done_callback(lambda _: stopped.set())
     try:
         yield
@@ -97,6 +98,7 @@ async def answering(
         _check(server, bind)
         stopped.set()
         await _ended(server, grace_s + LEAVES_S)
+        await _cut_off(handlers)
 
 
 def _check(server: asyncio.Task[None], bind: str) -> None:
@@ -116,8 +118,20 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
         logger.info("the server does not end, and is cut off")
         server.cancel()
         await asyncio.wait((server,), timeout=LEAVES_S)
-    elif not server.cancelled() and server.exception() is not None:
+    if server.done() and not server.cancelled() and server.exception() is not None:
         logger.debug("the server cut off what was under way", exc_info=server.exception())
+
+
+async def _cut_off(handlers: set[asyncio.Task[Any]]) -> None:
+    """Ends what the server has left behind: its connections stay open until then, and the engine goes on using them.
+
+    The SDK takes a cancellation to wait for the engine to hang up, so that it needs another one.
+    """
+    for _ in range(CANCELS):
+        if handlers:
+            for each in handlers:
+                each.cancel()
+            await asyncio.wait(tuple(handlers), timeout=LEAVES_S)
 
 
 def _listening(bind: str, shares_address: bool) -> int:
@@ -151,12 +165,18 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
         install_shutdown_hook(asyncio.get_running_loop(), stop.set, signum)
 
 
-def _with_lifespan(app: Any) -> Any:
-    """The application, which the server need not ask in vain whether it has a beginning and an end."""
+def _watched(app: Any, handlers: set[asyncio.Task[Any]]) -> Any:
+    """The application, whose handlers at work are known, and which need not be asked for its beginning and its end."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
-            await app(scope, receive, send)
+            task = asyncio.current_task()
+            assert task is not None  # the server begins one for each request
+            handlers.add(task)
+            try:
+                await app(scope, receive, send)
+            finally:
+                handlers.discard(task)
             return
         for moment in ("startup", "shutdown"):
             await receive()

@@ -7,6 +7,7 @@ results that were written down, by the names of their steps: it may take another
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from inspect import isawaitable
@@ -22,6 +23,8 @@ from gatechart.runtime.calls import told_failure
 from gatechart.runtime.work import Work
 from gatechart.turn import plain_payload
 from gatechart.values import Running
+
+logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -92,8 +95,13 @@ class Session:
         if cause is not None:
             error.__cause__ = cause
         wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
-        if isinstance(error, InvocationOverError) or wait_s is None:
-            return {"error": told_failure(error, failed)}
+        report = told_failure(error, failed)
+        known = {"agent_id": self.running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
+        if isinstance(error, InvocationOverError):
+            return {"error": report}
+        logger.warning("an invoke failed: %s", report["traceback"], extra=known)
+        if wait_s is None:
+            return {"error": report}
         return {"again": failed, "wait_s": wait_s}
 
     def _graph(self) -> StateTransitionGraph:
