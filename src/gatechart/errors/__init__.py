@@ -47,6 +47,7 @@ from gatechart.errors.handoffs import (
     PacketError,
     UnknownHandoffError,
 )
+from gatechart.errors.moving import AgentAsleepError, MoveError, StoreMovedError
 from gatechart.errors.outside import (
     DrawingError,
     OwnershipLostError,
@@ -96,6 +97,7 @@ from gatechart.errors.runs import (
 
 __all__ = [
     "ActionFailedError",
+    "AgentAsleepError",
     "AgentEndedError",
     "AgentExistsError",
     "AgentTooLargeError",
@@ -126,6 +128,7 @@ __all__ = [
     "InvalidGraphError",
     "InvocationOverError",
     "MicrostepLimitError",
+    "MoveError",
     "NoGraphError",
     "NoHandoffError",
     "OpenHandoffError",
@@ -151,6 +154,7 @@ __all__ = [
     "StoreCorruptError",
     "StoreFailedError",
     "StoreMissingError",
+    "StoreMovedError",
     "StoreOwnedError",
     "StoreReadOnlyError",
     "StoreUnreachableError",
