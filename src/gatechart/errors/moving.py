@@ -20,7 +20,9 @@ class StoreMovedError(OutsideError):
 
     def __str__(self) -> str:
         since = f" at {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
-        return f"the agents of {self.path} were moved to {self.to}{since}; go on there, or open the database for reading"
+        return (
+            f"the agents of {self.path} were moved to {self.to}{since}; go on there, or open the database for reading"
+        )
 
 
 @dataclass(eq=False)
@@ -48,6 +50,6 @@ class AgentAsleepError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} is being moved here and still asleep; call again when `gatechart move` has ended, "
-            "and run that again where it was interrupted"
+            f"agent {self.agent_id!r} is being moved here and still asleep; call again when `gatechart move` has ended, and "
+            "run that again where it was interrupted"
         )

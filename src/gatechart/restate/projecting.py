@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -15,9 +17,20 @@ from gatechart.errors import UnknownAgentError
 from gatechart.ports import Store
 from gatechart.restate.kept import TURNS, Turn
 from gatechart.restate.objects import patience
+from gatechart.restate.past import past_of
 from gatechart.restate.terms import Bench
 from gatechart.runtime.commits import Committer
-from gatechart.values import AgentId, Effect, MailEnd, Offer, Snapshot, TurnRecord, Verdict
+from gatechart.values import (
+    AgentId,
+    Effect,
+    HandoffQuery,
+    HandoffRecord,
+    MailEnd,
+    Offer,
+    Snapshot,
+    TurnRecord,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -46,17 +59,42 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
     async def forget(ctx: ObjectContext, _: dict[str, Any]) -> None:
         await ctx.run_typed("forget", partial(_forget, store, ctx.key()), RunOptions(type_hint=bool))
 
+    @projection.handler("bring")
+    async def bring(ctx: ObjectContext, told: dict[str, Any]) -> int:
+        """Takes turns from before the agent moved here, the oldest of which may be any."""
+        turns = TURNS.validate_python(told["turns"])
+        brought = partial(_bring, store, committer, ctx.key(), turns)
+        return await ctx.run_typed("bring", brought, RunOptions(type_hint=int))
+
+    @projection.handler("brought")
+    async def brought(ctx: ObjectContext, told: dict[str, Any]) -> dict[str, Any]:
+        """What the store has of the agent's turns, for whoever brought them."""
+        asked = partial(past_of, store, ctx.key(), int(told["after"]))
+        return await ctx.run_typed("brought", asked, RunOptions(type_hint=dict))
+
     return projection
 
 
-async def _project(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
-    """The version up to which the store knows the agent by then."""
+async def _bring(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
+    """The version up to which the store knows the agent by then. Handoffs that the store knows are left out."""
+    new = [replace(turn, offers=await _unknown(store, turn.offers)) for turn in turns]
+    return await _project(store, committer, agent_id, new, begins=True)
+
+
+async def _unknown(store: Store, offers: Sequence[HandoffRecord]) -> tuple[HandoffRecord, ...]:
+    return tuple([each for each in offers if not await store.handoffs(HandoffQuery(id=each.id))])
+
+
+async def _project(
+    store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn], *, begins: bool = False
+) -> int:
+    """The version up to which the store knows the agent by then. begins: with the first of the turns, whichever."""
     try:
         previous: Snapshot | None = await store.load(agent_id)
     except UnknownAgentError:
         previous = None
     for turn in turns:
-        standing = previous.version if previous else 0
+        standing = previous.version if previous else turns[0].snapshot.version - 1 if begins else 0
         if turn.snapshot.version <= standing:
             continue
         if turn.snapshot.version != standing + 1:
