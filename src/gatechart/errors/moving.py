@@ -50,6 +50,6 @@ class AgentAsleepError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} is being moved here and still asleep; call again when `gatechart move` has ended, and "
-            "run that again where it was interrupted"
+            f"agent {self.agent_id!r} is being moved here and asleep; call again when `gatechart move` has ended, "
+            "and run that again where it was interrupted"
         )

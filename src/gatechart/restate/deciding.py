@@ -70,7 +70,7 @@ def verb_of(sitting: Sitting, verb: str) -> Verb:
     """What the verb does to the agent as it is."""
     if not sitting.kept.asleep:
         return VERBS[verb]
-    return WHILE_ASLEEP[verb] if verb in WHILE_ASLEEP else _refuse_asleep
+    return WHILE_ASLEEP.get(verb, _refuse_asleep)
 
 
 async def _refuse_asleep(sitting: Sitting, _: Argument) -> None:
