@@ -94,12 +94,12 @@ def _mover() -> Any:
 
 
 def moved_document(moved: Moved) -> Document:
-    """A move as JSON values."""
+    """A move as JSON values. One that was made before only tells when, and who goes on only now."""
+    about = {"dry_run": moved.is_dry, "source": moved.source, "to": moved.to, "awakened": moved.awakened}
+    if moved.before is not None:
+        return {**about, "moved_before": moved.before}
     return {
-        "dry_run": moved.is_dry,
-        "source": moved.source,
-        "to": moved.to,
-        "moved_before": moved.before,
+        **about,
         "agents": moved.agents,
         "ended": moved.ended,
         "yet_to_begin": moved.unborn,
@@ -110,8 +110,7 @@ def moved_document(moved: Moved) -> Document:
         "turns": moved.turns,
         "turns_left": moved.turns_left,
         "were_there": moved.were_there,
-        "awakened": moved.awakened,
-        "digest": moved.digest or None,
+        "digest": moved.digest,
     }
 
 

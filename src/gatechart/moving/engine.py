@@ -16,7 +16,8 @@ from gatechart.restate.kept import TURNS, Turn, plain
 from gatechart.restate.terms import Names
 from gatechart.values import AgentId
 
-ANSWERS_S: Final = 30.0  # in which a service answers that is there
+FIRST_S: Final = 3.0  # in which an engine is there, or is not
+ANSWERS_S: Final = 30.0  # in which it is back that was there before
 ANYBODY: Final = "move"  # the key of a question that is about no agent
 ANY_NUMBER: Final = 2**53  # of places: those that are held stay so
 
@@ -34,7 +35,9 @@ class Terms:
 class Engine:
     """Open it with `async with Engine.open(url)`. Every call can be made again."""
 
-    def __init__(self, ingress: Ingress, names: Names) -> None:
+    def __init__(self, first: Ingress, ingress: Ingress, names: Names) -> None:
+        """first: what is asked first, and has less patience."""
+        self._first = first
         self._ingress = ingress
         self._names = names
 
@@ -42,12 +45,13 @@ class Engine:
     @asynccontextmanager
     async def open(cls, url: str, namespace: str) -> AsyncIterator[Engine]:
         """namespace: that of the service."""
-        async with Ingress.open(url, patience_s=ANSWERS_S) as ingress:
-            yield cls(ingress, Names(namespace))
+        async with Ingress.open(url, patience_s=FIRST_S) as first, Ingress.open(url, patience_s=ANSWERS_S) as ingress:
+            yield cls(first, ingress, Names(namespace))
 
     async def terms(self, graphs: Sequence[tuple[str, str]]) -> Terms:
         """What the service says beforehand."""
-        told = await self._ask(self._names.agent, "terms", ANYBODY, {"graphs": list(graphs)}, reads=True)
+        asked = {"graphs": list(graphs)}
+        told = await self._answer(self._first, 5 * FIRST_S, self._names.agent, "terms", ANYBODY, asked, reads=True)
         homes = {(name, version): home for name, version, home in told["graphs"]}
         return Terms(told["most_bytes"], told["keep_ids"], told["projects"], homes)
 
@@ -81,9 +85,22 @@ class Engine:
     async def _ask(
         self, service: str, handler: str, key: str, told: Mapping[str, Any] = NOTHING, *, reads: bool = False
     ) -> Any:
+        return await self._answer(self._ingress, 2 * ANSWERS_S, service, handler, key, told, reads=reads)
+
+    async def _answer(
+        self,
+        ingress: Ingress,
+        within_s: float,
+        service: str,
+        handler: str,
+        key: str,
+        told: Mapping[str, Any],
+        *,
+        reads: bool,
+    ) -> Any:
         try:
-            async with asyncio.timeout(2 * ANSWERS_S):
-                return await self._ingress.ask(f"move ({handler})", service, handler, key, told, reads=reads)
+            async with asyncio.timeout(within_s):
+                return await ingress.ask(f"move ({handler})", service, handler, key, told, reads=reads)
         except TimeoutError:
             problem = "the engine answers, but no service behind it; start it with `gatechart restate serve`"
-            raise EngineUnreachableError(self._ingress.url, problem) from None
+            raise EngineUnreachableError(ingress.url, problem) from None
