@@ -23,6 +23,11 @@ from tests.on_restate.moving import home, quiet
 from tests.on_restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
 
 
+@pytest.fixture(autouse=True)
+def _ends():
+    """A move has many calls: each test here ends with those outside, and with the waits that it makes."""
+
+
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """A file with agents in all states that there are."""
