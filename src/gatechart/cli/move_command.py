@@ -64,7 +64,9 @@ async def move_agents(
       gatechart move --to http://restate:8080 --namespace shop --turns 1000 --json
     """
     if not to.startswith(("http://", "https://")):
-        raise UsageError(f"--to {to!r} is no address of an engine; it begins with http:// or https://")
+        raise UsageError(
+            f"--to {to!r} is no address of an engine, such as http://127.0.0.1:8080; there is no move to a database"
+        )
     await check_there(settings)
     try:
         with working("looking") as tell:

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from gatechart.errors import MoveError
+from gatechart.errors import MoveError, StoreMovedError
 from gatechart.moving.checking import check_terms, too_large
 from gatechart.moving.engine import Engine, Terms
 from gatechart.moving.luggage import Luggage, packed
@@ -51,12 +51,19 @@ async def move_to_engine(
         before = await store.read(moved_to)
         engine = await stack.enter_async_context(Engine.open(to, namespace))
         move = _Move(store, engine, await engine.terms(await store.read(graphs_of)), source, there, tell)
-        if before is not None:
-            return replace(await move.awaken(), before=before[1], is_dry=dry_run) if not dry_run else move.told(before)
-        moved = await move.check()
         if dry_run:
+            moved = await move.check() if before is None else _before(source, there, before)
             return replace(moved, is_dry=True)
-        return await move.carry_out(moved, turns)
+        if before is not None:
+            return replace(await move.awaken(), before=before[1])
+        return await move.carry_out(await move.check(), turns)
+
+
+def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
+    """That they were moved before. Raises StoreMovedError where that was elsewhere."""
+    if before[0] != to:
+        raise StoreMovedError(source, *before)
+    return Moved(source=source, to=to, before=before[1])
 
 
 class _Move:
@@ -70,10 +77,6 @@ class _Move:
         self._to = to
         self._tell = tell
         self._was_there: set[AgentId] = set()
-
-    def told(self, before: tuple[str, datetime]) -> Moved:
-        """That it was moved before."""
-        return Moved(source=self._source, to=self._to, before=before[1], is_dry=True)
 
     async def check(self) -> Moved:
         """What is to be moved. Raises MoveError where it cannot be, in whole."""

@@ -21,12 +21,18 @@ from gatechart.restate.past import past_of
 from gatechart.restate.terms import Bench
 from gatechart.runtime.commits import Committer
 from gatechart.values import (
+    OFFERED,
     AgentId,
+    Answer,
     Effect,
+    HandoffChange,
     HandoffQuery,
     HandoffRecord,
+    Mail,
     MailEnd,
     Offer,
+    Posting,
+    Settle,
     Snapshot,
     TurnRecord,
     Verdict,
@@ -76,13 +82,30 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
 
 
 async def _bring(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
-    """The version up to which the store knows the agent by then. Handoffs that the store knows are left out."""
+    """The version up to which the store knows the agent by then. Handoffs that it knows are brought up to date."""
     new = [replace(turn, offers=await _unknown(store, turn.offers)) for turn in turns]
     return await _project(store, committer, agent_id, new, begins=True)
 
 
 async def _unknown(store: Store, offers: Sequence[HandoffRecord]) -> tuple[HandoffRecord, ...]:
-    return tuple([each for each in offers if not await store.handoffs(HandoffQuery(id=each.id))])
+    unknown = []
+    for each in offers:
+        found = await store.handoffs(HandoffQuery(id=each.id))
+        if not found:
+            unknown.append(each)
+        for change in each.changes[len(found[0].changes) :] if found else ():
+            await _change(store, each, change)
+    return tuple(unknown)
+
+
+async def _change(store: Store, handoff: HandoffRecord, change: HandoffChange) -> None:
+    """Writes down what became of a handoff, and when: as an answer to mail, for that has a time of its own."""
+    number, before = store.numbers(2), handoff.changes[handoff.changes.index(change) - 1].status
+    offer = Mail(number, handoff.target, OFFERED, {}, change.time)
+    reply = Mail(number + 1, handoff.source, OFFERED, {}, change.time)
+    result = handoff.result if change is handoff.changes[-1] else None
+    settle = Settle(handoff.id, before, change.status, change.details, result)
+    await store.commit((Posting(offer), Answer(settle, change.time, number, reply), MailEnd(number + 1)))
 
 
 async def _project(
