@@ -9,9 +9,9 @@ import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rew
 from gatechart.stores import MemoryStore
 
 from .postgres import LOOSE, SAFE, NoServerError, Server
+from .skipped import LOUD, pytest_terminal_summary  # noqa: F401  the latter for pytest
 
 DEADLINE_S = 90
-MISSING = pytest.StashKey[str]()  # why there is no PostgreSQL server
 
 
 @pytest.fixture
@@ -42,16 +42,9 @@ def served(request, settings):
     try:
         server = Server(*settings)
     except NoServerError as error:
-        request.config.stash[MISSING] = str(error)
-        pytest.skip(str(error))
+        pytest.skip(f"{LOUD}PostgreSQL: {error}")
     with server:
         yield server
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    """Says loudly what was not tested."""
-    if MISSING in config.stash:
-        terminalreporter.write_line(f"NOT TESTED on PostgreSQL: {config.stash[MISSING]}", red=True, bold=True)
 
 
 @pytest.fixture

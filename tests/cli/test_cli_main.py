@@ -155,6 +155,23 @@ def test_a_bug_is_told_as_one(project, gatechart, monkeypatch):
     assert gatechart("list", "--store", "memory:", "--json").error["facts"] == {}
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "86400.1", "-1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("send", "a", "SPOKEN", "--timeout"),
+        ("run", "--once", "--grace"),
+        ("serve", "--grace"),
+        ("serve", "--drain"),
+    ],
+    ids=" ".join,
+)
+def test_nobody_waits_for_more_than_a_day(project, gatechart, command, seconds):
+    refused = gatechart(*command, seconds)
+    assert (refused.code, refused.out) == (2, "")
+    assert command[-1] in refused.err
+
+
 @pytest.fixture
 def interruptible():
     """Ctrl-C reaches Python, also where the tests run in the background of a shell, which ignores it."""

@@ -8,8 +8,9 @@ import pytest
 
 from gatechart import Runtime
 from tests.on_restate.engines import EngineMissingError, engine_in
+from tests.skipped import LOUD
 
-pytest.importorskip("restate", reason="the extra gatechart[restate] is missing, so nothing of it is tested")
+pytest.importorskip("restate", reason="NOT TESTED on Restate: the extra gatechart[restate] is missing")
 
 from tests.on_restate.place import RestatePlace
 
@@ -52,7 +53,7 @@ def there_or_skipped(folder):
         with engine_in(folder) as running:
             yield running
     except EngineMissingError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{LOUD}Restate: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from gatechart.restate import RestateRuntime, register
+from tests.crash.havoc import every, havoc
 from tests.on_restate.conftest import there_or_skipped
 from tests.on_restate.engines import ROOT, environment, eventually, free_ports
 from tests.on_restate.fleet import counting
@@ -78,17 +79,6 @@ async def load(runtime, agents, rounds, rng_every=7):
     await asyncio.gather(*(drive(place, agent_id) for place, agent_id in enumerate(agents)))
 
 
-async def havoc(engine, service, pause_s, turns):
-    """Kills the one, the other, both; each comes back."""
-    victims = [(service,), (engine,), (service, engine)]
-    for turn in range(turns):
-        await asyncio.sleep(pause_s)
-        for victim in victims[turn % 3]:
-            victim.kill()
-        for victim in victims[turn % 3]:
-            await asyncio.to_thread(victim.begin)
-
-
 async def check(runtime, service, agents, rounds):
     """Nothing lost, nothing doubled, order kept, no recorded step run again."""
     expected = list(range(1, rounds + 1))
@@ -135,7 +125,8 @@ async def campaign(folder, agents, rounds, pause_s, turns):
             async with RestateRuntime.open(
                 engine.ingress, graphs=[counting], projection=None, patience_s=60
             ) as runtime:
-                await asyncio.gather(load(runtime, names, rounds), havoc(engine, service, pause_s, turns))
+                kills = havoc([(service,), (engine,), (service, engine)], every(pause_s, turns))
+                await asyncio.gather(load(runtime, names, rounds), kills)
             async with RestateRuntime.open(
                 engine.ingress, graphs=[counting], projection=service.projection, patience_s=60
             ) as runtime:

@@ -31,6 +31,7 @@ from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
+from tests.postgres import NoServerError, Server
 
 FAR = NOON.replace(year=9000)
 
@@ -396,3 +397,10 @@ async def answered(url, name):
         while (text := await asking.answer_to(number)) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         return text
+
+
+def test_a_server_of_the_tests_that_does_not_begin_leaves_nothing_behind(postgres_server):
+    server = Server("no_such_setting=1")
+    with pytest.raises(NoServerError, match="no_such_setting"), server:
+        pass
+    assert (server._folder.exists(), server._thread.is_alive(), server._loop.is_closed()) == (False, False, True)

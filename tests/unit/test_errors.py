@@ -83,6 +83,7 @@ REMEDIES: dict[str, str] = {
     "RemoteEventError": "its log may tell more",
     "RemoteOutsideError": "its log may tell more",
     "OwnerGoneError": "ask again",
+    "RequestLateError": "ask again as a new request",
     "RequestTimeoutError": "wait longer, or see what the owner is doing",
     "RollbackError": "go back to a version since then",
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",

@@ -70,6 +70,7 @@ from gatechart.errors.remote import (
     RemoteDefinitionError,
     RemoteEventError,
     RemoteOutsideError,
+    RequestLateError,
     RequestTimeoutError,
 )
 from gatechart.errors.root import (
@@ -141,6 +142,7 @@ __all__ = [
     "RemoteDefinitionError",
     "RemoteEventError",
     "RemoteOutsideError",
+    "RequestLateError",
     "RequestTimeoutError",
     "RollbackError",
     "RuntimeClosedError",

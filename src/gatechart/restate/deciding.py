@@ -27,11 +27,11 @@ from gatechart.restate.handing import hand_on
 from gatechart.restate.incoming import accept, next_mail, process, take
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
 from gatechart.restate.sitting import Sitting
-from gatechart.restate.telling import told_error
 from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
 from gatechart.turn import begin, fit_payload, plain_payload
 from gatechart.values import STARTED, AgentId, Event, EventName, MailStatus, Status
+from gatechart.wire import ErrorDocument
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ async def decide(
     except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
         if not isinstance(error, EventError):
             logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
-        return Decided(answer={"error": told_error(error)})
+        return Decided(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
     return sitting.close()
 
 

@@ -16,8 +16,8 @@ import aiohttp
 from pydantic_core import to_json
 
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, UnknownAgentError
-from gatechart.restate.telling import error_of
 from gatechart.values import AgentId
+from gatechart.wire import ErrorDocument
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Ingress:
         answer = await self._posted(call, f"{service}/{_quoted(key)}/{handler}", argument, reads=reads)
         told = json.loads(answer) if answer else None
         if isinstance(told, dict) and "error" in told:
-            raise error_of(told["error"], self.url, call)
+            raise ErrorDocument.model_validate(told["error"]).value()
         return told
 
     async def post(self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any]) -> None:
