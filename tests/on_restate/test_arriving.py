@@ -12,11 +12,11 @@ from gatechart.restate.arriving import digest_of_agent, standing
 from gatechart.restate.decided import unpacked
 from gatechart.restate.deciding import VERBS, decide
 from gatechart.restate.kept import IDS, KEPT, MAIL, Applied, Kept, UnderWay, plain
-from gatechart.restate.telling import error_of
 from gatechart.restate.terms import Bench
 from gatechart.runtime.registry import Registry
 from gatechart.stores.departing import Departing
 from gatechart.values import HandoffStatus, Invocation, Mail, Running
+from gatechart.wire import ErrorDocument
 from tests.on_restate.travellers import traveller
 from tests.wire.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 
@@ -121,7 +121,7 @@ async def test_what_is_asleep_refuses_all_but_mail_and_does_nothing():
     _, kept, _ = await asked("adopt", **as_told(luggage))
     for verb in sorted(set(VERBS) - {"deliver", "drain", "wake", "projected", "erase", "adopt", "awaken"}):
         decided, _, _ = await asked(verb, kept)
-        assert isinstance(error_of(decided.answer["error"], "", ""), AgentAsleepError)
+        assert isinstance(ErrorDocument.model_validate(decided.answer["error"]).value(), AgentAsleepError)
         assert (decided.kept, decided.orders) == (None, [])
     for verb, told in (("drain", {}), ("wake", {"number": 4})):
         decided, _, _ = await asked(verb, kept, **told)

@@ -107,6 +107,7 @@ async def test_history_and_handoffs_go_along(engine, tmp_path, here):
             assert outcome.repeat
 
 
+@pytest.mark.slow
 async def test_only_the_newest_turns_go_along_where_so_many_are_wanted(engine, tmp_path, here):
     async with home(engine, tmp_path) as (namespace, _tools, opened):
         moved = await move_to_engine(here, engine.ingress, namespace=namespace, turns=2, tell=quiet)
@@ -242,6 +243,7 @@ async def test_until_all_are_there_they_live_where_they_were_and_sleep_there(eng
     assert tools.calls == {"second": 1}
 
 
+@pytest.mark.slow
 async def test_after_the_seal_a_move_that_was_stopped_goes_on(engine, tmp_path, here):
     async with home(engine, tmp_path) as (namespace, tools, opened):
         for when in ("places taken", "awakened"):
@@ -303,7 +305,8 @@ async def test_the_command_says_what_it_would_do_what_it_did_and_that_it_did(eng
         assert (code, json.loads(out)["awakened"]) == (0, 0)
 
 
-async def test_the_command_tells_what_is_not_there(engine, here, capsys):
+async def test_the_command_tells_what_is_not_there(engine, here, capsys, monkeypatch):
+    monkeypatch.setattr("gatechart.moving.engine.FIRST_S", 1.0)
     (port,) = free_ports(1)
     code, _, err = await commanded(capsys, "--store", here, "--to", f"http://127.0.0.1:{port}")
     assert (code, "nobody answers" in err) == (5, True)

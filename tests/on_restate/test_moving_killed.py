@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 
@@ -30,16 +31,15 @@ async def test_a_move_killed_before_and_after_the_seal_loses_and_doubles_nothing
     async with home(engine, tmp_path) as (namespace, tools, opened), opened() as runtime:
         command = ["move", "--store", sqlite_url, "--to", engine.ingress, "--namespace", namespace, "--json"]
 
-        async def is_begun():
-            return await is_there(runtime, f"plain-{COPIES // 2}")
-
         async def is_sealed():
             async with open_store(sqlite_url, read_only=True) as store:
                 return await store.read(moved_to) is not None
 
-        await killed_when(command, is_begun)
+        interrupted = await ended_when(command, signal.SIGINT, lambda: is_there(runtime, "plain-0"))
+        assert interrupted == (130, "the move is not finished: run it again, and it goes on")
+        await ended_when(command, signal.SIGKILL, lambda: is_there(runtime, f"helper-{COPIES - 1}"))
         assert not await is_sealed()
-        await killed_when(command, is_sealed)
+        await ended_when(command, signal.SIGKILL, is_sealed)
         done = await begun(command, stdout=subprocess.PIPE)
         told, _ = await done.communicate()
         assert done.returncode == 0
@@ -52,11 +52,13 @@ async def begun(command, **pipes):
     return await asyncio.create_subprocess_exec(sys.executable, "-m", "gatechart", *command, cwd=ROOT, **pipes)
 
 
-async def killed_when(command, holds):
-    child = await begun(command)
+async def ended_when(command, signum, holds):
+    """The exit code of the command, and what it says of its interruption."""
+    child = await begun(command, stderr=subprocess.PIPE)
     await eventually(holds, 60)
-    child.kill()
-    await child.wait()
+    child.send_signal(signum)
+    _, told = await child.communicate()
+    return child.returncode, json.loads(told)["message"].removeprefix("interrupted; ") if told else ""
 
 
 async def is_there(runtime, agent_id):

@@ -68,23 +68,23 @@ async def move_agents(
             f"--to {to!r} is no address of an engine, such as http://127.0.0.1:8080; there is no move to a database"
         )
     await check_there(settings)
-    try:
-        with working("looking") as tell:
-            moved: Moved = await _mover().move_to_engine(
-                settings.store,
-                to,
-                namespace=namespace,
-                turns=turns,
-                dry_run=dry_run,
-                tell=lambda doing, done, total: tell(f"{doing}: {done:,} of {total:,} agents"),
-            )
-    except asyncio.CancelledError:
-        print_hint("the move is not finished: run it again, and it goes on")
-        raise
+    moved = await _moved(settings.store, to, namespace=namespace, turns=turns, dry_run=dry_run)
     if settings.json:
         print_document(moved_document(moved))
     else:
         _print_moved(moved)
+
+
+async def _moved(store: str, to: str, **how: Any) -> Moved:
+    """What was moved. Where it is interrupted, the KeyboardInterrupt says how to go on."""
+    try:
+        with working("looking") as tell:
+            moved: Moved = await _mover().move_to_engine(
+                store, to, tell=lambda doing, done, total: tell(f"{doing}: {done:,} of {total:,} agents"), **how
+            )
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt("the move is not finished: run it again, and it goes on") from None
+    return moved
 
 
 def _mover() -> Any:
