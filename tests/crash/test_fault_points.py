@@ -90,8 +90,11 @@ async def test_a_crew_that_dies_again_and_again_is_found_sound_each_time(crash_u
 
 @pytest.mark.slow
 async def test_a_crew_that_dies_at_any_point_is_found_sound_and_can_go_on(new_url, tmp_path_factory, capsys):
-    kills = 0
-    for point, times in passed(new_url(), tmp_path_factory.mktemp("undisturbed")).items():
+    kills, undisturbed = 0, new_url()
+    is_file = undisturbed.startswith("sqlite")
+    for point, times in passed(undisturbed, tmp_path_factory.mktemp("undisturbed")).items():
+        if "SELECT" in point and not is_file:  # those of who only reads are not told from the others
+            continue
         for nth in [nth for nth in NTH if nth <= times]:
             folder, url = tmp_path_factory.mktemp("campaign"), new_url()
             killed = life(url, folder, point, nth) == -signal.SIGKILL

@@ -28,7 +28,7 @@ from gatechart.stores.requests import SqlRequests
 from gatechart.stores.waiting_room import WaitingRoom
 from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
-from gatechart.wire import SnapshotDocument, read_reply
+from gatechart.wire import SnapshotDocument, StartCall, read_reply
 from tests.wire.charts import lamp, shade
 
 GRAPHS = (lamp, shade)
@@ -196,8 +196,8 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
 
 
 async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, asker, monkeypatch):
-    asker._timeout_s = 2.0  # in which a busy machine gets it taken, too
-    answer_to, withdraw, may_come = asker._asking.answer_to, asker._asking.withdraw, asyncio.Event()
+    asking, may_come, over = asker._asking, asyncio.Event(), asyncio.Event()
+    answer_to, withdraw = asking.answer_to, asking.withdraw
 
     async def at_last(number):
         return await answer_to(number) if may_come.is_set() else None
@@ -208,9 +208,13 @@ async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, 
         may_come.set()
         return await withdraw(number)
 
-    monkeypatch.setattr(asker._asking, "answer_to", at_last)
-    monkeypatch.setattr(asker._asking, "withdraw", meanwhile)
-    assert (await asker.start("lamp", at="ON", id="a")).version == 1
+    monkeypatch.setattr(asking, "answer_to", at_last)
+    monkeypatch.setattr(asking, "withdraw", meanwhile)
+    call = StartCall(graph="lamp", at="ON", id="a")
+    request = Request("r-1", "ana", call.model_dump_json(), NOON.replace(year=9000))
+    over.set()  # the time is over as soon as it is asked
+    text = await asker._answered(await asking.ask(request), request, call, over)
+    assert read_reply(text).of_kind(SnapshotDocument).agent_id == "a"
 
 
 async def standing(runtime, status):

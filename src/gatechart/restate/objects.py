@@ -23,7 +23,10 @@ BYTES: Final[Serde[Any]] = BytesSerde()
 HANDOFFS: Final[Serde[Any]] = JsonSerde()
 AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
 FOREVER: Final = InvocationRetryPolicy(
-    initial_interval=timedelta(milliseconds=100), exponentiation_factor=2.0, max_interval=timedelta(seconds=10)
+    initial_interval=timedelta(milliseconds=100),
+    exponentiation_factor=2.0,
+    max_interval=timedelta(seconds=10),
+    max_attempts=2**31 - 1,  # left out, the engine's own bound holds, and it pauses an agent after minutes for good
 )
 """For what only a service that is down, or its engine, can make fail: it is tried until it goes on."""
 
