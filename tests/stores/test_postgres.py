@@ -278,10 +278,10 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
 async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(empty_postgres_url, monkeypatch):
     monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 3600)
     async with open_store(empty_postgres_url) as store:
-        await asked(empty_postgres_url, "DROP TABLE requests")
-        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0006'")
+        await asked(empty_postgres_url, "ALTER TABLE owner DROP COLUMN moved_to, DROP COLUMN moved_us")
+        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0007'")
         await cut(empty_postgres_url)
-        assert await upgrade_store(empty_postgres_url) == ("0006", upgrade.NEWEST)
+        assert await upgrade_store(empty_postgres_url) == ("0007", upgrade.NEWEST)
         with pytest.raises(OwnershipLostError):
             await store.commit([started("a")])
 

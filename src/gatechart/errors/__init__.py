@@ -47,6 +47,7 @@ from gatechart.errors.handoffs import (
     PacketError,
     UnknownHandoffError,
 )
+from gatechart.errors.moving import AgentAsleepError, MoveError, StoreMovedError
 from gatechart.errors.outside import (
     DrawingError,
     OwnershipLostError,
@@ -97,6 +98,7 @@ from gatechart.errors.runs import (
 
 __all__ = [
     "ActionFailedError",
+    "AgentAsleepError",
     "AgentEndedError",
     "AgentExistsError",
     "AgentTooLargeError",
@@ -127,6 +129,7 @@ __all__ = [
     "InvalidGraphError",
     "InvocationOverError",
     "MicrostepLimitError",
+    "MoveError",
     "NoGraphError",
     "NoHandoffError",
     "OpenHandoffError",
@@ -153,6 +156,7 @@ __all__ = [
     "StoreCorruptError",
     "StoreFailedError",
     "StoreMissingError",
+    "StoreMovedError",
     "StoreOwnedError",
     "StoreReadOnlyError",
     "StoreUnreachableError",
