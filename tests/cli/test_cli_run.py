@@ -156,7 +156,9 @@ def test_a_standby_that_is_told_to_go_goes_at_once(hosting, shop, home):
 
 @on_both
 def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
-    with hosting() as owner:
+    with hosting("--watch") as owner:
+        for _ in range(2):
+            owner.stdout.readline()  # then nothing is to be done, so that it is not frozen with the file locked
         owner.send_signal(signal.SIGSTOP)
         assert gatechart("run", "--once").code == 5
         assert gatechart("run", "--once", "--take-over").code == 0
