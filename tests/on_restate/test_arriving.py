@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gatechart.errors import AgentAsleepError
@@ -20,6 +20,7 @@ from gatechart.wire import ErrorDocument
 from tests.on_restate.travellers import traveller
 from tests.wire.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 
+FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])  # the values are large
 BENCH = Bench(Registry([traveller]))
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 running = st.builds(Running, st.builds(Invocation, epoch=numbers))
@@ -45,7 +46,7 @@ def as_told(luggage):
     return {"kept": plain(KEPT, luggage.kept), "ids": plain(IDS, luggage.ids)}
 
 
-@settings(max_examples=50)
+@FEW
 @given(departing)
 async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_again(leaving):
     luggage = packed(leaving, 200)
@@ -66,7 +67,7 @@ async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_a
     assert (again.answer, again.kept) == ({"taken": "same"}, None)
 
 
-@settings(max_examples=50)
+@FEW
 @given(departing, st.data())
 def test_whatever_is_different_has_another_digest(leaving, data):
     luggage = packed(leaving, 200)
@@ -87,7 +88,7 @@ def test_whatever_is_different_has_another_digest(leaving, data):
         assert packed(replace(leaving, **{other: changed}), 200).digest != luggage.digest
 
 
-@settings(max_examples=20)
+@FEW
 @given(payloads, outcomes)
 def test_what_a_home_makes_up_for_itself_is_not_compared(payload, outcome):
     ids = {"event-1": Applied("digest", "NOTED", outcome)}
