@@ -20,7 +20,9 @@ from gatechart.wire import ErrorDocument
 from tests.on_restate.travellers import traveller
 from tests.wire.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 
-FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])  # the values are large
+FEW = settings(
+    deadline=None, derandomize=True, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
 BENCH = Bench(Registry([traveller]))
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 running = st.builds(Running, st.builds(Invocation, epoch=numbers))
