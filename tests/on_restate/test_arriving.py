@@ -45,7 +45,7 @@ async def asked(verb, kept=None, ids=None, /, **told):
 
 
 def as_told(luggage):
-    return {"kept": plain(KEPT, luggage.kept), "ids": plain(IDS, luggage.ids)}
+    return {"kept": plain(KEPT, luggage.kept), "ids": plain(IDS, luggage.ids), "origin": "agents.db"}
 
 
 @FEW
@@ -58,8 +58,8 @@ async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_a
     assert decided.answer == {"taken": "new"}
     assert standing(kept, ids) == {
         "digest": luggage.digest,
-        "is_asleep": True,
-        "is_there": leaving.snapshot is not None,
+        "origin": "agents.db",
+        "is_there": True,
     }
     read = KEPT.validate_json(kept)
     for name in ("snapshot", "mail", "calls", "offers", "places"):
@@ -116,6 +116,14 @@ async def begun(snapshot_only=False):
 async def test_an_agent_that_lives_there_is_not_touched():
     kept, luggage = await begun()
     decided, _, _ = await asked("adopt", kept, **as_told(luggage))
+    assert (decided.answer, decided.kept) == ({"taken": "lives"}, None)
+
+
+async def test_what_sleeps_is_not_replaced_by_an_agent_of_another_database():
+    _, luggage = await begun(snapshot_only=True)
+    _, kept, _ = await asked("adopt", **as_told(luggage))
+    _, other = await begun()
+    decided, _, _ = await asked("adopt", kept, **as_told(other) | {"origin": "other.db"})
     assert (decided.answer, decided.kept) == ({"taken": "lives"}, None)
 
 
