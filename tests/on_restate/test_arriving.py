@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gatechart.errors import AgentAsleepError
@@ -20,6 +20,9 @@ from gatechart.wire import ErrorDocument
 from tests.on_restate.travellers import traveller
 from tests.wire.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 
+FEW = settings(
+    deadline=None, derandomize=True, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
 BENCH = Bench(Registry([traveller]))
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 running = st.builds(Running, st.builds(Invocation, epoch=numbers))
@@ -42,10 +45,10 @@ async def asked(verb, kept=None, ids=None, /, **told):
 
 
 def as_told(luggage):
-    return {"kept": plain(KEPT, luggage.kept), "ids": plain(IDS, luggage.ids)}
+    return {"kept": plain(KEPT, luggage.kept), "ids": plain(IDS, luggage.ids), "origin": "agents.db"}
 
 
-@settings(max_examples=50)
+@FEW
 @given(departing)
 async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_again(leaving):
     luggage = packed(leaving, 200)
@@ -55,8 +58,8 @@ async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_a
     assert decided.answer == {"taken": "new"}
     assert standing(kept, ids) == {
         "digest": luggage.digest,
-        "is_asleep": True,
-        "is_there": leaving.snapshot is not None,
+        "origin": "agents.db",
+        "is_there": True,
     }
     read = KEPT.validate_json(kept)
     for name in ("snapshot", "mail", "calls", "offers", "places"):
@@ -66,7 +69,7 @@ async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_a
     assert (again.answer, again.kept) == ({"taken": "same"}, None)
 
 
-@settings(max_examples=50)
+@FEW
 @given(departing, st.data())
 def test_whatever_is_different_has_another_digest(leaving, data):
     luggage = packed(leaving, 200)
@@ -87,7 +90,7 @@ def test_whatever_is_different_has_another_digest(leaving, data):
         assert packed(replace(leaving, **{other: changed}), 200).digest != luggage.digest
 
 
-@settings(max_examples=20)
+@FEW
 @given(payloads, outcomes)
 def test_what_a_home_makes_up_for_itself_is_not_compared(payload, outcome):
     ids = {"event-1": Applied("digest", "NOTED", outcome)}
@@ -113,6 +116,14 @@ async def begun(snapshot_only=False):
 async def test_an_agent_that_lives_there_is_not_touched():
     kept, luggage = await begun()
     decided, _, _ = await asked("adopt", kept, **as_told(luggage))
+    assert (decided.answer, decided.kept) == ({"taken": "lives"}, None)
+
+
+async def test_what_sleeps_is_not_replaced_by_an_agent_of_another_database():
+    _, luggage = await begun(snapshot_only=True)
+    _, kept, _ = await asked("adopt", **as_told(luggage))
+    _, other = await begun()
+    decided, _, _ = await asked("adopt", kept, **as_told(other) | {"origin": "other.db"})
     assert (decided.answer, decided.kept) == ({"taken": "lives"}, None)
 
 

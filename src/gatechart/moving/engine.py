@@ -60,9 +60,10 @@ class Engine:
         told: Mapping[str, Any] | None = await self._ask(self._names.agent, "standing", agent_id, reads=True)
         return told
 
-    async def adopt(self, luggage: Luggage) -> Taken:
-        """Has an agent taken in, asleep."""
-        return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, luggage.told()))["taken"])
+    async def adopt(self, luggage: Luggage, origin: str) -> Taken:
+        """Has an agent taken in, asleep. origin: the database from which it comes."""
+        told = luggage.told() | {"origin": origin}
+        return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, told))["taken"])
 
     async def awaken(self, agent_id: AgentId) -> bool:
         """Has an agent go on; whether it was asleep."""

@@ -28,6 +28,7 @@ from gatechart.stores.departing import counts, departing_agents, departing_stran
 from gatechart.stores.opening import open_departing
 from gatechart.stores.sealing import moved_to, seal
 from gatechart.stores.sql import SqlStore
+from gatechart.stores.urls import located
 from gatechart.values import AgentId, Status
 
 AT_ONCE: Final = 50  # agents that travel together
@@ -76,6 +77,7 @@ class _Move:
         self._source = source
         self._to = to
         self._tell = tell
+        self._origin = located(source).name
         self._was_there: set[AgentId] = set()
 
     async def check(self) -> Moved:
@@ -103,7 +105,7 @@ class _Move:
         standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
         there = [(each.agent_id, each.digest, known) for each, known in zip(page, standing, strict=True) if known]
         self._was_there |= {agent_id for agent_id, digest, known in there if known["digest"] == digest}
-        living = [agent_id for agent_id, _, known in there if known["is_there"] and not known["is_asleep"]]
+        living = [agent_id for agent_id, _, known in there if known["is_there"] and known["origin"] != self._origin]
         return [agent_id for agent_id in living if agent_id not in self._was_there]
 
     async def carry_out(self, moved: Moved, turns: int | None) -> Moved:
@@ -120,7 +122,7 @@ class _Move:
     async def _adopt(self) -> None:
         async for page in self._pages("taken there"):
             new = [each for each in page if each.agent_id not in self._was_there]
-            taken = await asyncio.gather(*map(self._engine.adopt, new))
+            taken = await asyncio.gather(*(self._engine.adopt(each, self._origin) for each in new))
             living = [each.agent_id for each, how in zip(new, taken, strict=True) if how is Taken.LIVES]
             if living:
                 raise self._fail(*_LIVING, living)

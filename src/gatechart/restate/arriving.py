@@ -54,7 +54,7 @@ def standing(kept: bytes | None, ids: bytes | None) -> dict[str, Any] | None:
         return None
     known = KEPT.validate_json(kept)
     digest = digest_of_agent(known, IDS.validate_json(ids) if ids else {})
-    return {"digest": digest, "is_asleep": bool(known.asleep), "is_there": known.snapshot is not None}
+    return {"digest": digest, "origin": known.origin, "is_there": known.snapshot is not None or bool(known.asleep)}
 
 
 def terms_for(bench: Bench, graphs: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -77,17 +77,20 @@ def _home_of(bench: Bench, name: str, version: str) -> str:
 
 
 async def adopt(sitting: Sitting, argument: Mapping[str, Any]) -> None:
-    """Keeps an agent, asleep, in the place of what is asleep under its id; mail that came here is kept behind its."""
+    """Keeps an agent, asleep, in the place of what came before from its database; mail that came here stays behind its.
+
+    origin: that database.
+    """
     new, ids = KEPT.validate_python(argument["kept"]), IDS.validate_python(argument["ids"])
     here = sitting.kept
     is_same = digest_of_agent(here, sitting.ids) == digest_of_agent(new, ids)
     if is_same and (here.asleep or here.snapshot is not None):
         sitting.decided.answer = {"taken": Taken.SAME.value}
         return
-    if here.snapshot is not None and not here.asleep:
+    if here.origin != argument["origin"] if here.asleep else here.snapshot is not None:
         sitting.decided.answer = {"taken": Taken.LIVES.value}
         return
-    new.asleep, new.life = new.numbers, here.life or token_hex(8)
+    new.asleep, new.life, new.origin = new.numbers, here.life or token_hex(8), argument["origin"]
     sitting.become(new, ids)
     for mail in here.mail:
         if not here.asleep or _is_late(here, mail):
@@ -101,7 +104,7 @@ async def awaken(sitting: Sitting, _: Mapping[str, Any]) -> None:
     sitting.decided.answer = {"was_asleep": bool(kept.asleep)}
     if not kept.asleep:
         return
-    kept.asleep, sitting.is_touched = 0, True
+    kept.asleep, kept.origin, sitting.is_touched = 0, "", True
     for mail in kept.mail:
         if mail.status is MailStatus.WAITING and mail.due is not None and mail.due > sitting.now:
             sitting.wake_at(mail, mail.due)
