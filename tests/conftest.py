@@ -11,11 +11,11 @@ from gatechart.stores import MemoryStore
 from tests.on_restate.elsewhere import home_of, is_sample, why_not
 from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
+from . import skipped
 from .postgres import LOOSE, SAFE, NoServerError, Server
+from .skipped import LOUD
 
 DEADLINE_S = 90
-HASTE_S = 45  # on Restate, where nobody waits for longer than 10 s at a time
-NOT_TESTED = "NOT TESTED on"
 PLACES = {"sqlite": "sqlite_url", "postgresql": "postgres_url", "restate": "restate_place"}
 LEFT_OUT = pytest.StashKey[Counter]()  # how many tests say nothing of Restate, by reason
 
@@ -48,7 +48,7 @@ def served(request, settings):
     try:
         server = Server(*settings)
     except NoServerError as error:
-        pytest.skip(f"{NOT_TESTED} PostgreSQL: {error}")
+        pytest.skip(f"{LOUD}PostgreSQL: {error}")
     with server:
         yield server
 
@@ -69,10 +69,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Says loudly what was not tested, and why."""
-    skipped = {str(report.longrepr[-1]) for report in terminalreporter.stats.get("skipped", ())}
-    for reason in sorted(each for each in skipped if NOT_TESTED in each):
-        terminalreporter.write_line(reason, red=True, bold=True)
+    """Says what was not tested, and why."""
+    skipped.pytest_terminal_summary(terminalreporter)
     if config.option.verbose > 0:
         for reason, count in config.stash.get(LEFT_OUT, Counter()).most_common():
             terminalreporter.write_line(f"not on Restate: {count} tests: {reason}")
@@ -125,7 +123,7 @@ def _ends(request):
         raise TimeoutError("the test hangs")
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.setitimer(signal.ITIMER_REAL, HASTE_S if on_restate else DEADLINE_S, 5)
+    signal.setitimer(signal.ITIMER_REAL, DEADLINE_S, 5)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -69,6 +70,14 @@ def children_of(pid):
     return [int(child) for child in found]
 
 
+def is_alive(pid):
+    """Whether a process runs, on Linux; one that nobody has buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Server:
     """A server that runs inside `with`."""
 
@@ -89,6 +98,16 @@ class Server:
 
     def __enter__(self):
         self._thread.start()
+        try:
+            self._create()
+            self.start()
+        except BaseException:  # nobody calls `__exit__` then
+            self.__exit__()
+            raise
+        return self
+
+    def _create(self):
+        """Makes the folder in which the server keeps everything."""
         data = self._folder / "data"
         data.mkdir(mode=0o700)
         if self._as:
@@ -105,8 +124,6 @@ class Server:
         )
         if made.returncode:
             raise NoServerError(f"initdb failed: {made.stderr}")
-        self.start()
-        return self
 
     def __exit__(self, *_):
         for connection in self._kept.values():
@@ -139,11 +156,25 @@ class Server:
                     raise NoServerError((self._folder / "log").read_text()) from None
                 time.sleep(0.02)
 
+    begin = start  # as all do that are killed and begin again
+
     def stop(self, how=signal.SIGINT):
         """Ends the server: SIGINT cuts connections and ends in order, SIGQUIT is as a crash."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(how)
             self._process.wait(BEGUN_S)
+
+    def kill(self):
+        """Kills the server and all its children, as the system does that runs out of memory."""
+        self._process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+        children = children_of(self._process.pid)
+        for process in (self._process.pid, *children):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._process.wait(BEGUN_S)
+        deadline = time.monotonic() + BEGUN_S
+        while any(map(is_alive, children)) and time.monotonic() < deadline:  # they share memory with the next
+            time.sleep(0.005)
 
     def signal(self, how):
         """Sends a signal to the server and its children."""

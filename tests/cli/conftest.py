@@ -2,10 +2,9 @@
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -13,6 +12,7 @@ from textwrap import dedent
 import pytest
 
 from gatechart.cli import main
+from tests.cli.homes import Home, file_of, server_of
 
 DESK = dedent(
     """
@@ -168,10 +168,22 @@ class Result:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def home(request, tmp_path):
+    """Where the agents are kept: a file in the working directory; with `on_both`, a database of a server as well."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield file_of(tmp_path / "agents.db")
+        return
+    yield server_of(request.getfixturevalue("postgres_server"), request.getfixturevalue("postgres_url"))
+    assert not (tmp_path / "agents.db").exists()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, home):
     """The working directory: it holds the module `desk`, and nothing that says so."""
     for name in [name for name in os.environ if name.startswith("GATECHART_")] + ["COLUMNS", "FORCE_COLOR", "NO_COLOR"]:
         monkeypatch.delenv(name, raising=False)
+    if not home.is_file:
+        monkeypatch.setenv("GATECHART_STORE", home.store)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "desk.py").write_text(DESK)
@@ -223,20 +235,19 @@ def child(folder):
 
 
 @pytest.fixture
-def unchanged(folder):
+def unchanged(home: Home):
     """Within it what the database holds of agents stays as it is; one that is not there stays away."""
 
     @contextmanager
     def check():
-        before = _agents(folder / "agents.db")
+        before = _agents(home)
         yield
-        assert _agents(folder / "agents.db") == before
+        assert _agents(home) == before
 
     return check
 
 
-def _agents(path):
-    if not path.exists():
+def _agents(home):
+    if not home.is_there():
         return None
-    with closing(sqlite3.connect(path)) as connection:
-        return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("agents", "history")]
+    return [home.ask(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("agents", "history")]

@@ -6,6 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from tests.cli.homes import on_both
+
 
 @pytest.fixture(autouse=True)
 def office(folder):
@@ -145,6 +147,7 @@ def test_an_answer_goes_into_the_conversation(taken, gatechart):
     assert gatechart("desk", "answer", taken, " ").code == 2
 
 
+@on_both
 def test_a_resolved_case_is_told_to_the_agent_that_waits_as_soon_as_there_is_a_host(taken, gatechart):
     resolved = gatechart("desk", "resolve", taken, "--answer", "Paid by hand.", "--rating", "4", "--note", "thanks")
     assert (resolved.code, resolved.err) == (0, "what 'o-1' is told waits for a host: `gatechart run` delivers it\n")

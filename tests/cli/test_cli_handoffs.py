@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from gatechart import Ladder, Other, Person, Runtime
+from tests.cli.homes import on_both
 from tests.desk.support import answered
 from tests.desk.support import office as office_graphs
 
@@ -140,6 +141,7 @@ def test_an_agent_that_is_not_there_or_has_ended_hands_nothing_on(gatechart):
     assert handoffs(gatechart) == []
 
 
+@on_both
 def test_handoffs_are_listed_by_source_target_status_and_request(gatechart):
     gatechart("start", "orders", "--at", "TALKING", "--id", "o-2")
     first = hand_on(gatechart, *REFUNDS, "--mode", "delegate")
@@ -184,6 +186,7 @@ def test_a_handoff_is_shown_with_every_change_and_the_packet(gatechart):
     assert shown["result"] == {"paid": "4711"}
 
 
+@on_both
 def test_a_delegation_that_is_cancelled_ends_what_was_begun_for_it(gatechart):
     made = hand_on(gatechart, *REFUNDS, "--mode", "delegate")
     gatechart("run", "--once")

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from tests.cli.homes import on_both
+
 
 @pytest.fixture(autouse=True)
 def agent(shop, gatechart):
@@ -119,6 +121,7 @@ def test_options_stand_before_mail_between_and_behind(dead, gatechart, shop):
         assert gatechart(*arguments).document["number"] == 1
 
 
+@on_both
 def test_refused_mail_is_delivered_once_more(dead, gatechart):
     done = gatechart("mail", "retry", "1")
     assert (done.code, done.out) == (0, "mail 1 waits again for a: UNHEARD_OF\n")
@@ -223,6 +226,7 @@ def test_services_that_cannot_be_had_are_told(services, problem, gatechart):
 # Going back
 
 
+@on_both
 def test_an_agent_goes_back_to_what_it_was(gatechart):
     gatechart("send", "a", "NOTED")
     gatechart("send", "a", "LEFT")

@@ -106,14 +106,23 @@ def test_a_store_that_cannot_be_is_an_outside_error(url, project, gatechart):
     assert (failed.code, failed.error["error"], failed.error["facts"]["url"]) == (5, "StoreUrlError", url)
 
 
-def test_a_database_is_brought_to_the_newest_schema(project, gatechart):
-    url = "sqlite+aiosqlite:///agents.db"
-    (project / "agents.db").touch()
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request, project, monkeypatch):
+    """An empty database, in which the command keeps agents."""
+    if request.param == "sqlite":
+        (project / "agents.db").touch()
+        return "sqlite+aiosqlite:///agents.db"
+    url = request.getfixturevalue("empty_postgres_url")
+    monkeypatch.setenv("GATECHART_STORE", url)
+    return url
+
+
+def test_a_database_is_brought_to_the_newest_schema(empty, gatechart):
     told = gatechart("upgrade").out
-    assert told.startswith(f"{url} was brought from an empty database to the schema 0")
+    assert told.startswith(f"{empty} was brought from an empty database to the schema 0")
     newest = told.split()[-1]
-    assert gatechart("upgrade").out == f"{url} has the newest schema already, {newest}\n"
-    assert gatechart("upgrade", "--json").document == {"store": url, "before": newest, "after": newest}
+    assert gatechart("upgrade").out == f"{empty} has the newest schema already, {newest}\n"
+    assert gatechart("upgrade", "--json").document == {"store": empty, "before": newest, "after": newest}
     assert gatechart("upgrade", "--store", "sqlite+aiosqlite:///none.db").code == 5
 
 
@@ -153,6 +162,23 @@ def test_a_bug_is_told_as_one(project, gatechart, monkeypatch):
         failed.err == "error: KeyError: 'lost'; this should not happen: run it with --debug, and report the traceback\n"
     )
     assert gatechart("list", "--store", "memory:", "--json").error["facts"] == {}
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "86400.1", "-1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("send", "a", "SPOKEN", "--timeout"),
+        ("run", "--once", "--grace"),
+        ("serve", "--grace"),
+        ("serve", "--drain"),
+    ],
+    ids=" ".join,
+)
+def test_nobody_waits_for_more_than_a_day(project, gatechart, command, seconds):
+    refused = gatechart(*command, seconds)
+    assert (refused.code, refused.out) == (2, "")
+    assert command[-1] in refused.err
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import pytest
 
 from gatechart import Runtime
+from tests.cli.homes import on_both
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +16,7 @@ def versions(gatechart):
     return [agent["graph_version"] for agent in gatechart("list", "--json").document["agents"]]
 
 
+@on_both
 def test_a_dry_run_tells_of_every_agent_and_changes_nothing(gatechart, unchanged):
     with unchanged():
         told = gatechart("migrate", "--dry-run", "--app", "shop:second")
@@ -31,6 +33,7 @@ def test_a_dry_run_tells_of_every_agent_and_changes_nothing(gatechart, unchanged
     assert told.err == "nothing was changed: this was a dry run\n"
 
 
+@on_both
 def test_agents_are_migrated(gatechart):
     told = gatechart("migrate", "--app", "shop:second")
     assert (told.code, told.err) == (0, "")

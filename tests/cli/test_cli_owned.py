@@ -13,6 +13,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.cli.homes import on_both
+
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -45,6 +47,7 @@ def host(app, gatechart):
         yield process
 
 
+@on_both
 def test_an_agent_is_started_and_fed_beside_its_host(host, gatechart):
     started = gatechart("start", "orders", "--at", "TALKING", "--id", "o-1", "--json")
     named = gatechart("start", "orders", "--at", "TALKING", "--json")
@@ -59,6 +62,7 @@ def test_an_agent_is_started_and_fed_beside_its_host(host, gatechart):
     assert gatechart("send", "nobody", "GIVE").code == 4
 
 
+@on_both
 def test_a_refused_event_is_told_beside_a_host_as_without_one_and_mail_is_kept(host, gatechart):
     refused = gatechart("send", "o-0", "NEVER_HEARD_OF", "--id", "n-1")
     assert refused.code == 1
@@ -89,6 +93,7 @@ def within_seconds(is_so):
     return is_so()
 
 
+@on_both
 def test_a_person_at_the_desk_works_beside_a_host(host, gatechart):
     made = gatechart("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--wait", "--json").document
     case = made["target"]
@@ -105,7 +110,8 @@ def test_a_person_at_the_desk_works_beside_a_host(host, gatechart):
     assert gatechart("show", case, "--json").document["status"] == "done"
 
 
-def test_other_commands_that_write_name_the_owner(host, gatechart):
+@on_both
+def test_other_commands_that_write_name_the_owner(host, home, gatechart):
     for command in (
         ("stop", "o-0"),
         ("rollback", "o-0", "1", "--reason", "x"),
@@ -117,7 +123,7 @@ def test_other_commands_that_write_name_the_owner(host, gatechart):
     ):
         refused = gatechart(*command)
         assert refused.code == 5, command
-        assert f"agents.db is owned by process {host.pid} on " in refused.err
+        assert f"{home.named} is owned by process {host.pid} on " in refused.err
 
 
 @pytest.fixture
@@ -139,35 +145,32 @@ def test_what_a_host_does_not_begin_in_time_is_withdrawn(frozen, gatechart):
     assert gatechart("show", "late").code == 4
 
 
-def test_who_presses_ctrl_c_withdraws_what_has_not_begun(frozen, app, gatechart):
+def test_who_presses_ctrl_c_withdraws_what_has_not_begun(frozen, app, home, gatechart):
     command = [GATECHART, "start", "orders", "--at", "TALKING", "--id", "given-up"]
     with subprocess.Popen(command, cwd=app, stderr=subprocess.PIPE, text=True) as process:
-        assert within_seconds(lambda: asked(app) == 1)
+        assert within_seconds(lambda: asked(home) == 1)
         process.send_signal(signal.SIGINT)
         told = process.communicate(timeout=20)[1]
     assert process.returncode == 130
-    assert "the request was withdrawn: nothing was done" in told
-    assert asked(app) == 0
+    assert told == "error: interrupted; the request was withdrawn: nothing was done\n"
+    assert asked(home) == 0
 
 
-def asked(folder):
+def asked(home):
     """How many requests lie in the database."""
-    import sqlite3
-    from contextlib import closing
-
-    with closing(sqlite3.connect(f"file:{folder / 'agents.db'}?mode=ro", uri=True)) as connection:
-        return connection.execute("SELECT count(*) FROM requests").fetchone()[0]
+    return home.ask("SELECT count(*) FROM requests")[0][0]
 
 
-def test_what_a_dead_owner_has_not_begun_the_command_does_itself(frozen, app, gatechart):
+@on_both
+def test_what_a_dead_owner_has_not_begun_the_command_does_itself(frozen, app, home, gatechart):
     command = [GATECHART, "start", "orders", "--at", "TALKING", "--id", "o-2", "--json"]
     with subprocess.Popen(command, cwd=app, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert within_seconds(lambda: asked(app) == 1)
+        assert within_seconds(lambda: asked(home) == 1)
         frozen.kill()
         out, told = process.communicate(timeout=20)
     assert (process.returncode, json.loads(out)["agent_id"]) == (0, "o-2")
     assert "waits for a host" not in told
-    assert asked(app) == 0
+    assert asked(home) == 0
 
 
 DIES = dedent(
@@ -200,7 +203,7 @@ DIES = dedent(
         (("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--json"), "o-0"),
     ],
 )
-def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, agent, app, gatechart):
+def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, agent, app, home, gatechart):
     gatechart("start", "orders", "--at", "TALKING", "--id", "o-0")
     with running(sys.executable, "-c", DIES, where=app) as process:
         done = gatechart(*command)
@@ -216,7 +219,7 @@ def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, ag
         assert events == ["agent.started.TALKING", *expected]
     assert not done.document.get("repeat")
     assert len(handoffs) == (command[0] in ("send", "handoff"))
-    assert asked(app) == 0
+    assert asked(home) == 0
 
 
 def test_commands_one_after_the_other_wait_for_each_other(app, gatechart):

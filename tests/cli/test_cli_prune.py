@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.homes import on_both
 from tests.cli.terminal import chunks
 
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
@@ -31,6 +32,7 @@ def left(gatechart):
     return agents, turns, len(gatechart("mail", "--json").document["mail"])
 
 
+@on_both
 def test_all_that_is_old_is_forgotten(gatechart):
     done = gatechart(*ALL, "--yes")
     assert (done.code, done.out, done.err) == (0, "forgotten: 1 agent, 3 turns, 1 mail\n", "")
@@ -44,6 +46,7 @@ def test_machines_get_the_counts(gatechart):
     assert gatechart(*ALL, "--yes", "--json").document == {"dry_run": False} | counts
 
 
+@on_both
 def test_a_dry_run_tells_what_would_go_and_asks_nobody(gatechart, unchanged):
     with unchanged():
         told = gatechart(*ALL, "--dry-run")

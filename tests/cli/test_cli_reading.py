@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from tests.cli.homes import on_both
+
 
 @pytest.fixture(autouse=True)
 def agents(project, gatechart):
@@ -88,6 +90,7 @@ def test_an_unknown_agent_is_an_error_for_readers_too(command, gatechart):
     assert failed.error["facts"] == {"agent_id": "nobody"}
 
 
+@on_both
 def test_agents_are_listed_in_the_order_they_were_started(gatechart):
     listed = gatechart("list")
     assert (listed.code, listed.err) == (0, "")
@@ -128,6 +131,7 @@ def test_an_empty_list_says_so(gatechart):
     assert (listed.code, listed.out, listed.err) == (0, "", "no agents found\n")
 
 
+@on_both
 def test_without_an_app_a_list_takes_states_as_they_are_stored(project, gatechart):
     (project / "pyproject.toml").unlink()
     assert gatechart("list", "--state", "LISTENING").rows[1:] == [["a", "active", "LISTENING", "desk"]]
@@ -177,6 +181,7 @@ def test_a_history_shortens_what_is_long(gatechart):
     assert len(longest) < 300
 
 
+@on_both
 def test_machines_get_a_history_whole(gatechart):
     document = gatechart("history", "a", "--json").document
     assert (document["agent_id"], document["next"], len(document["history"])) == ("a", None, 2)

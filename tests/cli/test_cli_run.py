@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.homes import on_both
+
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
 
@@ -20,7 +22,7 @@ def agents(shop, gatechart):
 
 
 @pytest.fixture
-def hosting(shop):
+def hosting(shop, home):
     """A process that hosts the agents, once it says so."""
 
     @contextmanager
@@ -28,7 +30,7 @@ def hosting(shop):
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen([GATECHART, "run", *arguments], cwd=shop, **pipes) as process:
             try:
-                assert process.stderr.readline().startswith("hosting agents of shop in sqlite+aiosqlite:///agents.db;")
+                assert process.stderr.readline().startswith(f"hosting agents of shop in {home.store};")
                 yield process
             finally:
                 process.kill()
@@ -40,6 +42,7 @@ def states(gatechart):
     return [agent["configuration"][0] for agent in gatechart("list", "--json").document["agents"]]
 
 
+@on_both
 def test_once_does_what_is_to_be_done_now_and_leaves(gatechart):
     done = gatechart("run", "--once", "--watch", "--services", "shop:make_services")
     assert (done.code, done.err) == (0, "")
@@ -132,21 +135,26 @@ def test_a_bound_that_is_none_is_told(arguments, gatechart):
     assert gatechart("run", *arguments).code == 2
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_standby_waits_for_the_end_of_the_owner_and_hosts_then(hosting, shop, gatechart, how):
-    with hosting() as owner, standing_by(shop) as standby:
+@pytest.mark.parametrize(
+    ("home", "how"),
+    [("sqlite", signal.SIGKILL), ("sqlite", signal.SIGTERM), ("postgresql", signal.SIGKILL)],
+    indirect=["home"],
+)
+def test_a_standby_waits_for_the_end_of_the_owner_and_hosts_then(hosting, shop, home, gatechart, how):
+    with hosting() as owner, standing_by(shop, home) as standby:
         owner.send_signal(how)
         assert standby.stderr.readline().startswith("hosting agents of shop")
         assert gatechart("stop", "n").code == 5  # for it owns the database
 
 
-def test_a_standby_that_is_told_to_go_goes_at_once(hosting, shop):
-    with hosting(), standing_by(shop) as standby:
+def test_a_standby_that_is_told_to_go_goes_at_once(hosting, shop, home):
+    with hosting(), standing_by(shop, home) as standby:
         standby.send_signal(signal.SIGTERM)
         assert standby.wait(10) == 130
         assert "interrupted" in standby.stderr.read()
 
 
+@on_both
 def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
     with hosting() as owner:
         owner.send_signal(signal.SIGSTOP)
@@ -154,6 +162,7 @@ def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
         assert gatechart("run", "--once", "--take-over").code == 0
 
 
+@on_both
 def test_a_host_that_was_taken_over_from_ends_and_says_so_though_nobody_asks_it_anything(hosting, gatechart):
     with hosting() as owner:
         assert gatechart("run", "--once", "--take-over").code == 0
@@ -162,11 +171,11 @@ def test_a_host_that_was_taken_over_from_ends_and_says_so_though_nobody_asks_it_
 
 
 @contextmanager
-def standing_by(shop):
+def standing_by(shop, home):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([GATECHART, "run", "--standby"], cwd=shop, **pipes) as process:
         try:
-            assert process.stderr.readline() == "standing by for sqlite+aiosqlite:///agents.db\n"
+            assert process.stderr.readline() == f"standing by for {home.store}\n"
             time.sleep(0.5)  # so that it has looked whether the database is free
             assert process.poll() is None
             yield process

@@ -19,6 +19,7 @@ from gatechart.errors import ActionFailedError, UnknownAgentError
 from gatechart.graph import Invoke
 from gatechart.runtime.limits import Limits
 from gatechart.values import Retry
+from tests.crash.havoc import until_done
 
 NOBODY = "nobody-yet"  # an agent that is never started
 FAR_S = 3600.0  # timers that nobody lives to see
@@ -222,35 +223,54 @@ def _more(chance, event, names):
     return {}
 
 
-async def work_off(runtime, journal, wanted):
-    """Starts or resumes the agents and does what is asked of each, in order, but for what was acknowledged before."""
+async def work_off(runtime, journal, wanted, bears=()):
+    """Starts or resumes the agents and does what is asked of each, in order, but for what was acknowledged before.
+
+    bears: errors upon which what has an id is asked again, and nobody knows what became of what has none.
+    """
     by_agent = {}
     for errand in wanted:
         by_agent.setdefault(errand.agent_id, []).append(errand)
     tried, acknowledged = journal.marks("try"), journal.marks("ack")
     await asyncio.gather(
-        *(_work_alone(runtime, journal, agent_id, mine, tried, acknowledged) for agent_id, mine in by_agent.items())
+        *(
+            _work_alone(runtime, journal, agent_id, _left(mine, tried, acknowledged), bears)
+            for agent_id, mine in by_agent.items()
+        )
     )
 
 
-async def _work_alone(runtime, journal, agent_id, mine, tried, acknowledged):
-    todo = [each for each in mine if each.mark not in acknowledged and (each.has_id or each.mark not in tried)]
+def _left(mine, tried, acknowledged):
+    return [each for each in mine if each.mark not in acknowledged and (each.has_id or each.mark not in tried)]
+
+
+async def _work_alone(runtime, journal, agent_id, todo, bears):
     if not todo:
         return
-    try:
-        agent = await runtime.resume(agent_id)
-    except UnknownAgentError:
-        agent = await runtime.start("crew", at="IDLE", id=agent_id)
+    agent = await until_done(lambda: _there(runtime, agent_id), bears)
     for errand in todo:
-        mark = errand.mark
-        journal.write("try", mark)
-        if not await _asked(runtime, agent, errand):
-            journal.write("no", mark)  # it was told that this did not take effect; first, for it may die in between
-        journal.write("ack", mark)
+        try:
+            is_accepted = await until_done(
+                lambda errand=errand: _asked(runtime, journal, agent, errand), bears if errand.has_id else ()
+            )
+        except bears:
+            continue
+        if not is_accepted:
+            journal.write("no", errand.mark)  # it had no effect; first, for it may die in between
+        journal.write("ack", errand.mark)
 
 
-async def _asked(runtime, agent, errand):
+async def _there(runtime, agent_id):
+    """The agent, which is started unless it is there."""
+    try:
+        return await runtime.resume(agent_id)
+    except UnknownAgentError:
+        return await runtime.start("crew", at="IDLE", id=agent_id)
+
+
+async def _asked(runtime, journal, agent, errand):
     """Whether it was accepted."""
+    journal.write("try", errand.mark)
     event_id = errand.mark if errand.has_id else None
     if errand.is_post:
         due = None if errand.due_s is None else datetime.now(UTC) + timedelta(seconds=errand.due_s)
@@ -262,10 +282,10 @@ async def _asked(runtime, agent, errand):
         return False
 
 
-async def settled(runtime, most_s=60.0):
+async def settled(runtime, bears=(), most_s=60.0):
     """Returns when nothing is under way but what is due much later. Raises TimeoutError where that never comes."""
     async with asyncio.timeout(most_s):
-        while await _has_work(runtime):  # noqa: ASYNC110  the store tells nobody
+        while await until_done(lambda: _has_work(runtime), bears):  # noqa: ASYNC110  the store tells nobody
             await asyncio.sleep(0.01)
 
 
@@ -283,10 +303,17 @@ async def _has_work(runtime):
     return bool(await runtime._core.store.running(after=0, limit=1))
 
 
-async def main(url, journal, wanted, limits=LIMITS):
-    """Lets the crew finish what it has begun, then does all that is asked of it, and waits until it has settled."""
-    async with Runtime.open(url, graphs=[crew], services=journal, limits=limits) as runtime:
-        await settled(runtime)
-        if wanted:
-            await work_off(runtime, journal, wanted)
-            await settled(runtime)
+async def main(url, journal, wanted, limits=LIMITS, bears=()):
+    """Lets the crew finish what it has begun, then does all that is asked of it, and waits until it has settled.
+
+    bears: errors of the outside in spite of which it goes on, and begins again where it could not.
+    """
+
+    async def live():
+        async with Runtime.open(url, graphs=[crew], services=journal, limits=limits) as runtime:
+            await settled(runtime, bears)
+            if wanted:
+                await work_off(runtime, journal, wanted, bears)
+                await settled(runtime, bears)
+
+    await until_done(live, bears)

@@ -54,10 +54,9 @@ async def go_on(url, folder, seed=1, agents=AGENTS, count=ERRANDS):
     assert journal.marks("try") == {errand.mark for errand in wanted}
 
 
-def passed(tmp_path_factory):
+def passed(url, folder):
     """How often an undisturbed crew passes each point."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    assert life(f"sqlite+aiosqlite:///{folder / 'agents.db'}", folder) == 0
+    assert life(url, folder) == 0
     return json.loads((folder / "points.json").read_text())
 
 
@@ -90,12 +89,14 @@ async def test_a_crew_that_dies_again_and_again_is_found_sound_each_time(crash_u
 
 
 @pytest.mark.slow
-async def test_a_crew_that_dies_at_any_point_is_found_sound_and_can_go_on(tmp_path_factory, capsys):
-    kills = 0
-    for point, times in passed(tmp_path_factory).items():
+async def test_a_crew_that_dies_at_any_point_is_found_sound_and_can_go_on(new_url, tmp_path_factory, capsys):
+    kills, undisturbed = 0, new_url()
+    is_file = undisturbed.startswith("sqlite")
+    for point, times in passed(undisturbed, tmp_path_factory.mktemp("undisturbed")).items():
+        if "SELECT" in point and not is_file:  # those of who only reads are not told from the others
+            continue
         for nth in [nth for nth in NTH if nth <= times]:
-            folder = tmp_path_factory.mktemp("campaign")
-            url = f"sqlite+aiosqlite:///{folder / 'agents.db'}"
+            folder, url = tmp_path_factory.mktemp("campaign"), new_url()
             killed = life(url, folder, point, nth) == -signal.SIGKILL
             kills += killed
             with capsys.disabled():

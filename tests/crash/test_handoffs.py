@@ -3,15 +3,15 @@
 import json
 import logging
 import signal
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from gatechart.stores import open_store
+from tests.crash.ledger import check_sound
 from tests.crash.relay import WAYS, check_end, run
 from tests.runtime.handovers import check
 
@@ -28,6 +28,13 @@ POINTS = (
 )
 
 
+LOOKS = {  # points of who only looks how far it is, or is yet to make the tables; and how many kills there are without
+    "sqlite": (("reading",), 100),
+    "postgresql": (("SELECT", "ROLLBACK", "CREATE"), 50),
+}
+QUICK = [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in (WAYS[0], WAYS[-1]))]
+
+
 @pytest.fixture(autouse=True)
 def _quiet():
     """What fails on purpose is not logged."""
@@ -40,15 +47,10 @@ def _quiet():
 class Lives:
     """Processes that hand on, and die on the way."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, new_url):
+        self.folder, self.url = folder, new_url
         command = [sys.executable, "-m", "tests.crash.relay"]
         self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.count = 0
-
-    def url(self):
-        self.count += 1
-        return f"sqlite+aiosqlite:///{self.folder / f'{self.count}.db'}"
 
     def live(self, url, way, point="nowhere", nth=0):
         """How the process ended."""
@@ -60,15 +62,15 @@ class Lives:
         assert returncode in (0, -signal.SIGKILL)
         return returncode
 
-    def points(self, way):
+    def points(self, url, way):
         """How often an undisturbed process comes to each point."""
-        assert self.live(self.url(), way) == 0
+        assert self.live(url, way) == 0
         return json.loads((self.folder / "points.json").read_text())
 
 
 @pytest.fixture
-def lives(tmp_path):
-    lives = Lives(tmp_path)
+def lives(tmp_path, new_url):
+    lives = Lives(tmp_path, new_url)
     yield lives
     lives.process.stdin.close()
     lives.process.wait()
@@ -85,16 +87,16 @@ async def go_on(url, way):
     """Checks what a process left, goes on in this one, and checks what came of it."""
     await sound(url)
     await run(url, *way)
-    path = url.removeprefix("sqlite+aiosqlite:///")
     async with open_store(url) as store:
         await check(store)
         await check_end(store, *way)
-        with closing(sqlite3.connect(path)) as raw:
-            assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            assert raw.execute("SELECT * FROM places").fetchall() == []
-            assert raw.execute("SELECT * FROM mail").fetchall() == []
+        check_sound(url)
+        for table in ("places", "mail"):
+            sql = text(f"SELECT * FROM {table}")
+            assert await store._read(lambda connection, sql=sql: connection.execute(sql).all()) == []
 
 
+@pytest.mark.parametrize("new_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 async def test_a_handoff_goes_on_after_its_process_has_died(lives, way):
     for point, nth in POINTS[::3]:  # the others, and every other one, in the slow test
@@ -103,7 +105,7 @@ async def test_a_handoff_goes_on_after_its_process_has_died(lives, way):
         await go_on(url, way)
 
 
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize(("new_url", "way"), QUICK, indirect=["new_url"])
 async def test_a_handoff_goes_on_after_its_process_has_died_again_and_again(lives, way):
     url = lives.url()
     for point, nth in POINTS:
@@ -115,9 +117,10 @@ async def test_a_handoff_goes_on_after_its_process_has_died_again_and_again(live
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 async def test_a_handoff_goes_on_wherever_its_process_has_died(lives, way, capsys):
-    kills = 0
-    for point, times in lives.points(way).items():
-        if point.partition(" ")[2].startswith("reading"):
+    kills, url = 0, lives.url()
+    passed_over, enough = LOOKS["sqlite" if url.startswith("sqlite") else "postgresql"]
+    for point, times in lives.points(url, way).items():
+        if point.partition(" ")[2].startswith(passed_over):
             continue
         for nth in range(1, times + 1):
             url = lives.url()
@@ -125,4 +128,4 @@ async def test_a_handoff_goes_on_wherever_its_process_has_died(lives, way, capsy
             await go_on(url, way)
     with capsys.disabled():
         print(f"\n{way}: {kills} kills", end="")  # noqa: T201
-    assert kills > 100
+    assert kills > enough

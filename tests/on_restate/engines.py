@@ -74,28 +74,41 @@ class EngineMissingError(Exception):
 
 
 class Engine:
-    """One node. Its data outlives its process."""
+    """One node. Its data outlives its process. config: with places for its ports and the facts."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, name="n1", config=CONFIG, ports=None, variables=None, **facts):
         self.folder = folder
-        node, ingress, admin = free_ports(3)
+        self.name = name
+        node, ingress, admin = ports or free_ports(3)
+        self.address = f"http://127.0.0.1:{node}/"  # for other nodes
         self.ingress, self.admin = f"http://127.0.0.1:{ingress}", f"http://127.0.0.1:{admin}"
-        (folder / "restate.toml").write_text(CONFIG.format(node=node, ingress=ingress, admin=admin))
+        told = config.format(node=node, ingress=ingress, admin=admin, **facts)
+        (folder / "restate.toml").write_text(told)
+        self._variables = variables or {}
         self._process = None
 
     def begin(self):
         """Returns when it answers. An address that is still in use is tried again."""
-        program = server()
-        if isinstance(program, str):
-            raise EngineMissingError(program)
         deadline = time.monotonic() + BEGINS_S
         while time.monotonic() < deadline:
-            if self._process is None or self._process.poll() is not None:
-                self._process = self._spawn(program)
+            self.spawn()
             if self._answers():
                 return
             time.sleep(0.05)
         raise TimeoutError((self.folder / "log").read_text()[-2000:])
+
+    def spawn(self):
+        """Returns at once. Does nothing where it runs."""
+        program = server()
+        if isinstance(program, str):
+            raise EngineMissingError(program)
+        if not self.runs:
+            self._process = self._spawn(program)
+
+    @property
+    def runs(self):
+        """Whether it has a process."""
+        return self._process is not None and self._process.poll() is None
 
     def busy(self, namespace):
         """What the services of a namespace have to do now, and in a moment: turns wait for that to be projected."""
@@ -110,13 +123,17 @@ class Engine:
         return self._found(INBOXED.format(namespace=namespace, handler=handler))
 
     def _found(self, query):
-        return [each["id"] for each in json.loads(self._admin("POST", "query", {"query": query}))["rows"]]
+        return [each["id"] for each in self.rows(query)]
 
     def drop(self, namespace):
         """Ends what a service that is gone has left undone: it would be tried for ever."""
         for left in self.busy(namespace):
             with suppress(HTTPError):  # it has ended by now
                 self._admin("PATCH", f"invocations/{left}/kill")
+
+    def rows(self, statement):
+        """The answer to a question in SQL about what the engine does, each row a mapping."""
+        return json.loads(self._admin("POST", "query", {"query": statement}))["rows"]
 
     def _admin(self, method, path, asked=None):
         headers = {"accept": "application/json", "content-type": "application/json"}
@@ -131,11 +148,20 @@ class Engine:
             self._process.wait()
             self._process = None
 
+    async def ask(self, statement):
+        """The rows of an answer to a question in SQL about what the engine does, each a mapping."""
+        return await asyncio.to_thread(self.rows, statement)
+
+    async def is_idle(self):
+        """Whether it has nothing to do: no invocation runs, waits, is tried again or was given up."""
+        return await self.ask("SELECT id FROM sys_invocation WHERE status <> 'completed' LIMIT 1") == []
+
     def _spawn(self, program):
-        arguments = [program, "--config-file", self.folder / "restate.toml", "--node-name", "n1"]
+        command = [program, "--config-file", self.folder / "restate.toml", "--node-name", self.name]
+        command += ["--base-dir", self.folder / "data"]
         with (self.folder / "log").open("ab") as log:
-            data = self.folder / "data"
-            return subprocess.Popen([*arguments, "--base-dir", data], stdout=log, stderr=log, cwd=self.folder)
+            variables = os.environ | self._variables
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=variables)
 
     def _answers(self):
         try:

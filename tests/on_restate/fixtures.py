@@ -8,6 +8,7 @@ import pytest
 
 from gatechart import Runtime
 from tests.on_restate.engines import EngineMissingError, engine_in
+from tests.skipped import LOUD
 
 HYPERCORN = "ignore:.*(TCPServer|hypercorn).*"
 """It leaves a coroutine behind where a connection ends while it is being closed."""
@@ -21,7 +22,7 @@ def there_or_skipped(folder):
         with engine_in(folder) as running:
             yield running
     except EngineMissingError as error:
-        pytest.skip(f"NOT TESTED on Restate: {error}")
+        pytest.skip(f"{LOUD}Restate: {error}")
 
 
 @pytest.fixture(scope="session")

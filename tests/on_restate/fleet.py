@@ -1,9 +1,12 @@
-"""A service of counting agents, in a process that may be killed: `python -m tests.on_restate.fleet PORT LEDGER`.
+"""A service of counting agents, in a process that may be killed.
 
-LEDGER is a file to which every step that is really taken adds a line.
+`python -m tests.on_restate.fleet PORT LEDGER ROLE STORE`. LEDGER is a file to which every step that is really taken
+adds a line. ROLE: `here` projects turns into the STORE; `elsewhere` shares its port with others and leaves that to one
+whose role is `only`.
 """
 
 import asyncio
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +16,8 @@ from pydantic import Field
 from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Transition
 from gatechart.restate import Terms, serving
 from gatechart.values import Retry
+
+BETWEEN_S = 1.0  # that a charge takes, so that some are under way whenever something is killed
 
 
 class Count(AgentContext):
@@ -36,19 +41,24 @@ def hear(context, event):
     context.passed.append([event.payload["by"], event.payload["n"]])
 
 
+def choke(context, event):
+    raise ValueError("no action can digest this")
+
+
 def ring(context, event):
     context.rings += 1
 
 
 async def charge(context, work):
-    """Two steps, each of which leaves a line in the ledger when it is really taken."""
+    """Two steps, each of which leaves a line in the ledger when it is really taken, as each beginning does."""
 
     def step(name):
-        work.services.write(f"{work.agent_id} {len(context.seen)} {name}")
+        work.services.write(f"{work.agent_id} {len(context.seen)} {name} {os.getpid()}")
         return name
 
+    step("begun")
     first = await work.step("first", step, "first")
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(BETWEEN_S)
     return [first, await work.step("second", step, "second")]
 
 
@@ -66,7 +76,7 @@ counting = StateTransitionGraph(
         *(
             Transition(state, event, actions=action)
             for state in ("COUNTING", "CHARGING")
-            for event, action in (("COUNTED", see), ("PASSED", hear), ("RANG", ring))
+            for event, action in (("COUNTED", see), ("PASSED", hear), ("RANG", ring), ("POISONED", choke))
         ),
     ],
     entry_points=["COUNTING"],
@@ -84,15 +94,15 @@ class Ledger:
             file.write(f"{line}\n")
 
 
-async def main(port, ledger, projection):
-    terms = Terms(projection_s=0.2)
+async def main(port, ledger, role, store):
+    projection = {"here": {"projection": store}, "only": {"projection": store, "only_projects": True}}
     async with serving(
         f"127.0.0.1:{port}",
         graphs=[counting],
         services=Ledger(Path(ledger)),
-        projection=projection or None,
-        terms=terms,
+        terms=Terms(projection_s=0.2, mail_retry=Retry(attempts=2, first_s=0.1)),
         stops_on_sigterm=True,
+        **projection.get(role, {"is_projected_elsewhere": True, "shares_address": True}),
     ) as stop:
         await stop.wait()
 

@@ -51,6 +51,54 @@ async def test_a_service_is_begun_registered_used_and_stopped_from_the_command_l
     assert "agents of counting answer the engine" in child.stderr.read()
 
 
+@pytest.fixture
+def begun(tmp_path):
+    """Begins services from the command line; each is killed at the end."""
+    children = []
+
+    def begin(port, *more):
+        arguments = ["restate", "serve", "--app", APP, "--bind", f"127.0.0.1:{port}", "--namespace", "shared", *more]
+        children.append(subprocess.Popen([sys.executable, "-m", "gatechart", *arguments], cwd=ROOT, env=environment()))
+        return children[-1]
+
+    yield begin
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+async def test_processes_share_an_address_and_one_that_projects_has_its_own(engine, begun, tmp_path):
+    port, own = free_ports(2)
+    store = f"sqlite+aiosqlite:///{tmp_path}/projection.db"
+    shared = ("--shares-address", "--projection", "elsewhere")
+    one, other = (begun(port, *shared) for _ in range(2))
+    begun(own, "--projection", "only", "--store", store)
+
+    async def are_registered():
+        try:
+            offered = [await register(engine.admin, f"http://127.0.0.1:{each}") for each in (port, own)]
+        except Exception:
+            return False
+        assert [sorted(each) for each in offered] == [
+            ["shared.Agent", "shared.Capacity", "shared.Invokes"],
+            ["shared.Projection"],
+        ]
+        return True
+
+    await eventually(are_registered, 15)
+    async with RestateRuntime.open(
+        engine.ingress, graphs=[counting], namespace="shared", projection=store, patience_s=10
+    ) as runtime:
+        agent = await runtime.start("counting", at="COUNTING", id="s-1")
+        one.kill()
+        await agent.send("COUNTED", {"n": 1})
+        begun(port, *shared)
+        other.kill()
+        await agent.send("COUNTED", {"n": 2})
+        await runtime.caught_up("s-1")
+        assert len(await agent.history()) == 3
+
+
 def test_registering_tells_what_a_service_offers(engine, service, capsys):
     _, address, _ = service
     for _ in range(50):

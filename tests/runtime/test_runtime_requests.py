@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,6 +14,7 @@ from gatechart.errors import (
     OwnerGoneError,
     OwnershipLostError,
     PayloadError,
+    RequestLateError,
     RequestTimeoutError,
     StoreFailedError,
     StoreUnreachableError,
@@ -20,12 +22,13 @@ from gatechart.errors import (
     UnknownGraphError,
 )
 from gatechart.runtime.asking import open_asker
-from gatechart.stores import MemoryStore
+from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.requests import SqlRequests
 from gatechart.stores.waiting_room import WaitingRoom
 from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
+from gatechart.wire import SnapshotDocument, StartCall, read_reply
 from tests.wire.charts import lamp, shade
 
 GRAPHS = (lamp, shade)
@@ -167,6 +170,51 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
         await opening.__aexit__(None, None, None)
     assert await told(place) == before
     assert getattr(answer, "repeat", False) == (verb in ("send with an id", "post with an id"))
+
+
+@pytest.mark.parametrize("late", [timedelta(seconds=5), timedelta(days=3)], ids=["soon", "late"])
+async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_after_its_time(late, place):
+    until = datetime.now(UTC) - late
+    call = '{"verb":"start","graph":"lamp","at":"ON","id":"a"}'
+    async with open_store(place) as store, open_asking(place) as asking:
+        number = await asking.ask(Request("r-1", "ana", call, until))
+        assert [each.number for each in await store.requests.take(until, limit=9)] == [number]
+    async with Runtime.open(place, graphs=GRAPHS) as runtime, open_asking(place) as asking:
+        async with asyncio.timeout(20):
+            while (answer := await asking.answer_to(number)) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        begun = [agent.agent_id for agent in (await runtime.find()).agents]
+        if late.days:
+            with pytest.raises(RequestLateError) as raised:
+                read_reply(answer).of_kind(SnapshotDocument)
+            assert (begun, raised.value.request, round(raised.value.late_s / 86400)) == ([], "r-1", 3)
+            with pytest.raises(RequestLateError):  # nor where somebody comes back to it
+                async with open_asker(place, graphs=GRAPHS, request="r-1") as asker:
+                    await asker.start("lamp", at="ON", id="a")
+        else:
+            assert begun == ["a"]
+
+
+async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, asker, monkeypatch):
+    asking, may_come, over = asker._asking, asyncio.Event(), asyncio.Event()
+    answer_to, withdraw = asking.answer_to, asking.withdraw
+
+    async def at_last(number):
+        return await answer_to(number) if may_come.is_set() else None
+
+    async def meanwhile(number):
+        while await answer_to(number) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        may_come.set()
+        return await withdraw(number)
+
+    monkeypatch.setattr(asking, "answer_to", at_last)
+    monkeypatch.setattr(asking, "withdraw", meanwhile)
+    call = StartCall(graph="lamp", at="ON", id="a")
+    request = Request("r-1", "ana", call.model_dump_json(), NOON.replace(year=9000))
+    over.set()  # the time is over as soon as it is asked
+    text = await asker._answered(await asking.ask(request), request, call, over)
+    assert read_reply(text).of_kind(SnapshotDocument).agent_id == "a"
 
 
 async def standing(runtime, status):

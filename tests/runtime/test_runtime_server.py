@@ -8,7 +8,8 @@ import pytest
 from pydantic import Field
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import AgentExistsError, OutsideError
+from gatechart.errors import AgentExistsError
+from tests.crash.havoc import until_done
 
 AGENTS, EVENTS = 20, 25
 
@@ -36,15 +37,6 @@ tally = StateTransitionGraph(
     ],
     entry_points=["COUNTING"],
 )
-
-
-async def until_done(call):
-    """The result of a call that is made again, under the same ids, for as long as the outside fails."""
-    while True:
-        try:
-            return await call()
-        except OutsideError:
-            await asyncio.sleep(0.02)
 
 
 async def begun(runtime, agent_id):

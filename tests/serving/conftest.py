@@ -88,8 +88,11 @@ class Process:
 
 
 @contextmanager
-def process(store, *options, env=None, token=None):
-    """`gatechart serve --json` of the shop; the caller, or the end of the block, ends it."""
+def process(store, *options, env=None, token=None, log=subprocess.PIPE):
+    """`gatechart serve --json` of the shop; the caller, or the end of the block, ends it.
+
+    log: a file for one that has much to tell, which would wait for ever for a pipe that nobody reads.
+    """
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     settings = {**os.environ, "PYTHONPATH": path, **(env or {})}
     settings.pop("GATECHART_TOKEN", None)
@@ -99,7 +102,7 @@ def process(store, *options, env=None, token=None):
     popen = subprocess.Popen(
         [*command, "--store", store, "--port", "0", *options],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=log,
         text=True,
         env=settings,
         cwd=ROOT,

@@ -1,6 +1,8 @@
 """The client has the verbs, the values and the errors of the runtime behind the server."""
 
 import asyncio
+import json
+import math
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 
@@ -30,6 +32,7 @@ from gatechart.errors import (
     UnknownGraphError,
     UnknownVersionError,
 )
+from gatechart.handoff import HandoffPacket
 from gatechart.serving import Stage, listening
 from gatechart.values import Mode, Retry, Status
 from gatechart.wire import Direct
@@ -64,6 +67,52 @@ async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
     await client.erase("b")
     with pytest.raises(UnknownAgentError):
         await client.read("b")
+
+
+def arrays(deep):
+    """A text in so many arrays."""
+    return json.loads("[" * deep + '"x"' + "]" * deep)
+
+
+async def test_a_payload_of_any_depth_that_is_taken_can_be_read_everywhere(client):
+    deepest = {"note": "x", "in": arrays(149)}
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    async with client.changes() as changes:
+        await client.send("a", "NOTED", deepest)
+        assert (await within(anext(changes))).event.payload == deepest
+    await client.post("a", "NOTED", deepest, due=datetime.now(UTC) + timedelta(hours=1))
+    assert (await client.history("a"))[-1].event.payload == deepest
+    assert [each.payload for each in await client.mail("a")] == [deepest]
+    packet = HandoffPacket(entities={"in": arrays(148)})
+    handoff = await client.handoff("a", to="shop", at="OPEN", packet=packet, mode=Mode.DELEGATE)
+    assert (await client.handoffs(id=handoff))[0].packet["entities"] == packet.entities
+
+
+@pytest.mark.parametrize("brought", [math.inf, math.nan, arrays(150)])
+async def test_a_payload_that_nobody_could_read_again_is_refused_by_the_client_and_the_server(served, client, brought):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    payload = {"note": brought}
+    for refused in (
+        client.send("a", "NOTED", payload),
+        client.post("a", "NOTED", payload),
+        client.start("shop", at="OPEN", payload={"name": "Bea", "more": brought}),
+        client.start_on("CALLED", payload),
+    ):
+        with pytest.raises(PayloadError):
+            await refused
+    assert [each.event.name for each in await client.history("a")] == ["agent.started.OPEN"]
+
+
+async def test_a_packet_that_nobody_could_read_again_is_refused(served, client):
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    packet = HandoffPacket(entities={"in": arrays(149)})
+    for refused in (
+        client.handoff("a", to="shop", at="OPEN", packet=packet),
+        served.runtime.handoff("a", to="shop", at="OPEN", packet=packet),
+    ):
+        with pytest.raises(PayloadError, match="lie in each other"):
+            await refused
+    assert list(await client.handoffs()) == []
 
 
 async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):

@@ -19,13 +19,13 @@ COMMAND = (sys.executable, "-c", "from schemathesis.cli import schemathesis; sch
 NO_STREAM = ("--exclude-path", "/changes")  # which does not end
 
 
-async def found(url, folder, *options, bound_s=120):
+async def found(url, folder, *options, token=TOKEN, bound_s=120):
     """What it prints where it finds something; None where it finds nothing."""
-    header = f"Authorization: Bearer {TOKEN}"
+    header = ("--header", f"Authorization: Bearer {token}") if token else ()
     running = await asyncio.create_subprocess_exec(
         *COMMAND,
         f"{url}/openapi.json",
-        *("--header", header, "--seed", "1", "--max-failures", "20", *NO_STREAM, *options),
+        *(*header, "--seed", "1", "--max-failures", "20", *NO_STREAM, *options),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=folder,
@@ -41,9 +41,10 @@ async def found(url, folder, *options, bound_s=120):
 
 
 @pytest.mark.usefixtures("unmeasured")
-async def test_a_few_requests_of_each_kind_find_nothing(tmp_path):
-    async with serving(token=TOKEN) as served:
-        assert await found(served.url, tmp_path, "--phases", "fuzzing,stateful", "-n", "4") is None
+@pytest.mark.parametrize(("token", "phases"), [(TOKEN, "fuzzing,stateful"), (None, "fuzzing")])
+async def test_a_few_requests_of_each_kind_find_nothing(tmp_path, token, phases):
+    async with serving(token=token) as served:
+        assert await found(served.url, tmp_path, "--phases", phases, "-n", "4", token=token) is None
 
 
 @pytest.mark.slow
@@ -79,6 +80,24 @@ async def test_the_document_shows_the_doors_of_the_application():
     ]
     assert doors[0]["properties"]["payload"] == {"$ref": "#/components/schemas/Order"}
     assert document["components"]["schemas"]["Order"]["properties"]["urgency"]["maximum"] == 9
+
+
+async def test_the_document_tells_every_header_and_refusal_that_there_is():
+    for token, refused, status in ((None, "403", 403), (TOKEN, "401", 401)):
+        async with serving(token=token) as served, httpx.AsyncClient(base_url=served.url, trust_env=False) as http:
+            bearer = {"authorization": f"Bearer {token}"}
+            paths = (await http.get("/openapi.json", headers=bearer)).json()["paths"]
+            elsewhere = {"host": "example.org", "authorization": "Bearer none"}
+            assert (await http.get("/agents", headers=elsewhere)).status_code == status
+            begun = await http.post("/agents", json={"graph": "strict", "at": "WAITING"}, headers=bearer)
+        for path in ("/agents", "/changes"):
+            answers = paths[path]["get"]["responses"]
+            assert {"401", "403"} & set(answers) == {refused}
+            assert "Retry-After" in answers["503"]["headers"]
+        assert ("Location" in paths["/agents"]["post"]["responses"]["201"]["headers"], "location" in begun.headers) == (
+            True,
+            True,
+        )
 
 
 def test_every_schema_of_the_document_is_one():

@@ -107,8 +107,9 @@ async def test_a_database_that_cannot_be_written_is_told_and_nothing_is_doubled_
             other.execute("BEGIN IMMEDIATE")
             refused = await http.post("/agents/a/events", json={"event": "COUNTED", "id": "e1"})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            with pytest.raises(StoreBusyError):
+            with pytest.raises(StoreBusyError) as raised:
                 await client.send("a", "COUNTED", id="e1")
+            assert (raised.value.path, str(sqlite_path) in refused.text) == ("the server's database", False)
             other.execute("ROLLBACK")
         assert (await patient.send("a", "COUNTED", id="e1")).applied
         assert (await client.read("a")).version == 2
@@ -121,5 +122,6 @@ async def test_a_server_whose_database_was_taken_over_is_ready_no_more(sqlite_pa
             other.execute("UPDATE owner SET epoch = epoch + 1")
         refused = await http.post("/agents/a/events", json={"event": "COUNTED"})
         assert (refused.status_code, refused.json()["error"]) == (503, "OwnershipLostError")
+        assert str(sqlite_path.parent) not in refused.text  # callers need not know where the server keeps its files
         assert (await http.get("/health/ready")).status_code == 503
         assert found.stage.phase is Phase.STOPPING

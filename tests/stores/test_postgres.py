@@ -31,6 +31,7 @@ from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
 from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
+from tests.postgres import NoServerError, Server
 
 FAR = NOON.replace(year=9000)
 
@@ -277,10 +278,10 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
 async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(empty_postgres_url, monkeypatch):
     monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 3600)
     async with open_store(empty_postgres_url) as store:
-        await asked(empty_postgres_url, "DROP TABLE requests")
-        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0006'")
+        await asked(empty_postgres_url, "ALTER TABLE owner DROP COLUMN moved_to, DROP COLUMN moved_us")
+        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0007'")
         await cut(empty_postgres_url)
-        assert await upgrade_store(empty_postgres_url) == ("0006", upgrade.NEWEST)
+        assert await upgrade_store(empty_postgres_url) == ("0007", upgrade.NEWEST)
         with pytest.raises(OwnershipLostError):
             await store.commit([started("a")])
 
@@ -396,3 +397,10 @@ async def answered(url, name):
         while (text := await asking.answer_to(number)) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         return text
+
+
+def test_a_server_of_the_tests_that_does_not_begin_leaves_nothing_behind(postgres_server):
+    server = Server("no_such_setting=1")
+    with pytest.raises(NoServerError, match="no_such_setting"), server:
+        pass
+    assert (server._folder.exists(), server._thread.is_alive(), server._loop.is_closed()) == (False, False, True)

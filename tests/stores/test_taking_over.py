@@ -8,8 +8,15 @@ import time
 
 import pytest
 
-from gatechart.errors import OwnershipLostError, PayloadError, StoreBusyError, StoreOwnedError
-from gatechart.stores import open_store
+from gatechart.errors import (
+    OwnershipLostError,
+    PayloadError,
+    StoreBusyError,
+    StoreOwnedError,
+    StoreUnreachableError,
+    StoreUrlError,
+)
+from gatechart.stores import claims, open_store
 from gatechart.testing.records import COMMITTED, started, verdicts
 from gatechart.values import Query
 
@@ -75,6 +82,43 @@ async def test_a_standby_where_nobody_owns_does_not_wait(url, caplog):
     async with open_store(url, standby=True) as store:
         assert await verdicts(store, started("a")) == [COMMITTED]
     assert "standing by" not in caplog.text
+
+
+NOWHERE = {
+    "postgresql+asyncpg://gatechart@127.0.0.1:1/agents": StoreUnreachableError,
+    "sqlite+aiosqlite:////no/such/folder/agents.db": StoreUrlError,
+}
+
+
+@pytest.mark.parametrize("nowhere", NOWHERE)
+async def test_a_standby_for_what_can_never_be_owned_says_so_at_once(nowhere, caplog):
+    async with asyncio.timeout(20):
+        with pytest.raises(NOWHERE[nowhere]):
+            async with open_store(nowhere, standby=True):
+                pass
+    assert caplog.records == []
+
+
+async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_server, caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(claims, "LOOK_S", 0.01)
+    url = safe_server.url(safe_server.new())
+    async with open_store(url):
+        opening = open_store(url, standby=True)
+        waiting = asyncio.create_task(opening.__aenter__())
+        while "standing by" not in caplog.text:  # noqa: ASYNC110  a log tells nobody
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(safe_server.stop)
+        assert not (await asyncio.wait([waiting], timeout=1.0))[0]
+        await asyncio.to_thread(safe_server.start)
+    await asyncio.wait_for(waiting, 20)
+    await opening.__aexit__(None, None, None)
+    told = [record.message for record in caplog.records if record.name == "gatechart.stores.claims"]
+    assert told == [
+        "standing by until the owner is gone",
+        "a standby cannot look whether the owner is gone; it goes on",
+        "the owner is gone; taking over",
+    ]
 
 
 async def test_a_standby_that_is_cancelled_leaves_the_owner_alone(owner, url):

@@ -44,6 +44,7 @@ SAMPLES: dict[str, Any] = {
 # What each error says would have worked; one that has no entry here fails, so that none is forgotten.
 REMEDIES: dict[str, str] = {
     "ActionFailedError": "Mend the action, or the event's payload, or handle 'error.execution'",
+    "AgentAsleepError": "call again when `gatechart move` has ended",
     "AgentEndedError": "wait for a state on its way",
     "AgentExistsError": "resume it, or start another",
     "AgentTooLargeError": "keep large things elsewhere and their keys in the context",
@@ -71,6 +72,7 @@ REMEDIES: dict[str, str] = {
     "InvalidGraphError": "even it out",
     "InvocationOverError": "let the invoke end when it is cancelled",
     "MicrostepLimitError": "Break the cycle with a guard",
+    "MoveError": "a text",  # the remedy that it was given
     "NoGraphError": "pass graphs=[...]",
     "OwnershipLostError": "Open a new runtime",
     "PacketError": "a text",  # the remedy that it was given
@@ -81,6 +83,7 @@ REMEDIES: dict[str, str] = {
     "RemoteEventError": "its log may tell more",
     "RemoteOutsideError": "its log may tell more",
     "OwnerGoneError": "ask again",
+    "RequestLateError": "ask again as a new request",
     "RequestTimeoutError": "wait longer, or see what the owner is doing",
     "RollbackError": "go back to a version since then",
     "RuntimeClosedError": "call it inside `async with Runtime.open(...)`",
@@ -94,6 +97,7 @@ REMEDIES: dict[str, str] = {
     "StoreCorruptError": "restore it from a backup",
     "StoreFailedError": "again",
     "StoreMissingError": "name another",
+    "StoreMovedError": "go on there",
     "StoreOwnedError": "end it first",
     "StoreReadOnlyError": "make file and folder writable",
     "StoreUnreachableError": "see that the server runs",

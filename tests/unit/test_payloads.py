@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, RootModel, field_serializer
 from gatechart.context import AgentContext
 from gatechart.errors import EntryGuardError, EventError, PayloadError
 from gatechart.graph import EntryPoint, State, StateTransitionGraph
-from gatechart.turn import fit_payload, plain_payload
+from gatechart.turn import finite_payload, fit_payload, plain_payload
 from gatechart.values import Event
 
 from .support import Trail, context_of, is_broken, is_no, is_yes, started
@@ -154,6 +154,30 @@ def test_numbers_that_json_does_not_know_become_texts(number: float) -> None:
     plain = plain_payload({"a": number, "b": [number]}, "GO")
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert math.isnan(float(plain["a"])) if math.isnan(number) else float(plain["a"]) == number
+
+
+def nested(deep: int) -> Any:
+    """A payload with so many objects and arrays in each other, among many that are not."""
+    inner: Any = ["[" * 200, *([1] for _ in range(200))]
+    for _ in range(deep - 3):
+        inner = {"in": inner}
+    return {"a": inner}
+
+
+def test_a_payload_may_be_as_deep_as_everything_around_it_can_be_read() -> None:
+    assert plain_payload(nested(150), "GO") == nested(150)
+    for deep in (151, 199, 200, 201, 254, 1000):
+        with pytest.raises(PayloadError, match=r"lie in each other|depth"):
+            plain_payload(nested(deep), "GO")
+
+
+def test_a_payload_that_travels_has_only_numbers_that_json_has() -> None:
+    fine = {"a": [1, 2.5, "Infinity", {"b": "NaN"}]}
+    assert finite_payload(fine, "GO") == fine
+    for number, told in ((math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf")):
+        with pytest.raises(PayloadError) as caught:
+            finite_payload({"a": ["NaN", {"b": number}]}, "GO")
+        assert caught.value.problems == (f"a.1.b is {told}, and JSON has no such number",)
 
 
 # The payload of an entry point.

@@ -23,6 +23,7 @@ from gatechart.cli.fleet_commands import migrate_agents, prune_store
 from gatechart.cli.graph_commands import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoff_commands import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, retry_mail, show_mail
+from gatechart.cli.move_command import move_agents
 from gatechart.cli.options import Job, Work, common_options, with_settings
 from gatechart.cli.reading_commands import list_agents, show_agent, show_history
 from gatechart.cli.restate_commands import register_service, serve_engine
@@ -81,6 +82,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "handoff": hand_on,
     "migrate": migrate_agents,
     "prune": prune_store,
+    "move": move_agents,
     "upgrade": upgrade_database,
 }
 

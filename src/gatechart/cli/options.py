@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.metadata import version as version_of
 from inspect import Parameter, Signature, signature
+from math import isnan
 from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
 
 import typer
@@ -96,6 +97,21 @@ VersionOption = Annotated[
     bool,
     typer.Option("--version", callback=_print_version, is_eager=True, metavar="", help="Show the version and exit."),
 ]
+
+LONGEST_S: Final = 86_400.0
+"""A day: what takes longer is no wait, and clocks cannot be told of any number of seconds."""
+
+
+def seconds_option(name: str, least: float, help: str, *, envvar: str | None = None) -> Any:  # noqa: A002
+    """An option that takes seconds, of which nobody waits for more than a day."""
+    return typer.Option(name, envvar=envvar, min=least, max=LONGEST_S, callback=_number, metavar="SECONDS", help=help)
+
+
+def _number(given: float) -> float:
+    if isnan(given):  # which is neither too little nor too much
+        raise typer.BadParameter("it is no number")
+    return given
+
 
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.", show_default=False)]
 PayloadOption = Annotated[

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Annotated, Final, TypeAlias, TypeVar
 
-import typer
-
 from gatechart.cli.hosting import hint_at_waiting, visit
-from gatechart.cli.options import Settings
-from gatechart.cli.printing import print_hint
+from gatechart.cli.options import Settings, seconds_option
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime import Runtime
-from gatechart.runtime.asking import TIMEOUT_S, open_asker
+from gatechart.runtime.asking import TIMEOUT_S, Asker, open_asker
 from gatechart.stores.opening import open_asking
 from gatechart.values import Snapshot
 from gatechart.wire import Direct, Verbs
@@ -26,14 +25,19 @@ T = TypeVar("T")
 TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
 SHORTEST_S: Final = 0.1
 
+_GIVEN_UP: Final = {  # by whether the request was withdrawn
+    True: "the request was withdrawn: nothing was done",
+    False: "the owner of the database has begun with it, and comes to an end with it",
+    None: "the database cannot be reached, so nobody can tell whether it is done",
+}
+
 TimeoutOption = Annotated[
     float,
-    typer.Option(
+    seconds_option(
         "--timeout",
+        SHORTEST_S,
+        "How long to wait for an answer where another process owns the database, such as `gatechart run`.",
         envvar=TIMEOUT_VARIABLE,
-        min=SHORTEST_S,
-        metavar="SECONDS",
-        help="How long to wait for an answer where another process owns the database, such as `gatechart run`.",
     ),
 ]
 
@@ -67,7 +71,7 @@ async def carried_out(
 
     Where the database has an owner, it is asked; where that goes before it has answered, the work begins anew, under
     the id of the request that it may have carried out. opening: of the command's own runtime, one that visits if left
-    out. Raises RequestTimeoutError, and what the work raises.
+    out. Raises RequestTimeoutError, KeyboardInterrupt where it is interrupted meanwhile, and what the work raises.
     """
     ends = monotonic() + timeout_s
     begun: OwnerGoneError | None = None
@@ -79,10 +83,9 @@ async def carried_out(
         except StoreOwnedError as error:
             owned = error
         left_s = max(ends - monotonic(), SHORTEST_S)
+        opened = partial(open_asker, settings.store, graphs=graphs, timeout_s=left_s, request=request)
         try:
-            async with open_asker(
-                settings.store, graphs=graphs, timeout_s=left_s, given_up=_tell_given_up, request=request
-            ) as asker:
+            async with _interruptible(opened) as asker:
                 return await work(Way(asker, None))
         except OwnerGoneError as gone:
             begun = None if gone.withdrawn else gone
@@ -102,10 +105,14 @@ async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Await
                 await asking.forget(begun.number)
 
 
-def _tell_given_up(is_withdrawn: bool | None) -> None:
-    if is_withdrawn is None:
-        print_hint("the database cannot be reached, so nobody can tell whether it is done")
-    elif is_withdrawn:
-        print_hint("the request was withdrawn: nothing was done")
-    else:
-        print_hint("the owner of the database has begun with it, and comes to an end with it")
+@asynccontextmanager
+async def _interruptible(opened: Callable[..., AbstractAsyncContextManager[Asker]]) -> AsyncIterator[Asker]:
+    """The asker. Where it is interrupted with a request under way, the KeyboardInterrupt says what became of that."""
+    became: list[bool | None] = []
+    try:
+        async with opened(given_up=became.append) as asker:
+            yield asker
+    except asyncio.CancelledError:
+        if not became:
+            raise
+        raise KeyboardInterrupt(_GIVEN_UP[became[0]]) from None

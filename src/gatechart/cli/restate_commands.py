@@ -20,6 +20,7 @@ class Projection(StrEnum):
 
     HERE = "here"
     ELSEWHERE = "elsewhere"
+    ONLY = "only"
     NONE = "none"
 
 
@@ -42,9 +43,16 @@ ProjectionOption = Annotated[
     Projection,
     typer.Option(
         "--projection",
-        metavar="here|elsewhere|none",
+        metavar="here|elsewhere|only|none",
         help="Where turns are projected to a store: by this process, which owns the --store; by another process of "
-        "the same service; or nowhere, and there is no history. The same for all agents from the first on.",
+        "the same service; by this process, which hosts no agents; or nowhere, and there is no history. The same for "
+        "all agents from the first on.",
+    ),
+]
+SharesOption = Annotated[
+    bool,
+    typer.Option(
+        "--shares-address", metavar="", help="Listen where others do that say so, too; each connection goes to one."
     ),
 ]
 TurnOption = Annotated[
@@ -66,6 +74,7 @@ async def serve_engine(
     projection: ProjectionOption = Projection.HERE,
     turn: TurnOption = 60.0,
     invoke: InvokeOption = 86_400.0,
+    shares_address: SharesOption = False,
 ) -> None:
     """Run the agents of the app for Restate, a distributed engine that keeps them.
 
@@ -75,7 +84,8 @@ async def serve_engine(
 
     Examples:
       gatechart restate serve --store sqlite+aiosqlite:///projection.db
-      gatechart restate serve --bind 0.0.0.0:9080 --projection elsewhere
+      gatechart restate serve --bind 0.0.0.0:9080 --shares-address --projection elsewhere
+      gatechart restate serve --bind 0.0.0.0:9081 --projection only
     """
     restate = _extra()
     graphs = load_graphs(settings.app)
@@ -85,8 +95,10 @@ async def serve_engine(
             bind,
             graphs=graphs,
             services=services,
-            projection=settings.store if projection is Projection.HERE else None,
+            projection=settings.store if projection in {Projection.HERE, Projection.ONLY} else None,
             is_projected_elsewhere=projection is Projection.ELSEWHERE,
+            only_projects=projection is Projection.ONLY,
+            shares_address=shares_address,
             namespace=namespace,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
             packet_migrations=load_packet_migrations(),
@@ -94,7 +106,8 @@ async def serve_engine(
         ) as stop,
     ):
         names = ", ".join(graph.name for graph in newest(graphs))
-        print_hint(f"agents of {names} answer the engine at {bind}; Ctrl-C ends it")
+        who = f"the projection of {names} answers" if projection is Projection.ONLY else f"agents of {names} answer"
+        print_hint(f"{who} the engine at {bind}; Ctrl-C ends it")
         await stop.wait()
 
 

@@ -15,7 +15,7 @@ from gatechart.cli.documents import entry_document
 from gatechart.cli.hosting import host
 from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
 from gatechart.cli.loading import load_graphs, newest
-from gatechart.cli.options import Settings
+from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.printing import print_hint, print_json_line, print_line, print_warning
 from gatechart.drawing.text import visible
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
@@ -30,10 +30,7 @@ WatchOption = Annotated[
 OnceOption = Annotated[
     bool, typer.Option("--once", metavar="", help="Leave when all that is to be done now has been done.")
 ]
-GraceOption = Annotated[
-    float,
-    typer.Option("--grace", min=0.1, metavar="SECONDS", help="How long turns and invokes under way get to end."),
-]
+GraceOption = Annotated[float, seconds_option("--grace", 0.1, "How long turns and invokes under way get to end.")]
 StandbyOption = Annotated[
     bool, typer.Option("--standby", metavar="", help="Where another process owns the store, wait for its end.")
 ]

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import UnsupportedOperation
+from typing import Final
 
 import typer
 
@@ -20,6 +21,8 @@ from gatechart.cli.logs import logging_to_stderr
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.printing import print_error, print_json_line
 from gatechart.errors import GatechartError
+
+_PERHAPS: Final = "a turn that was under way may have been finished and kept: look with `gatechart show`"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +74,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, typer.TyperException):
         return _usage_message(error)
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted; a turn that was under way may have been finished and kept: look with `gatechart show`"
+        return f"interrupted; {error if error.args else _PERHAPS}"
     if isinstance(error, GatechartError):
         return str(error)
     raised = "".join(traceback.format_exception_only(error)).strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,13 +16,16 @@ from gatechart.cli.hosting import host as hosting
 from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
 from gatechart.cli.loading import load_graphs, newest
 from gatechart.cli.logs import logging_of_a_server
-from gatechart.cli.options import Settings
+from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.printing import print_hint, print_json_line, print_line
+from gatechart.graph import StateTransitionGraph
 from gatechart.runtime import Limits
 from gatechart.runtime.core import SystemClock
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from gatechart.serving import Server, Stage
 
 TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
 
@@ -38,17 +42,9 @@ TokenFileOption = Annotated[
         show_default=False,
     ),
 ]
-GraceOption = Annotated[
-    float, typer.Option("--grace", min=0.1, metavar="SECONDS", help="How long what is under way gets to end.")
-]
+GraceOption = Annotated[float, seconds_option("--grace", 0.1, "How long what is under way gets to end.")]
 DrainOption = Annotated[
-    float,
-    typer.Option(
-        "--drain",
-        min=0.0,
-        metavar="SECONDS",
-        help="How long it goes on serving, as no longer ready, after it was told to go.",
-    ),
+    float, seconds_option("--drain", 0.0, "How long it goes on serving, as no longer ready, after it was told to go.")
 ]
 BodyOption = Annotated[
     int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest body of a request that is read.")
@@ -84,19 +80,33 @@ async def serve_agents(
     graphs = load_graphs(settings.app)
     stage = serving.Stage()
     application = serving.Application(stage, newest(graphs), token=secret, most_bytes=max_body)
+    listening = serving.listening(application, host=host, port=port, has_token=secret is not None, grace_s=grace)
     with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
-        async with (
-            serving.listening(application, host=host, port=port, has_token=secret is not None, grace_s=grace) as server,
-            hosting(settings, graphs, SystemClock(), Limits(close_s=grace), creates=True) as runtime,
-            stage.hosting(runtime),
-        ):
-            _tell_ready(settings, server.url, [graph.name for graph in newest(graphs)])
-            lost = await told_or_lost(gone, runtime)
-            stage.stop()
-            await asyncio.sleep(drain)
-            await server.close()
-            if lost is not None:
-                raise lost
+        await _serve(settings, graphs, listening, stage, gone, Limits(close_s=grace), drain)
+
+
+async def _serve(
+    settings: Settings,
+    graphs: tuple[StateTransitionGraph, ...],
+    listening: AbstractAsyncContextManager[Server],
+    stage: Stage,
+    gone: asyncio.Event,
+    limits: Limits,
+    drain_s: float,
+) -> None:
+    """Hosts and serves until it is told to go. Raises OwnershipLostError where another runtime has taken over."""
+    async with (
+        listening as server,
+        hosting(settings, graphs, SystemClock(), limits, creates=True) as runtime,
+        stage.hosting(runtime),
+    ):
+        _tell_ready(settings, server.url, [graph.name for graph in newest(graphs)])
+        lost = await told_or_lost(gone, runtime)
+        stage.stop()
+        await asyncio.sleep(drain_s)
+        await server.close()
+        if lost is not None:
+            raise lost
 
 
 def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:

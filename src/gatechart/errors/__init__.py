@@ -47,6 +47,7 @@ from gatechart.errors.handoffs import (
     PacketError,
     UnknownHandoffError,
 )
+from gatechart.errors.moving import AgentAsleepError, MoveError, StoreMovedError
 from gatechart.errors.outside import (
     DrawingError,
     OwnershipLostError,
@@ -69,6 +70,7 @@ from gatechart.errors.remote import (
     RemoteDefinitionError,
     RemoteEventError,
     RemoteOutsideError,
+    RequestLateError,
     RequestTimeoutError,
 )
 from gatechart.errors.root import (
@@ -96,6 +98,7 @@ from gatechart.errors.runs import (
 
 __all__ = [
     "ActionFailedError",
+    "AgentAsleepError",
     "AgentEndedError",
     "AgentExistsError",
     "AgentTooLargeError",
@@ -126,6 +129,7 @@ __all__ = [
     "InvalidGraphError",
     "InvocationOverError",
     "MicrostepLimitError",
+    "MoveError",
     "NoGraphError",
     "NoHandoffError",
     "OpenHandoffError",
@@ -138,6 +142,7 @@ __all__ = [
     "RemoteDefinitionError",
     "RemoteEventError",
     "RemoteOutsideError",
+    "RequestLateError",
     "RequestTimeoutError",
     "RollbackError",
     "RuntimeClosedError",
@@ -151,6 +156,7 @@ __all__ = [
     "StoreCorruptError",
     "StoreFailedError",
     "StoreMissingError",
+    "StoreMovedError",
     "StoreOwnedError",
     "StoreReadOnlyError",
     "StoreUnreachableError",

@@ -92,6 +92,21 @@ class OwnerGoneError(OutsideError):
         )
 
 
+@dataclass(eq=False)
+class RequestLateError(OutsideError):
+    """An owner that is gone had begun with the request; the next one came long after its time, and did nothing."""
+
+    request: str  # its id
+    late_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"the owner that had begun with the request {self.request!r} is gone, and the next, which came "
+            f"{self.late_s:.3g} s after its time was over, did nothing; read from the agent what the first did, and "
+            "ask again as a new request"
+        )
+
+
 _AT_WORK = "with it, and what it comes to is to be read from the agent"
 
 

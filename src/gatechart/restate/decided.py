@@ -11,7 +11,7 @@ from pydantic_core import to_json
 Order: TypeAlias = dict[str, Any]
 """What the object is to do, by its `do`:
 
-deliver (mail, to)  ·  wake (number, after_s)  ·  call (running)  ·  cancel (engine_id)  ·  project (after_s)  ·
+deliver (mail, to)  ·  wake (number, after_s)  ·  call (running, steps)  ·  cancel (engine_id)  ·  project (after_s)  ·
 release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·  drain (after_s)
 """
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from gatechart.errors import (
+    AgentAsleepError,
     AgentExistsError,
     EventError,
     EventRefusedError,
@@ -21,16 +22,17 @@ from gatechart.errors import (
     UnknownMailError,
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
+from gatechart.restate.arriving import adopt, awaken, keep, stay
 from gatechart.restate.decided import Decided
 from gatechart.restate.handing import hand_on
 from gatechart.restate.incoming import accept, next_mail, process, take
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
 from gatechart.restate.sitting import Sitting
-from gatechart.restate.telling import told_error
 from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
 from gatechart.turn import begin, fit_payload, plain_payload
 from gatechart.values import STARTED, AgentId, Event, EventName, MailStatus, Status
+from gatechart.wire import ErrorDocument
 
 logger = logging.getLogger(__name__)
 
@@ -57,12 +59,23 @@ async def decide(
     sitting = Sitting(bench, agent_id, kept, ids)
     sitting.granted = granted
     try:
-        await VERBS[verb](sitting, argument)
+        await verb_of(sitting, verb)(sitting, argument)
     except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
         if not isinstance(error, EventError):
             logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
-        return Decided(answer={"error": told_error(error)})
+        return Decided(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
     return sitting.close()
+
+
+def verb_of(sitting: Sitting, verb: str) -> Verb:
+    """What the verb does to the agent as it is."""
+    if not sitting.kept.asleep:
+        return VERBS[verb]
+    return WHILE_ASLEEP.get(verb, _refuse_asleep)
+
+
+async def _refuse_asleep(sitting: Sitting, _: Argument) -> None:
+    raise AgentAsleepError(sitting.agent_id)
 
 
 async def _send(sitting: Sitting, argument: Argument) -> None:
@@ -167,8 +180,8 @@ async def _hand_on(sitting: Sitting, argument: Argument) -> None:
 
 
 async def _erase(sitting: Sitting, _: Argument) -> None:
-    """Whoever waits for it is told first."""
-    if sitting.snapshot.status is Status.ACTIVE:
+    """Whoever waits for it is told first; not by one that is asleep, which has never been here."""
+    if not sitting.kept.asleep and sitting.snapshot.status is Status.ACTIVE:
         sitting.commit(stopped(sitting.snapshot, sitting.now))
     sitting.decided.turns.clear()
     sitting.end_calls()
@@ -235,5 +248,19 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
         "retry": _retry,
         "discard": _discard,
         "projected": _projected,
+        "adopt": adopt,
+        "awaken": awaken,
+    }
+)
+
+WHILE_ASLEEP: Final[Mapping[str, Verb]] = MappingProxyType(
+    {
+        "deliver": keep,
+        "drain": stay,
+        "wake": stay,
+        "projected": _projected,
+        "erase": _erase,
+        "adopt": adopt,
+        "awaken": awaken,
     }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import MappingProxyType
 from typing import Any, Final
@@ -16,21 +16,23 @@ import aiohttp
 from pydantic_core import to_json
 
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, RuntimeClosedError, UnknownAgentError
-from gatechart.restate.telling import error_of
 from gatechart.values import AgentId
+from gatechart.wire import ErrorDocument
 
 logger = logging.getLogger(__name__)
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 PAUSE_S: Final = 0.1
+CONNECTS_S: Final = 5.0  # that a node gets to take a connection, before the next is called
 BUSY: Final = (429, 502, 503, 504)  # statuses with which an engine answers that is starting, or cut off from a node
 
 
 class Ingress:
-    """The engine's address for callers. Open it with `async with Ingress.open(url)`."""
+    """The engine's addresses for callers. Open it with `async with Ingress.open(urls)`."""
 
-    def __init__(self, url: str, http: aiohttp.ClientSession, patience_s: float) -> None:
-        self.url = url
+    def __init__(self, urls: tuple[str, ...], http: aiohttp.ClientSession, patience_s: float) -> None:
+        self._urls = urls
+        self._asked = 0  # which of them is called
         self._http = http
         self._patience_s = patience_s
         self._calls = 0
@@ -39,11 +41,22 @@ class Ingress:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, *, patience_s: float) -> AsyncIterator[Ingress]:
-        """patience_s: how long an engine that does not answer is called again."""
-        connector = aiohttp.TCPConnector(limit=1000)
-        async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None)) as http:
-            yield cls(url.rstrip("/"), http, patience_s)
+    async def open(cls, urls: str | Sequence[str], *, patience_s: float) -> AsyncIterator[Ingress]:
+        """urls: of one node or of several, the next of which is called where one does not answer.
+
+        patience_s: how long an engine that does not answer is called again.
+        """
+        nodes = (urls,) if isinstance(urls, str) else tuple(urls)
+        if not nodes:
+            raise ValueError("an engine has an address; give one, or those of several of its nodes")
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECTS_S)
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1000), timeout=timeout) as http:
+            yield cls(tuple(url.rstrip("/") for url in nodes), http, patience_s)
+
+    @property
+    def url(self) -> str:
+        """The address that is called."""
+        return self._urls[self._asked]
 
     async def ask(
         self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any] = NOTHING, *, reads: bool
@@ -55,7 +68,7 @@ class Ingress:
         answer = await self._posted(call, f"{service}/{_quoted(key)}/{handler}", argument, reads=reads)
         told = json.loads(answer) if answer else None
         if isinstance(told, dict) and "error" in told:
-            raise error_of(told["error"], self.url, call)
+            raise ErrorDocument.model_validate(told["error"]).value()
         return told
 
     async def leave(self, within_s: float) -> None:
@@ -88,19 +101,22 @@ class Ingress:
             headers["idempotency-key"] = uuid4().hex
         deadline = asyncio.get_running_loop().time() + self._patience_s
         while not self._http.closed:
+            url = self.url
             try:
-                async with self._http.post(f"{self.url}/{path}", data=body, headers=headers) as response:
+                async with self._http.post(f"{url}/{path}", data=body, headers=headers) as response:
                     answer = await response.read()
                     if response.status < 400:
                         return answer
                     problem = f"{response.status} {answer.decode(errors='replace')}"
                     if response.status not in BUSY:
-                        raise EngineRefusedError(self.url, call, problem)
+                        raise EngineRefusedError(url, call, problem)
             except (aiohttp.ClientError, OSError) as error:
                 problem = f"{type(error).__name__}: {error}"
             if asyncio.get_running_loop().time() > deadline and not self._http.closed:
-                raise EngineUnreachableError(self.url, problem)
-            logger.debug("the engine does not answer; it is called again", extra={"problem": problem})
+                raise EngineUnreachableError(url, problem)
+            logger.debug("the engine does not answer; it is called again", extra={"url": url, "problem": problem})
+            if url == self.url:  # else another call has moved on already
+                self._asked = (self._asked + 1) % len(self._urls)
             await asyncio.sleep(PAUSE_S)
         raise RuntimeClosedError(call)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -27,13 +28,13 @@ def invokes_service(bench: Bench) -> Service:
 
     @invokes.handler("run")
     async def run(ctx: Context, told: dict[str, Any]) -> None:
-        running = RUNNING.validate_python(told)
+        steps, running = told.pop("steps", {}), RUNNING.validate_python(told)
         if not bench.registry.has(running.graph, running.graph_version):
             again = timedelta(seconds=bench.terms.look_again_s)
             raise RetryableError(f"graph {running.graph!r} {running.graph_version!r} is not known", retry_after=again)
         session = Session(bench, running)
         try:
-            await _conducted(ctx, session)
+            await _conducted(ctx, session, steps)
         except TerminalError:  # the state was left
             logger.debug("an invoke was cancelled", extra={"agent_id": running.invocation.agent_id})
             raise
@@ -43,9 +44,12 @@ def invokes_service(bench: Bench) -> Service:
     return invokes
 
 
-async def _conducted(ctx: Context, session: Session) -> None:
-    """Writes down what the function reports, piece by piece. What was written down before is not asked for again."""
-    recorded: dict[str, str] = {}
+async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -> None:
+    """Writes down what the function reports, piece by piece. What was written down before is not asked for again.
+
+    steps: that were recorded before the agent moved here.
+    """
+    recorded = dict(steps)
     failed, name = 0, session.running.invocation.invoke
     while True:
         written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed), AS_BYTES)

@@ -34,6 +34,7 @@ class UnderWay:
 
     running: Running
     engine_id: str = ""  # empty until it is begun
+    steps: dict[str, str] = field(default_factory=dict)  # recorded elsewhere, as JSON text, until it is begun here
 
     @property
     def invocation(self) -> Invocation:
@@ -54,6 +55,7 @@ class Kept:
     places: dict[str, str] = field(default_factory=dict)  # handoffs that hold a place, with the graph
     projected: int = 0  # the newest version that is projected
     is_projecting: bool = False  # whether the projection has been told that there is something to do
+    asleep: int = 0  # while the agent is moved here, the first number of mail that came meanwhile; 0: it is awake
 
     def number(self) -> int:
         """A number for mail, higher than all before."""

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject
 from restate.serde import BytesSerde, JsonSerde, Serde
 
+from gatechart.restate.arriving import standing, terms_for
 from gatechart.restate.decided import Decided, Order, unpacked
 from gatechart.restate.deciding import VERBS, decide
 from gatechart.restate.kept import KEPT, MAILS, SNAPSHOT, TURNS, UnderWay, plain
@@ -22,7 +23,10 @@ BYTES: Final[Serde[Any]] = BytesSerde()
 HANDOFFS: Final[Serde[Any]] = JsonSerde()
 AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
 FOREVER: Final = InvocationRetryPolicy(
-    initial_interval=timedelta(milliseconds=100), exponentiation_factor=2.0, max_interval=timedelta(seconds=10)
+    initial_interval=timedelta(milliseconds=100),
+    exponentiation_factor=2.0,
+    max_interval=timedelta(seconds=10),
+    max_attempts=2**31 - 1,  # left out, the engine's own bound holds, and it pauses an agent after minutes for good
 )
 """For what only a service that is down, or its engine, can make fail: it is tried until it goes on."""
 
@@ -35,6 +39,8 @@ def agent_object(bench: Bench) -> VirtualObject:
     agents.handler("look", kind="shared")(_look)
     agents.handler("mails", kind="shared")(_mails)
     agents.handler("turns", kind="shared")(_turns)
+    agents.handler("standing", kind="shared")(_standing)
+    agents.handler("terms", kind="shared")(_terms(bench))
     return agents
 
 
@@ -109,7 +115,8 @@ async def _carried_out(ctx: ObjectContext, names: Names, decided: Decided) -> by
 
 async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
     """The engine's id of an invocation that is begun."""
-    return await ctx.generic_send(names.invokes, "run", to_json(order["running"])).invocation_id()
+    told = order["running"] | {"steps": order.get("steps", {})}
+    return await ctx.generic_send(names.invokes, "run", to_json(told)).invocation_id()
 
 
 def _with_ids(kept: bytes, begun: list[str]) -> bytes:
@@ -179,6 +186,19 @@ async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     found = [await ctx.get(_place(each), BYTES) for each in range(kept.projected + 1, kept.snapshot.version + 1)]
     turns = [TURNS.validate_json(b"[" + bytes(each) + b"]")[0] for each in found if each]
     return {"life": kept.life, "turns": plain(TURNS, turns)}
+
+
+async def _standing(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+    """What an agent that moves here is compared by."""
+    return standing(await ctx.get("agent", BYTES), await ctx.get("ids", BYTES))
+
+
+def _terms(bench: Bench) -> Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[Any]]:
+    async def terms(_: ObjectSharedContext, asked: dict[str, Any]) -> Any:
+        """On which terms agents are taken in, whoever is asked."""
+        return terms_for(bench, asked["graphs"])
+
+    return terms
 
 
 def capacity_object(bench: Bench) -> VirtualObject:

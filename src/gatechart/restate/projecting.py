@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -16,16 +17,23 @@ from gatechart.errors import UnknownAgentError
 from gatechart.ports import Store
 from gatechart.restate.kept import TURNS, Turn
 from gatechart.restate.objects import patience
+from gatechart.restate.past import past_of
 from gatechart.restate.terms import Bench
 from gatechart.runtime.commits import Committer
 from gatechart.runtime.going_back import stopped
 from gatechart.values import (
+    OFFERED,
     AgentId,
+    Answer,
     Effect,
+    HandoffChange,
     HandoffQuery,
+    HandoffRecord,
     HandoffStatus,
+    Mail,
     MailEnd,
     Offer,
+    Posting,
     Settle,
     Side,
     Snapshot,
@@ -71,17 +79,59 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
             "the projection keeps an agent that was erased: it was offered work", extra={"agent_id": ctx.key()}
         )
 
+    @projection.handler("bring")
+    async def bring(ctx: ObjectContext, told: dict[str, Any]) -> int:
+        """Takes turns from before the agent moved here, the oldest of which may be any."""
+        turns = TURNS.validate_python(told["turns"])
+        brought = partial(_bring, store, committer, ctx.key(), turns)
+        return await ctx.run_typed("bring", brought, RunOptions(type_hint=int))
+
+    @projection.handler("brought")
+    async def brought(ctx: ObjectContext, told: dict[str, Any]) -> dict[str, Any]:
+        """What the store has of the agent's turns, for whoever brought them."""
+        asked = partial(past_of, store, ctx.key(), int(told["after"]))
+        return await ctx.run_typed("brought", asked, RunOptions(type_hint=dict))
+
     return projection
 
 
-async def _project(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
-    """The version up to which the store knows the agent by then."""
+async def _bring(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
+    """The version up to which the store knows the agent by then. Handoffs that it knows are brought up to date."""
+    new = [replace(turn, offers=await _unknown(store, turn.offers)) for turn in turns]
+    return await _project(store, committer, agent_id, new, begins=True)
+
+
+async def _unknown(store: Store, offers: Sequence[HandoffRecord]) -> tuple[HandoffRecord, ...]:
+    unknown = []
+    for each in offers:
+        found = await store.handoffs(HandoffQuery(id=each.id))
+        if not found:
+            unknown.append(each)
+        for change in each.changes[len(found[0].changes) :] if found else ():
+            await _change(store, each, change)
+    return tuple(unknown)
+
+
+async def _change(store: Store, handoff: HandoffRecord, change: HandoffChange) -> None:
+    """Writes down what became of a handoff, and when: as an answer to mail, for that has a time of its own."""
+    number, before = store.numbers(2), handoff.changes[handoff.changes.index(change) - 1].status
+    offer = Mail(number, handoff.target, OFFERED, {}, change.time)
+    reply = Mail(number + 1, handoff.source, OFFERED, {}, change.time)
+    result = handoff.result if change is handoff.changes[-1] else None
+    settle = Settle(handoff.id, before, change.status, change.details, result)
+    await store.commit((Posting(offer), Answer(settle, change.time, number, reply), MailEnd(number + 1)))
+
+
+async def _project(
+    store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn], *, begins: bool = False
+) -> int:
+    """The version up to which the store knows the agent by then. begins: with the first of the turns, whichever."""
     try:
         previous: Snapshot | None = await store.load(agent_id)
     except UnknownAgentError:
         previous = None
     for turn in turns:
-        standing = previous.version if previous else 0
+        standing = previous.version if previous else turns[0].snapshot.version - 1 if begins else 0
         if turn.snapshot.version <= standing:
             continue
         if turn.snapshot.version != standing + 1:

@@ -93,7 +93,7 @@ class RestateRuntime:
     @asynccontextmanager
     async def open(
         cls,
-        url: str,
+        url: str | Sequence[str],
         *,
         graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
         projection: str | Store | None = None,
@@ -104,6 +104,7 @@ class RestateRuntime:
     ) -> AsyncIterator[RestateRuntime]:
         """A runtime on the engine whose ingress listens at the URL, `http://127.0.0.1:8080` for one on this machine.
 
+        url: several for a cluster without an address of its own; where a node does not answer, the next is called.
         graphs: as the service has them, which runs their actions. projection: the store into which the service projects
         turns; it is read only. None: there is no `find`, `history`, `snapshot_at` or `rollback`.
         namespace: that of the service. patience_s: how long an engine that does not answer is called again.

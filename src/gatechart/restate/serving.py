@@ -41,6 +41,8 @@ async def serving(
     services: Any = None,
     projection: str | Store | None = None,
     is_projected_elsewhere: bool = False,
+    only_projects: bool = False,
+    shares_address: bool = False,
     namespace: str = "",
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
@@ -51,9 +53,13 @@ async def serving(
 
     projection: where turns are projected to; a store's URL, which this process then owns. None: nowhere, and there is
     no history, unless another process of this service does it, which `is_projected_elsewhere` says.
+    only_projects: host no agents, so that the processes that do can share an address, and this one has its own.
+    shares_address: others that say so, too, may listen at `bind`; the system gives each new connection to one of them.
     namespace: keeps applications on one engine apart. grace_s: as of `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
+    if only_projects and projection is None:
+        raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
     registry, stop = Registry(graphs), asyncio.Event()
     async with AsyncExitStack() as stack:
         store = None
@@ -61,28 +67,30 @@ async def serving(
             store = await stack.enter_async_context(open_store(projection, read_only=False))
         projects = is_projected_elsewhere or store is not None
         bench = Bench(registry, services, terms, packet_migrations, projects, Names(namespace))
-        offered: list[Any] = [agent_object(bench), capacity_object(bench), invokes_service(bench)]
+        offered: list[Any] = (
+            [] if only_projects else [agent_object(bench), capacity_object(bench), invokes_service(bench)]
+        )
         if store is not None:
             await store.remember([known(graph) for graph in registry.versions])
             offered.append(projection_object(bench, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)
-        async with answering(bind, restate.app(offered), stop, grace_s=grace_s):
+        async with answering(bind, restate.app(offered), stop, grace_s=grace_s, shares_address=shares_address):
             yield stop
 
 
 @asynccontextmanager
 async def answering(
-    bind: str, app: Any, stop: asyncio.Event | None = None, *, grace_s: float = 5.0
+    bind: str, app: Any, stop: asyncio.Event | None = None, *, grace_s: float = 5.0, shares_address: bool = False
 ) -> AsyncIterator[None]:
     """Within it the application answers at `bind`, until `stop` is set.
 
     grace_s: how long invocations under way get to end; what does not is cut off, and the engine tries it again.
-    Raises ServiceAddressError where nobody can listen there.
+    shares_address: as of `serving`. Raises ServiceAddressError where nobody can listen there.
     """
     stopped, handlers = stop or asyncio.Event(), set[asyncio.Task[Any]]()
-    watched = _watched(app, handlers)
-    server = asyncio.create_task(serve(watched, _config(bind, grace_s), shutdown_trigger=stopped.wait))
+    config = _config(bind, grace_s, shares_address)
+    server = asyncio.create_task(serve(_watched(app, handlers), config, shutdown_trigger=stopped.wait))
     server.add_done_callback(lambda _: stopped.set())
     try:
         yield
@@ -126,22 +134,22 @@ async def _cut_off(handlers: set[asyncio.Task[Any]]) -> None:
             await asyncio.wait(tuple(handlers), timeout=LEAVES_S)
 
 
-def _listening(bind: str) -> int:
+def _listening(bind: str, shares_address: bool) -> int:
     """The descriptor of a socket that listens there, which is the server's from now on. Raises ServiceAddressError."""
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, int(port)), family=family)
+        listener = socket.create_server((host, int(port)), family=family, reuse_port=shares_address)
     except (OSError, ValueError, OverflowError) as error:
         raise ServiceAddressError(bind, str(error)) from error
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener.detach()
 
 
-def _config(bind: str, grace_s: float) -> Config:
+def _config(bind: str, grace_s: float, shares_address: bool) -> Config:
     config = Config()
-    config.bind = [f"fd://{_listening(bind)}"]
+    config.bind = [f"fd://{_listening(bind, shares_address)}"]
     config.graceful_timeout = grace_s
     # The engine keeps few connections, for ever. One that is closed ends the invocations on it, to be tried again.
     config.keep_alive_max_requests = 2**62

@@ -88,6 +88,11 @@ class Sitting:
             self.decided.ids = IDS.dump_json(self._applied())
         return self.decided
 
+    def become(self, kept: Kept, ids: Ids) -> None:
+        """Has this kept from now on."""
+        self.kept, self._ids = kept, ids
+        self.is_touched = self._has_ids_changed = True
+
     def order(self, do: str, **facts: Any) -> None:
         """Has something done once this is kept."""
         self.decided.orders.append({"do": do, **facts})
@@ -103,7 +108,12 @@ class Sitting:
 
     def applied(self, event_id: str) -> Applied | None:
         """What came of the event of this id; None where it was not applied, or is too long ago."""
-        return self._applied().get(event_id)
+        return self.ids.get(event_id)
+
+    @property
+    def ids(self) -> Ids:
+        """What came of events, by their ids."""
+        return self._applied()
 
     async def in_turn(self, graph: StateTransitionGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
         """What the turn comes to, within the limit of time that turns have. Raises TurnTimeoutError."""

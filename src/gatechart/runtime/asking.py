@@ -122,9 +122,18 @@ class Asker(Verbs):
             except PASSING as error:
                 logger.debug("the database cannot be read for now", exc_info=error)
             if over.is_set():
-                raise await self._timed_out(number, request, call)
+                timed_out = await self._timed_out(number, request, call)
+                if timed_out.withdrawn is False and (text := await self._last_look(number)) is not None:
+                    return text
+                raise timed_out
             await asyncio.sleep(nap_s)
             nap_s = min(nap_s * 1.3, LONGEST_NAP_S)
+
+    async def _last_look(self, number: int) -> str | None:
+        """The answer that has come while the request was being withdrawn."""
+        with suppress(*PASSING):
+            return await self._asking.answer_to(number)
+        return None
 
     async def _check_owned(self, number: int, request: Request) -> None:
         """Raises OwnerGoneError where there is nobody who could answer."""

@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypeAlias
 
 from pydantic import ValidationError
 
 from gatechart.context import problems_of
-from gatechart.errors import OwnershipLostError, PayloadError, RuntimeClosedError
+from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError
 from gatechart.ports import Requests
 from gatechart.runtime.core import Core
 from gatechart.values import Request
@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 MOST: Final = 1000  # that are under way at a time
 PAUSE_S: Final = 1.0  # where the store does not answer
+GRACE: Final = timedelta(minutes=1)  # behind its time, in which what another owner had begun is still carried out
 
 Perform: TypeAlias = Callable[[Call, str], Awaitable[Document]]  # a call, and the id of its request
 
@@ -78,9 +79,14 @@ class Intake:
     async def _take(self, *, again: bool) -> None:
         await self._wait_for_room()
         known = frozenset(self._numbers)  # before, for one may be answered meanwhile
-        limit = MOST if again else MOST - len(known)
-        for request in await self._requests.take(datetime.now(UTC), limit=limit, again=again):
-            if request.number not in known:
+        limit, now = MOST if again else MOST - len(known), datetime.now(UTC)
+        for request in await self._requests.take(now, limit=limit, again=again):
+            if request.number in known:
+                continue
+            if again and request.until < now - GRACE:  # whoever asked was told that nobody knows, and has gone on
+                late = RequestLateError(request.id, (now - request.until).total_seconds())
+                await self._answer(request.number, _failed(request, late))
+            else:
                 self._put(request)
 
     async def _wait_for_room(self) -> None:

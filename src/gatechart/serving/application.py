@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.errors import GatechartError, OwnershipLostError
+from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
 from gatechart.graph import StateTransitionGraph
 from gatechart.serving.access import Access
 from gatechart.serving.connections import cut_off
@@ -23,7 +23,7 @@ from gatechart.serving.openapi import openapi_document
 from gatechart.serving.operations import OPERATIONS, Operation
 from gatechart.serving.paths import Endpoint, Paths
 from gatechart.serving.payloads import check_payload
-from gatechart.serving.problems import Refused, headers_of, status_of
+from gatechart.serving.problems import Refused, headers_of, status_of, without_places
 from gatechart.serving.reading import read_call
 from gatechart.serving.stage import Phase, Stage
 from gatechart.serving.tape import place_of
@@ -85,7 +85,9 @@ class Application:
             if isinstance(error, OwnershipLostError):  # another owner has taken over: nothing is hosted here any more
                 self._stage.stop()
             status = status_of(error, request.method)
-            return _json(ErrorDocument.of(error), status, headers_of(status))
+            if isinstance(error, OutsideError):
+                logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
+            return _json(ErrorDocument.of(without_places(error)), status, headers_of(status))
         except ClientDisconnect:
             raise
         except Exception:

@@ -12,14 +12,17 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.serving.operations import OPERATIONS, Operation
+from gatechart.serving.problems import headers_of
 from gatechart.wire import DoneDocument, ErrorDocument, StartCall, StartOnCall
 
 Json: TypeAlias = dict[str, Any]
 
+_CREATED: Final = 201
 _REFS: Final = "#/components/schemas/{model}"
 _ERRORS: Final = {
     "400": "The request cannot be read.",
     "401": "There is no valid token.",
+    "403": "The server has no token, and the request comes from elsewhere than this machine, or from a web page.",
     "404": "There is no such agent, graph, state, trigger, version, mail or handoff.",
     "408": "The body did not come in time.",
     "409": "What is there speaks against it: nothing was changed, a turn that failed is undone.",
@@ -28,6 +31,14 @@ _ERRORS: Final = {
     "422": "The request does not fit; its text says what would.",
     "429": "Too much mail waits for the agent.",
     "503": "Not now: the server starts or stops, or its database fails.",
+}
+_LEFT_OUT: Final = {True: "403", False: "401"}  # by whether the server has a token
+_TEXT: Final[Json] = {"type": "string"}
+_LOCATION: Final[Json] = {"headers": {"Location": {"description": "The agent's own path.", "schema": _TEXT}}}
+_RETRY_AFTER: Final[Json] = {
+    "headers": {
+        "Retry-After": {"description": "Seconds to wait before it is tried again.", "schema": {"type": "integer"}}
+    }
 }
 _HEALTHS: Final = {
     "/health/live": "Whether the process serves; it needs no token",
@@ -87,6 +98,8 @@ def _operation(operation: Operation, references: Mapping[Any, Json], needs_token
     answer: Json = {"description": operation.summary}
     if operation.call.answer is not DoneDocument:
         answer |= _content(references[operation.call.answer, "serialization"])
+    if operation.way.status == _CREATED:
+        answer |= _LOCATION
     described["responses"] = {str(operation.way.status): answer, **_errors(references, needs_token)}
     return described
 
@@ -115,9 +128,12 @@ def _content(schema: Json, *, required: bool | None = None) -> Json:
 
 def _errors(references: Mapping[Any, Json], needs_token: bool) -> Json:
     content = _content(references[ErrorDocument, "serialization"])
-    return {
-        status: {"description": text, **content} for status, text in _ERRORS.items() if needs_token or status != "401"
-    }
+    return {status: {**_told(status), **content} for status in _ERRORS if status != _LEFT_OUT[needs_token]}
+
+
+def _told(status: str) -> Json:
+    """What an answer of this status says, and the headers that it has."""
+    return {"description": _ERRORS[status], **(_RETRY_AFTER if headers_of(int(status)) else {})}
 
 
 def _doors(graphs: Sequence[StateTransitionGraph]) -> Iterator[tuple[StateTransitionGraph, EntryPoint]]:
@@ -169,9 +185,9 @@ def _changes(needs_token: bool) -> Json:
         "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
         "responses": {
             "200": {"description": "Events, until the reader leaves", "content": {"text/event-stream": text}},
-            **({"401": {"description": _ERRORS["401"]}} if needs_token else {}),
+            **{status: _told(status) for status in ("401", "403") if status != _LEFT_OUT[needs_token]},
             "422": {"description": "The Last-Event-ID is none of this server's."},
-            "503": {"description": _ERRORS["503"]},
+            "503": _told("503"),
         },
     }
 
@@ -180,5 +196,5 @@ def _health(path: str, summary: str) -> Json:
     content = _content({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]})
     answers = {"200": {"description": "It is.", **content}}
     if path.endswith("ready"):
-        answers["503"] = {"description": "It is not, or not any more.", **content}
+        answers["503"] = {"description": "It is not, or not any more.", **_RETRY_AFTER, **content}
     return {"operationId": path.rpartition("/")[2], "summary": summary, "security": [], "responses": answers}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from dataclasses import fields
+from typing import Any, Final, Literal
 
 from gatechart.errors import (
     AmbiguousTriggerError,
@@ -26,6 +27,7 @@ from gatechart.errors import (
 )
 
 RETRY_AFTER: Final = {"retry-after": "1"}
+DATABASE: Final = "the server's database"
 
 _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], ...], int], ...]] = (
     (
@@ -71,6 +73,24 @@ def status_of(error: GatechartError, method: str) -> int:
     if isinstance(error, NoHandoffError) and error.status is None:
         return 404
     return next((status for kinds, status in _STATUSES if isinstance(error, kinds)), 500)
+
+
+def without_places(error: GatechartError) -> GatechartError:
+    """The error as those are told who need not know where the server keeps its files.
+
+    >>> from gatechart.errors import StoreFailedError
+    >>> without_places(StoreFailedError("/srv/agents.db", "cannot open /srv/agents.db-wal")).problem
+    "cannot open the server's database-wal"
+    """
+    path = getattr(error, "path", None)
+    if not isinstance(error, OutsideError) or not path:
+        return error
+    kind: type[GatechartError] = type(error)
+    return kind(*(_unplaced(getattr(error, field.name), path) for field in fields(kind)))
+
+
+def _unplaced(fact: Any, path: str) -> Any:
+    return fact.replace(path, DATABASE) if isinstance(fact, str) else fact
 
 
 def headers_of(status: int) -> Mapping[str, str]:

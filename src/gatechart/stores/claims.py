@@ -58,24 +58,45 @@ async def owned_error(hold: Hold, database: Database) -> StoreOwnedError:
 
 
 async def _stood_by(hold: Hold, database: Database) -> None:
-    began = monotonic()
-    told: float | None = None
-    while not await _taken(hold):
-        if told is None or monotonic() - told >= TELL_S:
-            told = monotonic()
+    """Returns when the owner is gone. Raises as `Hold.take` where that fails at once: then waiting helps nobody."""
+    if await hold.take():
+        return
+    began, waits, fails = monotonic(), _Seldom(), _Seldom()
+    while True:
+        if waits.is_due():
             logger.info("standing by until the owner is gone", extra=await _owner(hold, database))
         await asyncio.sleep(LOOK_S)  # whoever cancels the opening ends the wait
-    if told is not None:
-        logger.info("the owner is gone; taking over", extra={"waited_s": round(monotonic() - began, 1)})
+        try:
+            if await hold.take():
+                break
+        except OutsideError as error:  # such as while a server is started again
+            is_new = fails.is_new
+            if fails.is_due():
+                trace = error if is_new else None
+                extra = {"store": database.name, "problem": str(error)}
+                logger.warning(
+                    "a standby cannot look whether the owner is gone; it goes on", extra=extra, exc_info=trace
+                )
+    logger.info("the owner is gone; taking over", extra={"waited_s": round(monotonic() - began, 1)})
 
 
-async def _taken(hold: Hold) -> bool:
-    """Whether the lock was taken; not where nobody can say, such as while a server is started again."""
-    try:
-        return await hold.take()
-    except OutsideError as error:
-        logger.warning("a standby cannot look whether the owner is gone; it goes on", exc_info=error)
-        return False
+class _Seldom:
+    """What is told once, and then only every TELL_S seconds."""
+
+    def __init__(self) -> None:
+        self._told: float | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never told."""
+        return self._told is None
+
+    def is_due(self) -> bool:
+        """Whether to tell it now, which counts as told."""
+        if self._told is not None and monotonic() - self._told < TELL_S:
+            return False
+        self._told = monotonic()
+        return True
 
 
 async def _owner(hold: Hold, database: Database) -> dict[str, object]:

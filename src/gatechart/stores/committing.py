@@ -32,7 +32,10 @@ REMEMBER: Final = Sparse(insert(history))
 
 
 def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]:
-    """The verdict of each unit, as the Store port says. The connection holds the lock: nobody else writes meanwhile."""
+    """The verdict of each unit, as the Store port says.
+
+    The connection holds the lock: nobody else writes meanwhile, but for those who ask, into `requests`.
+    """
     turns = [unit for unit in units if isinstance(unit, TurnRecord)]
     book = read_book(connection, units) if touches_handoffs(units) else None
     keys = _commit_turns(connection, turns, book) if turns else {}

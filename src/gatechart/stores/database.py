@@ -84,7 +84,10 @@ class Database(Protocol):
         ...
 
     def holding(self) -> AbstractAsyncContextManager[Hold]:
-        """The means to own it, which are let go at the end. Creates no database before it is seized or written."""
+        """The means to own it, which are let go at the end.
+
+        Creates no database before it is seized or written, though perhaps a lock beside it.
+        """
         ...
 
     def asking(self) -> AbstractAsyncContextManager[tuple[Reader, Writer]]:

@@ -14,6 +14,7 @@ from gatechart.stores.database import Database, Hold
 from gatechart.stores.ownership import raise_epoch
 from gatechart.stores.reader import Reader
 from gatechart.stores.requests import SqlAsking
+from gatechart.stores.sealing import check_not_moved
 from gatechart.stores.sql import SqlStore
 from gatechart.stores.upgrade import check_schema, check_upgradable, create_schema, schema_of, upgrade_schema
 from gatechart.stores.urls import located
@@ -48,6 +49,16 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
 
 
 @asynccontextmanager
+async def open_database_to_move(store: str, to: str) -> AsyncIterator[SqlStore]:
+    """The store in the database that a URL names, owned. Raises as `open_departing`."""
+    database = located(store)
+    if database.is_absent():
+        raise StoreMissingError(database.name)
+    async with _open_to_write(database, Claim.REFUSED, to) as opened:
+        yield opened
+
+
+@asynccontextmanager
 async def open_database_to_ask(store: str) -> AsyncIterator[Asking]:
     """How to ask something of the owner of the database that a URL names. Raises as `open_asking`."""
     database = located(store)
@@ -66,7 +77,8 @@ async def _open_to_read(database: Database) -> AsyncIterator[Store]:
 
 
 @asynccontextmanager
-async def _open_to_write(database: Database, claim: Claim) -> AsyncIterator[Store]:
+async def _open_to_write(database: Database, claim: Claim, to: str | None = None) -> AsyncIterator[SqlStore]:
+    """to: where its agents may have moved."""
     async with _held(database, claim) as hold:
         is_new = database.is_absent() or await _is_empty(hold.reader, database, database.write_errors())
 
@@ -74,6 +86,7 @@ async def _open_to_write(database: Database, claim: Claim) -> AsyncIterator[Stor
             if is_new:
                 create_schema(connection)
             hold.confirm(connection)
+            check_not_moved(connection, database.name, to)
             begun = raise_epoch(connection), database.last_number(connection)
             hold.settle()
             return begun

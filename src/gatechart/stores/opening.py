@@ -61,6 +61,18 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
         yield opened
 
 
+@asynccontextmanager
+async def open_departing(store: str, to: str) -> AsyncIterator[Any]:
+    """The `SqlStore` of a URL, owned, though its agents may have moved to `to`. Raises as `Runtime.open`.
+
+    Raises StoreMissingError, StoreOwnedError, and StoreMovedError where they have moved elsewhere.
+    """
+    from gatechart.stores.databases import open_database_to_move  # noqa: PLC0415
+
+    async with open_database_to_move(store, to) as opened:
+        yield opened
+
+
 async def upgrade_store(url: str) -> tuple[str | None, str]:
     """Brings the database to the newest schema; returns the schema before (None where it was empty) and after.
 

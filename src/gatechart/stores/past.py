@@ -17,7 +17,7 @@ from gatechart.values import AgentId, Snapshot, Status
 
 _before = history.alias("version_before")
 _FOLLOWS: Final = and_(_before.c.agent == history.c.agent, _before.c.version == history.c.version - 1)
-_ENTRIES: Final = (
+ENTRIES: Final = (
     select(history, _before.c.target.label("came_from"))
     .join(agents, agents.c.key == history.c.agent)
     .outerjoin(_before, _FOLLOWS)
@@ -36,7 +36,7 @@ OLDEST: Final = select(func.min(history.c.version)).where(_IS_WHOLE)
 
 def entries_of(agent_id: AgentId) -> Select[Any]:
     """The rows of an agent's history, as `to_entry` reads them."""
-    return _ENTRIES.where(agents.c.id == agent_id)
+    return ENTRIES.where(agents.c.id == agent_id)
 
 
 def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapshot:
@@ -45,10 +45,10 @@ def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapsh
     if not rows or rows[-1].version != version:
         oldest = connection.execute(OLDEST, {"of_agent": agent.key}).scalar_one()
         raise UnknownVersionError(agent.id, version, oldest, agent.version)
-    return _snapshot_of(agent, rows)
+    return snapshot_of(agent, rows)
 
 
-def _snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
+def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
     """What came of the rows, of which the first is a full copy."""
     whole, last = rows[0], rows[-1]
     return Snapshot(

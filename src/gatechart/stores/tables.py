@@ -216,4 +216,6 @@ owner = Table(
     Column("host", String, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("since_us", BigInteger, nullable=False),
+    Column("moved_to", Text),  # where the agents live now, so that nobody owns them here any more; NULL: here
+    Column("moved_us", BigInteger),
 )

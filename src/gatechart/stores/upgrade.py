@@ -10,7 +10,16 @@ from sqlalchemy import Connection, inspect, text
 from gatechart.errors import SchemaOutdatedError, SchemaTooNewError, StoreCorruptError
 from gatechart.stores.tables import metadata
 
-SCHEMAS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")  # oldest first; the ids of the migrations
+SCHEMAS: Final = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+)  # oldest first; the ids of the migrations
 NEWEST: Final = SCHEMAS[-1]
 
 _VERSION_TABLE: Final = """

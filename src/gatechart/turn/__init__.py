@@ -4,7 +4,7 @@ from gatechart.turn.arguments import check_due, checked_id, checked_name, known_
 from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, is_word_of_handoff, requested, take_mail
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
-from gatechart.turn.payload import fit_payload, own_copy, plain_payload
+from gatechart.turn.payload import check_finite, finite_payload, fit_payload, own_copy, plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
 from gatechart.turn.rejections import Rejection, Void, readable, rejected, rejection, withdrawn
 from gatechart.turn.standing import Standing, failures, still_awaited
@@ -25,11 +25,13 @@ __all__ = [
     "begin_with_offer",
     "beginnings",
     "check_due",
+    "check_finite",
     "checked_id",
     "checked_name",
     "committed_context",
     "delegated",
     "failures",
+    "finite_payload",
     "fit_payload",
     "is_about_handoff",
     "is_word_of_handoff",

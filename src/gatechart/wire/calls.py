@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue, TypeAdapter
 
 from gatechart.handoff import HandoffPacket, Rung
 from gatechart.handoff.parts import Time
-from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Reason, Status
+from gatechart.turn import check_finite
+from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
 from gatechart.wire.answers import (
     AskedDocument,
     DoneDocument,
@@ -24,7 +25,13 @@ from gatechart.wire.answers import (
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.wire.mail_documents import ReceiptDocument
 
-Plain: TypeAlias = dict[str, JsonValue]
+
+def _finite(payload: Payload) -> Payload:
+    check_finite(payload)
+    return payload
+
+
+Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=2**62)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, lt=2**62)]
 Deadline: TypeAlias = Time | FiniteFloat | str  # a moment, seconds, or a delay as people write it, such as "10m"

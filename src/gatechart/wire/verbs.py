@@ -13,7 +13,7 @@ from gatechart.context import problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import Delay, Ladder, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, rungs
-from gatechart.turn import checked_name, plain_payload
+from gatechart.turn import checked_name, finite_payload
 from gatechart.values import (
     AgentId,
     HandoffRecord,
@@ -114,7 +114,7 @@ class Verbs(ABC):
     ) -> Outcome:
         """What became of the event, once its turn is committed or it was refused. As `Agent.send`."""
         name = checked_name(event)
-        made = _made(SendCall, to=to, event=name, payload=plain_payload(payload, name), id=id)
+        made = _made(SendCall, to=to, event=name, payload=finite_payload(payload, name), id=id)
         return (await self._call(made, OutcomeDocument)).value()
 
     async def post(
@@ -128,7 +128,7 @@ class Verbs(ABC):
     ) -> Receipt:
         """Mail for an agent, durable when this returns. As `Runtime.post`."""
         name = checked_name(event)
-        made = _made(PostCall, to=to, event=name, payload=plain_payload(payload, name), id=id, due=due)
+        made = _made(PostCall, to=to, event=name, payload=finite_payload(payload, name), id=id, due=due)
         return (await self._call(made, ReceiptDocument)).value()
 
     async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
@@ -261,7 +261,7 @@ def _graph(graph: Name | StateTransitionGraph) -> str:
 
 
 def _brought(payload: Any, verb: str) -> Any:
-    return None if payload is None else plain_payload(payload, verb)
+    return None if payload is None else finite_payload(payload, verb)
 
 
 def _deadline(deadline: Delay | datetime | None) -> Deadline | None:

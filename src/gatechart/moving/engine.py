@@ -1,0 +1,106 @@
+"""The engine as those see it who bring agents there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gatechart.errors import EngineUnreachableError
+from gatechart.moving.luggage import Luggage
+from gatechart.restate.arriving import Taken
+from gatechart.restate.ingress import NOTHING, Ingress
+from gatechart.restate.kept import TURNS, Turn, plain
+from gatechart.restate.terms import Names
+from gatechart.values import AgentId
+
+FIRST_S: Final = 3.0  # in which an engine is there, or is not
+ANSWERS_S: Final = 30.0  # in which it is back that was there before
+ANYBODY: Final = "move"  # the key of a question that is about no agent
+ANY_NUMBER: Final = 2**53  # of places: those that are held stay so
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms a service takes agents in."""
+
+    most_bytes: int
+    keep_ids: int
+    projects: bool
+    graphs: Mapping[tuple[str, str], str]  # what becomes of agents of this name and version
+
+
+class Engine:
+    """Open it with `async with Engine.open(url)`. Every call can be made again."""
+
+    def __init__(self, first: Ingress, ingress: Ingress, names: Names) -> None:
+        """first: what is asked first, and has less patience."""
+        self._first = first
+        self._ingress = ingress
+        self._names = names
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, namespace: str) -> AsyncIterator[Engine]:
+        """namespace: that of the service."""
+        async with Ingress.open(url, patience_s=FIRST_S) as first, Ingress.open(url, patience_s=ANSWERS_S) as ingress:
+            yield cls(first, ingress, Names(namespace))
+
+    async def terms(self, graphs: Sequence[tuple[str, str]]) -> Terms:
+        """What the service says beforehand."""
+        asked = {"graphs": list(graphs)}
+        told = await self._answer(self._first, 5 * FIRST_S, self._names.agent, "terms", ANYBODY, asked, reads=True)
+        homes = {(name, version): home for name, version, home in told["graphs"]}
+        return Terms(told["most_bytes"], told["keep_ids"], told["projects"], homes)
+
+    async def standing(self, agent_id: AgentId) -> Mapping[str, Any] | None:
+        """What the agent there is compared by."""
+        told: Mapping[str, Any] | None = await self._ask(self._names.agent, "standing", agent_id, reads=True)
+        return told
+
+    async def adopt(self, luggage: Luggage) -> Taken:
+        """Has an agent taken in, asleep."""
+        return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, luggage.told()))["taken"])
+
+    async def awaken(self, agent_id: AgentId) -> bool:
+        """Has an agent go on; whether it was asleep."""
+        return bool((await self._ask(self._names.agent, "awaken", agent_id))["was_asleep"])
+
+    async def hold(self, handoff: str, graph: str) -> None:
+        """Has a handoff hold a place."""
+        await self._ask(self._names.capacity, "reserve", graph, {"handoff": handoff, "most": ANY_NUMBER})
+
+    async def bring(self, agent_id: AgentId, turns: Sequence[Turn]) -> int:
+        """Has turns written into the projection; the version up to which it knows the agent by then."""
+        told = {"turns": plain(TURNS, list(turns))}
+        return int(await self._ask(self._names.projection, "bring", agent_id, told))
+
+    async def brought(self, agent_id: AgentId, after: int) -> Mapping[str, Any]:
+        """What the projection has of the turns above a version."""
+        told: Mapping[str, Any] = await self._ask(self._names.projection, "brought", agent_id, {"after": after})
+        return told
+
+    async def _ask(
+        self, service: str, handler: str, key: str, told: Mapping[str, Any] = NOTHING, *, reads: bool = False
+    ) -> Any:
+        return await self._answer(self._ingress, 2 * ANSWERS_S, service, handler, key, told, reads=reads)
+
+    async def _answer(
+        self,
+        ingress: Ingress,
+        within_s: float,
+        service: str,
+        handler: str,
+        key: str,
+        told: Mapping[str, Any],
+        *,
+        reads: bool,
+    ) -> Any:
+        try:
+            async with asyncio.timeout(within_s):
+                return await ingress.ask(f"move ({handler})", service, handler, key, told, reads=reads)
+        except TimeoutError:
+            problem = "the engine answers, but no service behind it; start it with `gatechart restate serve`"
+            raise EngineUnreachableError(ingress.url, problem) from None

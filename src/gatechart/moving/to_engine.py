@@ -1,0 +1,221 @@
+"""The agents of a database to an engine.
+
+All are taken in asleep, and compared, while the database is owned and nothing runs. Then the database is sealed, in
+one transaction: before it the agents live there, after it on the engine. Only then are they awakened. So a move that
+ends anywhere is begun anew or gone on with, and no agent ever lives in both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from gatechart.errors import MoveError, StoreMovedError
+from gatechart.moving.checking import check_terms, too_large
+from gatechart.moving.engine import Engine, Terms
+from gatechart.moving.luggage import Luggage, packed
+from gatechart.moving.past import Past, bring_past
+from gatechart.moving.report import Digest, Moved, Tell
+from gatechart.restate.arriving import Taken
+from gatechart.restate.past import past_of
+from gatechart.stores import open_store
+from gatechart.stores.departing import counts, departing_agents, departing_strangers, graphs_of
+from gatechart.stores.opening import open_departing
+from gatechart.stores.sealing import moved_to, seal
+from gatechart.stores.sql import SqlStore
+from gatechart.values import AgentId, Status
+
+AT_ONCE: Final = 50  # agents that travel together
+
+
+async def move_to_engine(
+    source: str, to: str, *, tell: Tell, namespace: str = "", turns: int | None = None, dry_run: bool = False
+) -> Moved:
+    """What was moved. It can be called again, whatever became of it before.
+
+    source: the database's URL. to: the engine's ingress. namespace: that of the service, which has to run. turns: of
+    each agent's history go along, the newest; all if left out. dry_run: only check, beside an owner, too.
+
+    Raises MoveError where something cannot travel, or came there and is not the same; StoreOwnedError,
+    StoreMovedError, EngineUnreachableError, EngineRefusedError.
+    """
+    there = f"{to.rstrip('/')} ({namespace})" if namespace else to.rstrip("/")
+    async with AsyncExitStack() as stack:
+        opening = open_store(source, read_only=True) if dry_run else open_departing(source, there)
+        store = await stack.enter_async_context(opening)
+        before = await store.read(moved_to)
+        engine = await stack.enter_async_context(Engine.open(to, namespace))
+        move = _Move(store, engine, await engine.terms(await store.read(graphs_of)), source, there, tell)
+        if dry_run:
+            moved = await move.check() if before is None else _before(source, there, before)
+            return replace(moved, is_dry=True)
+        if before is not None:
+            return replace(await move.awaken(), before=before[1])
+        return await move.carry_out(await move.check(), turns)
+
+
+def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
+    """That they were moved before. Raises StoreMovedError where that was elsewhere."""
+    if before[0] != to:
+        raise StoreMovedError(source, *before)
+    return Moved(source=source, to=to, before=before[1])
+
+
+class _Move:
+    """One attempt. Each pass reads the database anew."""
+
+    def __init__(self, store: SqlStore, engine: Engine, terms: Terms, source: str, to: str, tell: Tell) -> None:
+        self._store = store
+        self._engine = engine
+        self._terms = terms
+        self._source = source
+        self._to = to
+        self._tell = tell
+        self._was_there: set[AgentId] = set()
+
+    async def check(self) -> Moved:
+        """What is to be moved. Raises MoveError where it cannot be, in whole."""
+        await check_terms(self._store, self._terms, self._fail)
+        moved, digest = Moved(source=self._source, to=self._to), Digest()
+        large: list[AgentId] = []
+        living: list[AgentId] = []
+        async for page in self._pages("checked"):
+            for each in page:
+                moved = _with(moved, each)
+                digest.add(each.agent_id, each.digest)
+                if too_large(each, self._terms):
+                    large.append(each.agent_id)
+            living += await self._living(page)
+        if large:
+            remedy = "shorten their contexts, or raise Terms(most_bytes=...) of the service"
+            raise self._fail("they are larger than what the service takes", remedy, large)
+        if living:
+            raise self._fail(*_LIVING, living)
+        return replace(moved, digest=str(digest), were_there=len(self._was_there))
+
+    async def _living(self, page: Sequence[Luggage]) -> list[AgentId]:
+        """Those that live on the engine already, and are not as they are here. Notes those that are."""
+        standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
+        there = [(each.agent_id, each.digest, known) for each, known in zip(page, standing, strict=True) if known]
+        self._was_there |= {agent_id for agent_id, digest, known in there if known["digest"] == digest}
+        living = [agent_id for agent_id, _, known in there if known["is_there"] and not known["is_asleep"]]
+        return [agent_id for agent_id in living if agent_id not in self._was_there]
+
+    async def carry_out(self, moved: Moved, turns: int | None) -> Moved:
+        """Takes all there, compares, seals, awakens."""
+        await self._adopt()
+        pasts = await self._bring(turns)
+        await self._compare(moved, pasts)
+        await self._store.write(partial(seal, to=self._to))
+        after = await self.awaken()
+        went = sum(past.turns for past in pasts.values())
+        left = sum(past.left for past in pasts.values())
+        return replace(moved, turns=went, turns_left=left, awakened=after.awakened)
+
+    async def _adopt(self) -> None:
+        async for page in self._pages("taken there"):
+            new = [each for each in page if each.agent_id not in self._was_there]
+            taken = await asyncio.gather(*map(self._engine.adopt, new))
+            living = [each.agent_id for each, how in zip(new, taken, strict=True) if how is Taken.LIVES]
+            if living:
+                raise self._fail(*_LIVING, living)
+
+    async def _bring(self, turns: int | None) -> dict[AgentId, Past]:
+        """What the history of each agent consists of, as far as it was brought."""
+        pasts: dict[AgentId, Past] = {}
+        doing = "history taken there" if self._terms.projects else "history counted"
+        async for page in self._pages(doing):
+            born = [each for each in page if each.kept.snapshot is not None]
+            found = await asyncio.gather(
+                *(bring_past(self._store, self._engine, each, turns, self._terms) for each in born)
+            )
+            pasts |= {each.agent_id: past for each, past in zip(born, found, strict=True)}
+        return pasts
+
+    async def _compare(self, moved: Moved, pasts: dict[AgentId, Past]) -> None:
+        """Raises MoveError where what is there is not what is here, read anew on both sides."""
+        seen, digest = Moved(source=self._source, to=self._to), Digest()
+        other: list[AgentId] = []
+        async for page in self._pages("compared"):
+            standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
+            for each, known in zip(page, standing, strict=True):
+                seen = _with(seen, each)
+                digest.add(each.agent_id, known["digest"] if known else "")
+                if known is None or known["digest"] != each.digest:
+                    other.append(each.agent_id)
+            if self._terms.projects:
+                same = await asyncio.gather(*(self._is_past_there(each, pasts) for each in page))
+                other += [each.agent_id for each, is_same in zip(page, same, strict=True) if not is_same]
+        rows = await self._store.read(counts)
+        if other:
+            remedy = "run it again; where it stays so, give the service an empty projection, and report it"
+            raise self._fail("what was read back is not what was brought", remedy, list(dict.fromkeys(other)))
+        is_all = (seen.agents, seen.mail, seen.invokes, seen.steps) == tuple(rows.values())
+        if not is_all or str(digest) != moved.digest:
+            raise self._fail(f"{seen} was compared, and the database has {dict(rows)}", "run it again, and report it")
+
+    async def _is_past_there(self, each: Luggage, pasts: dict[AgentId, Past]) -> bool:
+        if each.kept.snapshot is None:
+            return True
+        after = pasts[each.agent_id].after
+        here = await past_of(self._store, each.agent_id, after)
+        return dict(await self._engine.brought(each.agent_id, after)) == here
+
+    async def awaken(self) -> Moved:
+        """Has all agents go on that are asleep there. The places that they hold are taken before any begins."""
+        async for page in self._pages("places taken"):
+            held = [(handoff, graph) for each in page for handoff, graph in each.kept.places.items()]
+            await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in held))
+        awakened = 0
+        async for page in self._pages("awakened"):
+            awakened += sum(await asyncio.gather(*(self._engine.awaken(each.agent_id) for each in page)))
+        return Moved(source=self._source, to=self._to, awakened=awakened)
+
+    async def _pages(self, doing: str) -> AsyncIterator[list[Luggage]]:
+        """All that travels, some at a time."""
+        total, done = (await self._store.read(counts))["agents"], 0
+        async for page in self._departing():
+            yield page
+            done += sum(each.kept.snapshot is not None for each in page)
+            self._tell(doing, done, total)
+
+    async def _departing(self) -> AsyncIterator[list[Luggage]]:
+        keep, after = self._terms.keep_ids, 0
+        while True:
+            found, after = await self._store.read(partial(departing_agents, after=after, limit=AT_ONCE, ids=keep))
+            if not found:
+                break
+            yield [packed(each, keep) for each in found]
+        last = ""
+        while strangers := await self._store.read(partial(departing_strangers, after=last, limit=AT_ONCE)):
+            last = strangers[-1].agent_id
+            yield [packed(each, keep) for each in strangers]
+
+    def _fail(self, problem: str, remedy: str, agents: Sequence[AgentId] = ()) -> MoveError:
+        return MoveError(self._source, self._to, problem, remedy, tuple(agents))
+
+
+_LIVING: Final = (
+    "agents of these ids live there already, and are not as they are here",
+    "erase them there or here, or give the service another --namespace",
+)
+
+
+def _with(moved: Moved, each: Luggage) -> Moved:
+    """The counts with another agent."""
+    kept, snapshot = each.kept, each.kept.snapshot
+    return replace(
+        moved,
+        agents=moved.agents + (snapshot is not None),
+        ended=moved.ended + (snapshot is not None and snapshot.status is not Status.ACTIVE),
+        unborn=moved.unborn + (snapshot is None),
+        mail=moved.mail + len(kept.mail),
+        invokes=moved.invokes + len(kept.calls),
+        steps=moved.steps + sum(len(call.steps) for call in kept.calls),
+        places=moved.places + len(kept.places),
+    )

@@ -1,0 +1,28 @@
+"""A copy of an engine's folder is that engine."""
+
+from shutil import copytree, rmtree
+
+from gatechart.restate import RestateRuntime, register, serving
+from tests.on_restate.conftest import there_or_skipped
+from tests.on_restate.engines import free_ports
+from tests.on_restate.fleet import counting
+
+
+async def test_agents_live_on_in_a_copy_of_the_folder_of_an_engine_that_was_stopped(tmp_path):
+    (port,) = free_ports(1)
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    async with serving(f"127.0.0.1:{port}", graphs=[counting]):
+        with there_or_skipped(before) as engine:
+            await register(engine.admin, f"http://127.0.0.1:{port}")
+            async with RestateRuntime.open(engine.ingress, graphs=[counting]) as runtime:
+                agent = await runtime.start("counting", at="COUNTING", id="a")
+                await agent.send("COUNTED", {"n": 1}, id="first")
+        copytree(before / "data", after / "data")
+        rmtree(before)
+        with there_or_skipped(after) as engine:
+            async with RestateRuntime.open(engine.ingress, graphs=[counting]) as runtime:
+                agent = await runtime.resume("a")
+                assert (await agent.send("COUNTED", {"n": 1}, id="first")).repeat
+                await agent.send("COUNTED", {"n": 2})
+                assert agent.context.seen == [1, 2]

@@ -1,0 +1,318 @@
+"""Agents that move from a database to the engine go on there as if they had stayed."""
+
+import asyncio
+import json
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import select
+
+from gatechart import Runtime
+from gatechart.cli import main
+from gatechart.errors import AgentAsleepError, MoveError, StoreMovedError, StoreOwnedError, UnknownAgentError
+from gatechart.graph import Migration
+from gatechart.moving.to_engine import move_to_engine
+from gatechart.stores import open_store
+from gatechart.stores.opening import open_asking
+from gatechart.stores.tables import metadata
+from gatechart.values import HandoffStatus, Request
+from tests.on_restate.engines import eventually, free_ports
+from tests.on_restate.moving import home, quiet
+from tests.on_restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
+
+
+@pytest.fixture(autouse=True)
+def _ends():
+    """A move has many calls: each test here ends with those outside, and with the waits that it makes."""
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A file with agents in all states that there are."""
+    path = tmp_path_factory.mktemp("filled") / "agents.db"
+    asyncio.run(fill(f"sqlite+aiosqlite:///{path}"))
+    return path
+
+
+@pytest.fixture
+def here(filled, sqlite_path, sqlite_url):
+    """The URL of a copy of it."""
+    shutil.copy(filled, sqlite_path)
+    return sqlite_url
+
+
+async def test_agents_go_on_on_the_engine_as_they_would_have_where_they_were(engine, tmp_path, filled, here):
+    stayed = f"sqlite+aiosqlite:///{shutil.copy(filled, tmp_path / 'stayed.db')}"
+    async with home(engine, tmp_path) as (namespace, tools, opened):
+        moved = await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            there = await finish(runtime, tools)
+    assert (moved.agents, moved.unborn, moved.invokes, moved.steps, moved.places) == (15, 2, 1, 1, 1)
+    old_tools = Tools()
+    async with Runtime.open(stayed, graphs=graphs, services=old_tools, limits=LIMITS) as runtime:
+        assert there == await finish(runtime, old_tools)
+    assert tools.calls == old_tools.calls == {"second": 1}  # the first step was recorded
+
+
+async def everything(store_url):
+    """All rows of the tables that hold agents."""
+    async with open_store(store_url, read_only=True) as store:
+        return await store.read(
+            lambda connection: {
+                name: [tuple(row) for row in connection.execute(select(table))]
+                for name, table in metadata.tables.items()
+                if name != "owner"
+            }
+        )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_path, request, kind):
+    source = request.getfixturevalue("here" if kind == "sqlite" else "postgres_url")
+    if kind == "postgresql":
+        await fill(source)
+    before = await everything(source)
+    async with home(engine, tmp_path) as (namespace, tools, opened):
+        told = {"namespace": namespace, "tell": quiet}
+        moved = await move_to_engine(source, engine.ingress, **told)
+        again = await move_to_engine(source, engine.ingress, **told)
+        assert (moved.before, moved.awakened, moved.turns_left) == (None, moved.agents + moved.unborn, 0)
+        assert (again.before is not None, again.awakened) == (True, 0)
+        with pytest.raises(StoreMovedError, match=namespace):
+            await move_to_engine(source, engine.ingress, namespace="elsewhere", tell=quiet)
+        async with opened() as runtime:
+            await finish(runtime, tools)
+    with pytest.raises(StoreMovedError, match="go on there"):
+        async with Runtime.open(source, graphs=graphs):
+            pass
+    assert await everything(source) == before
+    assert tools.calls == {"second": 1}
+
+
+async def test_history_and_handoffs_go_along(engine, tmp_path, here):
+    async with home(engine, tmp_path) as (namespace, _tools, opened):
+        await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        async with Runtime.open(here, graphs=graphs, read_only=True) as old, opened() as new:
+            agents = (await old.find(limit=100)).agents
+            assert {each.agent_id for each in (await new.find(limit=100)).agents} >= {each.agent_id for each in agents}
+            for each in agents:
+                past = await old.history(each.agent_id)
+                assert (await new.history(each.agent_id))[: len(past)] == past
+            agent = await old.resume("plain-0")
+            assert await new.snapshot_at("plain-0", 4) == await agent.snapshot_at(4)
+            assert {each.id for each in await new.handoffs()} == {each.id for each in await old.handoffs()}
+            outcome = await (await new.resume("plain-0")).send("NOTED", {"n": 1}, id="event-1")
+            assert outcome.repeat
+
+
+@pytest.mark.slow
+async def test_only_the_newest_turns_go_along_where_so_many_are_wanted(engine, tmp_path, here):
+    async with home(engine, tmp_path) as (namespace, _tools, opened):
+        moved = await move_to_engine(here, engine.ingress, namespace=namespace, turns=2, tell=quiet)
+        async with opened() as runtime:
+            agent = await runtime.resume("plain-0")
+            await agent.send("NOTED", {"n": "there"})
+            await runtime.caught_up("plain-0")
+            assert [each.version for each in await runtime.history("plain-0")][:3] == [5, 6, 7]
+            await agent.rollback(5, reason="to see what that does")
+            assert agent.context.notes == [f"NOTED {n}" for n in range(4)]
+    async with Runtime.open(here, graphs=graphs, read_only=True) as old:
+        versions = [each.version for each in (await old.find(limit=100)).agents]
+    assert moved.turns_left == sum(max(version - 2, 0) for version in versions) > 4
+    assert moved.turns + moved.turns_left == sum(versions)
+
+
+async def test_without_a_projection_all_history_stays_behind(engine, tmp_path, here):
+    async with home(engine, tmp_path, projects=False) as (namespace, _tools, opened):
+        moved = await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            assert (await runtime.resume("plain-0")).snapshot.version >= 6
+    assert (moved.turns, moved.turns_left > moved.agents) == (0, True)
+
+
+async def test_a_dry_run_changes_nothing_beside_an_owner_who_keeps_a_move_off(engine, tmp_path, here):
+    async with home(engine, tmp_path) as (namespace, _tools, opened), opened() as runtime:
+        told = {"namespace": namespace, "tell": quiet}
+        async with Runtime.open(here, graphs=[], attend=False):
+            before = await everything(here)
+            with pytest.raises(StoreOwnedError, match=f"process {os.getpid()}"):
+                await move_to_engine(here, engine.ingress, **told)
+            dry = await move_to_engine(here, engine.ingress, dry_run=True, **told)
+            assert (dry.is_dry, dry.agents, dry.mail) == (True, 15, len(before["mail"]))
+            assert await everything(here) == before
+        with pytest.raises(UnknownAgentError):
+            await runtime.resume("plain-0")
+        moved = await move_to_engine(here, engine.ingress, **told)
+        assert moved.digest == dry.digest
+
+
+async def test_an_agent_that_lives_there_stops_the_move_before_anything_is_moved(engine, tmp_path, here):
+    async with home(engine, tmp_path) as (namespace, _tools, opened), opened() as runtime:
+        other = await runtime.start("traveller", at="RESTING", id="plain-0")
+        await runtime.post("timed-0", "NOTED", {"n": "early"})  # to nobody yet
+        with pytest.raises(MoveError, match=r"live there already.*'plain-0'") as raised:
+            await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        assert raised.value.agents == ("plain-0",)
+        assert (await runtime.resume("plain-0")).snapshot.version == 1
+        with pytest.raises(UnknownAgentError):
+            await runtime.resume("away-0")
+        await runtime.erase(other.id)
+        await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        await eventually(lambda: has(runtime, "timed-0", "early"))
+        notes = (await runtime.resume("timed-0")).context.notes
+    assert [each for each in notes if "NOTED" in each] == [*(f"NOTED {n}" for n in range(3)), 'NOTED "early"']
+
+
+async def has(runtime, agent_id, text):
+    return text in (await runtime.resume(agent_id)).snapshot.context
+
+
+async def test_what_cannot_travel_is_told_before_anything_is_moved(engine, tmp_path, here):
+    async with Runtime.open(here, graphs=graphs, attend=False) as runtime:
+        await (await runtime.resume("away-0")).send("NOTED", {"n": "x" * 9000})
+
+    async def problem(**place):
+        async with home(engine, tmp_path, **place) as (namespace, _, opened):
+            with pytest.raises(MoveError) as raised:
+                await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+            async with opened() as runtime:
+                with pytest.raises(UnknownAgentError):
+                    await runtime.resume("stopped-0")
+        return raised.value
+
+    large = await problem(terms={"most_bytes": 9000})
+    assert large.agents == ("away-0",)
+    unknown = await problem(served=[each for each in graphs if each.name != "crowded"])
+    assert len(unknown.agents) == 1
+    assert "knows no version of their graphs" in str(unknown)
+    step = Migration("1", "2", lambda stored: stored)
+    losing = await problem(served=[travelling("2", step), *graphs[1:]])
+    assert losing.agents == ("reader-0",)
+    async with open_asking(here) as asking:
+        until = datetime.now(UTC) + timedelta(minutes=1)
+        await asking.ask(Request("r-1", "somebody", "{}", until))
+    assert "1 requests of other processes" in str(await problem())
+    async with Runtime.open(here, graphs=graphs, read_only=True) as runtime:
+        assert (await runtime.resume("reader-0")).configuration == ("READING",)
+
+
+class StoppedError(Exception):
+    """By whoever moves agents."""
+
+
+def stopping(when):
+    """Tells nobody, and ends the move once this is done."""
+
+    def tell(doing, done, total):
+        if doing == when:
+            raise StoppedError(doing)
+
+    return tell
+
+
+async def test_until_all_are_there_they_live_where_they_were_and_sleep_there(engine, tmp_path, here):
+    """A move that was stopped, then their host had the agents go on, then it is begun again."""
+    async with home(engine, tmp_path) as (namespace, tools, opened), opened() as runtime:
+        told = {"namespace": namespace}
+        for when in ("taken there", "history taken there", "compared"):
+            with pytest.raises(StoppedError):
+                await move_to_engine(here, engine.ingress, tell=stopping(when), **told)
+        assert (await runtime.resume("plain-0")).snapshot.version == 6
+        with pytest.raises(AgentAsleepError, match="'plain-0' is being moved here"):
+            await (await runtime.resume("plain-0")).send("NOTED", {"n": "not yet"})
+        with pytest.raises(AgentAsleepError):
+            await runtime.start("traveller", at="RESTING", id="nobody-0")
+        await runtime.post("plain-0", "NOTED", {"n": "late"}, id="late")
+        async with Runtime.open(here, graphs=graphs, services=Tools(), limits=LIMITS) as owner:
+            await eventually(lambda: has(owner, "asker-0", "handoff.accepted"))
+            await eventually(lambda: has(owner, "caller-0", "handoff.accepted"))
+            await (await owner.resume("plain-0")).send("NOTED", {"n": "on the way"})
+            await owner.erase("stopped-0")
+        await runtime.erase("stopped-0")
+        moved = await move_to_engine(here, engine.ingress, tell=quiet, **told)
+        assert 0 < moved.were_there < moved.agents  # those whom their host had nothing to do for
+        there = await finish(runtime, tools, without=("stopped",))
+    notes = there["plain-0"][1]["notes"]
+    assert [each for each in notes if "delayed" not in each] == [
+        *(f"NOTED {n}" for n in range(5)),
+        'NOTED "on the way"',
+        'NOTED "late"',
+    ]
+    assert tools.calls == {"second": 1}
+
+
+@pytest.mark.slow
+async def test_after_the_seal_a_move_that_was_stopped_goes_on(engine, tmp_path, here):
+    async with home(engine, tmp_path) as (namespace, tools, opened):
+        for when in ("places taken", "awakened"):
+            with pytest.raises(StoppedError):
+                await move_to_engine(here, engine.ingress, namespace=namespace, tell=stopping(when))
+            with pytest.raises(StoreMovedError):
+                async with Runtime.open(here, graphs=graphs):
+                    pass
+        moved = await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+        assert (moved.before is not None, moved.awakened) == (True, 2)  # those that are yet to begin come last
+        async with opened() as runtime:
+            await finish(runtime, tools)
+
+
+async def test_a_place_that_is_held_is_held_there(engine, tmp_path, here):
+    async with home(engine, tmp_path) as (namespace, _tools, opened), opened() as runtime:
+        await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
+
+        async def asked(agent_id):
+            agent = await runtime.start("first", at="TALKING", id=agent_id)
+            await agent.send("ASK", {"to": "crowded", "mode": "delegate"})
+            await eventually(lambda: has(runtime, agent_id, "handoff."))
+            return agent.context.told[0]
+
+        refused = await asked("second-guest")
+        assert (refused["name"], refused["details"]) == ("handoff.rejected", "1 are under way")
+        (held,) = await runtime.handoffs(source="guest-0")
+        await (await runtime.resume(held.target)).send("SOLVED")
+        await eventually(lambda: has(runtime, "guest-0", "handoff.completed"))
+        assert (await asked("third-guest"))["name"] == "handoff.accepted"
+        await runtime.caught_up("guest-0")
+        assert {each.status for each in await runtime.handoffs(source="guest-0")} == {HandoffStatus.COMPLETED}
+
+
+# The command
+
+
+async def commanded(capsys, *arguments):
+    """The exit code of the command and what it wrote."""
+    code = await asyncio.to_thread(main, ["move", *arguments])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+async def test_the_command_says_what_it_would_do_what_it_did_and_that_it_did(engine, tmp_path, here, capsys):
+    async with home(engine, tmp_path) as (namespace, _, _):
+        told = ["--store", here, "--to", engine.ingress, "--namespace", namespace]
+        code, out, err = await commanded(capsys, *told, "--dry-run")
+        assert (code, err) == (0, "nothing was changed: this was a dry run\n")
+        assert f"would be moved from {here} to {engine.ingress} ({namespace}):" in out
+        assert "invokes  1 open, with 1 recorded step" in out
+        code, out, err = await commanded(capsys, *told)
+        assert code == 0
+        assert "agents   15 (2 of them ended, 2 more yet to begin)" in out
+        assert ", the same on both sides" in out
+        code, out, err = await commanded(capsys, *told)
+        assert (code, f"{here} was moved to {engine.ingress} ({namespace}) at" in out) == (0, True)
+        code, out, err = await commanded(capsys, *told, "--json")
+        assert (code, json.loads(out)["awakened"]) == (0, 0)
+
+
+async def test_the_command_tells_what_is_not_there(engine, here, capsys, monkeypatch):
+    monkeypatch.setattr("gatechart.moving.engine.FIRST_S", 1.0)
+    (port,) = free_ports(1)
+    code, _, err = await commanded(capsys, "--store", here, "--to", f"http://127.0.0.1:{port}")
+    assert (code, "nobody answers" in err) == (5, True)
+    code, _, err = await commanded(capsys, "--store", here, "--to", engine.ingress, "--namespace", "nobodys")
+    assert (code, "see that `gatechart restate serve` runs" in err) == (5, True)
+    code, _, err = await commanded(capsys, "--store", here, "--to", "sqlite+aiosqlite:///other.db")
+    assert (code, "is no address of an engine" in err) == (2, True)
+    code, _, err = await commanded(capsys, "--store", f"{here}.not", "--to", engine.ingress)
+    assert (code, "there is no database" in err) == (5, True)
