@@ -56,6 +56,7 @@ NEEDS = {
         "runtime_mail": {
             "test_mail_that_was_accepted_is_delivered_by_the_next_runtime",
             "test_mail_is_listed_page_by_page",
+            "test_mail_that_waits_is_neither_retried_nor_discarded",
             "test_mail_cannot_be_listed_by_what_cannot_be",
         },
         "runtime_mended": {"test_a_number_that_no_mail_can_have_is_unknown"},
