@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 def invokes_service(bench: Bench) -> Service:
     """The service; one invocation of it is one invocation of a state."""
-    invokes = Service(bench.names.invokes, **patience(bench.terms.invoke_s, bench.terms))
+    invokes = Service(bench.names.invokes, **patience(bench.terms.invoke_s))
 
     @invokes.handler("run")
     async def run(ctx: Context, told: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from gatechart.restate.arriving import standing, terms_for
 from gatechart.restate.decided import Decided, Order, unpacked
 from gatechart.restate.deciding import VERBS, decide
 from gatechart.restate.kept import KEPT, MAILS, SNAPSHOT, TURNS, UnderWay, plain
-from gatechart.restate.terms import Bench, Names, Terms
+from gatechart.restate.terms import Bench, Names
 
 MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()
@@ -33,7 +33,7 @@ FOREVER: Final = InvocationRetryPolicy(
 
 def agent_object(bench: Bench) -> VirtualObject:
     """The object that hosts one agent under each key."""
-    agents = VirtualObject(bench.names.agent, **patience(bench.terms.turn_s, bench.terms))
+    agents = VirtualObject(bench.names.agent, **patience(bench.terms.turn_s))
     for verb in VERBS:
         agents.handler(verb)(_handler(bench, verb))
     agents.handler("look", kind="shared")(_look)
@@ -44,9 +44,8 @@ def agent_object(bench: Bench) -> VirtualObject:
     return agents
 
 
-def patience(longest_s: float, terms: Terms) -> dict[str, Any]:
+def patience(longest_s: float) -> dict[str, Any]:
     """What an object is declared with, so that the engine does not run again what only takes long."""
-    assert terms.turn_s > 0
     return {
         "inactivity_timeout": timedelta(seconds=longest_s) + MARGIN,
         "abort_timeout": MARGIN,
@@ -203,7 +202,7 @@ def _terms(bench: Bench) -> Callable[[ObjectSharedContext, dict[str, Any]], Awai
 
 def capacity_object(bench: Bench) -> VirtualObject:
     """The object that counts, under each graph's name, who holds a place with it."""
-    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s, bench.terms))
+    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s))
 
     @places.handler("reserve")
     async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:

@@ -52,7 +52,7 @@ UNTAKEN: Final = ("rejected", "expired", "cancelled")
 def projection_object(bench: Bench, store: Store) -> VirtualObject:
     """The object that projects the turns of one agent under each key."""
     committer = Committer(store)
-    projection = VirtualObject(bench.names.projection, **patience(bench.terms.turn_s, bench.terms))
+    projection = VirtualObject(bench.names.projection, **patience(bench.terms.turn_s))
 
     @projection.handler("project")
     async def project(ctx: ObjectContext, _: dict[str, Any]) -> None:
