@@ -27,7 +27,7 @@ def test_a_home_that_is_not_there_is_told_once_and_other_reasons_are_not(tmp_pat
     (tmp_path / "test_it.py").write_text(TEST)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT}\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", processes, "-p", "no:cacheprovider", tmp_path]
-    alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_DEBUG_TEMPROOT": str(tmp_path)}
     ran = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False, timeout=80)
     assert ran.stdout.splitlines().count("NOT TESTED on the moon: it is away") == 1, ran.stdout
     assert "of its own" not in ran.stdout
