@@ -1,6 +1,6 @@
-"""Agents from one home to another: all of a database, stopped, compared by count and digest, as often as need be.
+"""All agents of a database to an engine: stopped, compared by count and digest, as often as need be.
 
-To an engine (`to_engine`, which needs the extra `gatechart[restate]`) or to another database (`to_database`).
+`to_engine` needs the extra `gatechart[restate]`.
 """
 
 from gatechart.moving.report import Moved, Tell
