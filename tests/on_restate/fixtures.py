@@ -15,11 +15,11 @@ HYPERCORN = "ignore:.*(TCPServer|hypercorn).*"
 
 
 @contextmanager
-def there_or_skipped(folder):
-    """An engine that runs in the folder. Skips the test, and says why, where there is none."""
+def there_or_skipped(folder, begun=engine_in):
+    """What is begun in the folder: an engine that runs. Skips the test, and says why, where there is none."""
     pytest.importorskip("restate", reason="NOT TESTED on Restate: the extra is missing")
     try:
-        with engine_in(folder) as running:
+        with begun(folder) as running:
             yield running
     except EngineMissingError as error:
         pytest.skip(f"{LOUD}Restate: {error}")

@@ -1,6 +1,5 @@
 """`kill -9` of nodes of a cluster of three, one and all, while events come in."""
 
-from contextlib import contextmanager
 from shutil import rmtree
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from gatechart.restate import RestateRuntime
 from tests.on_restate.campaigns import judged, under_load
 from tests.on_restate.clusters import cluster_in
-from tests.on_restate.engines import EngineMissingError
+from tests.on_restate.conftest import there_or_skipped
 from tests.on_restate.fleet import counting
 from tests.on_restate.services import Service, registered
 from tests.on_restate.verdicts import Load
@@ -21,20 +20,11 @@ def _ends():
     """The campaigns have ends of their own, and need longer than other tests."""
 
 
-@contextmanager
-def there_or_skipped(folder):
-    try:
-        with cluster_in(folder) as running:
-            yield running
-    except EngineMissingError as error:
-        pytest.skip(str(error))
-
-
 async def campaign(folder, agents, load, script):
     """script: from the cluster to shares of the load, and what to do then."""
     names = [f"agent-{n}" for n in range(agents)]
     service = Service(folder)
-    with there_or_skipped(folder) as cluster:
+    with there_or_skipped(folder, cluster_in) as cluster:
         service.begin()
         try:
             await registered(cluster.nodes[0], service)
