@@ -16,6 +16,7 @@ from gatechart.handoff import (
     Other,
     Person,
     RungKind,
+    ladder_of,
     next_offer,
     rungs,
     with_attempt,
@@ -219,3 +220,8 @@ def test_every_ladder_comes_to_an_end_and_tells_of_every_attempt(
 def test_a_ladder_with_no_other_target_ends_when_it_was_offered_as_often_as_it_says() -> None:
     assert walk(offered(AGAIN), Obstacle.OVERLOAD) == [("orders", 1.0), ("orders", 2.0)]
     assert walk(offered(Again(attempts=1)), Obstacle.OVERLOAD) == []
+
+
+def test_a_ladder_comes_back_from_its_rungs() -> None:
+    ladder = Ladder(AGAIN, Again(2, 3.0, 1.5, 9.0), OTHER, Other("b", at="IN", agent="b-1"), PERSON)
+    assert ladder_of(rungs(ladder)) == ladder

@@ -2,7 +2,7 @@
 
 from gatechart.graph import Again, Ladder, Other, Person
 from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of
-from gatechart.handoff.ladder import next_offer, rungs, with_attempt
+from gatechart.handoff.ladder import ladder_of, next_offer, rungs, with_attempt
 from gatechart.handoff.life import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, packet_schema
@@ -47,6 +47,7 @@ __all__ = [
     "fields_for",
     "has_achieved",
     "is_open",
+    "ladder_of",
     "loop_in",
     "next_offer",
     "packet_of",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.graph.ladder import Again, Ladder, Person, Step
+from gatechart.graph.ladder import Again, Ladder, Other, Person, Step
 from gatechart.handoff.packet import HandoffPacket
 from gatechart.handoff.parts import Attempt, Rung, RungKind
 from gatechart.handoff.texts import readable
@@ -15,6 +16,11 @@ from gatechart.values import Obstacle, Retry
 def rungs(ladder: Ladder) -> tuple[Rung, ...]:
     """The ladder as it travels in a packet."""
     return tuple(map(_rung, ladder.steps))
+
+
+def ladder_of(travelled: Iterable[Rung]) -> Ladder:
+    """The ladder that was told as these rungs."""
+    return Ladder(*map(_step, travelled))
 
 
 def _rung(step: Step) -> Rung:
@@ -28,6 +34,13 @@ def _rung(step: Step) -> Rung:
         )
     kind = RungKind.PERSON if isinstance(step, Person) else RungKind.OTHER
     return Rung(kind=kind, graph=step.graph, entry_point=step.at, agent=step.agent)
+
+
+def _step(rung: Rung) -> Step:
+    if rung.kind is RungKind.AGAIN:
+        return Again(attempts=rung.attempts, first_s=rung.first_s, factor=rung.factor, most_s=rung.most_s)
+    kind = Person if rung.kind is RungKind.PERSON else Other
+    return kind(rung.graph, at=rung.entry_point, agent=rung.agent)
 
 
 _ANY: Final = frozenset(RungKind)

@@ -8,9 +8,8 @@ from typing import Any
 
 from gatechart.errors import PayloadError
 from gatechart.graph import Delay, StateTransitionGraph, seconds_of
-from gatechart.graph.ladder import Again, Ladder, Other, Person, Step
-from gatechart.handoff import HandoffPacket, rungs
-from gatechart.handoff.parts import Rung, RungKind
+from gatechart.graph.ladder import Ladder
+from gatechart.handoff import HandoffPacket, Rung, ladder_of, rungs
 from gatechart.restate.sitting import Sitting
 from gatechart.turn import REQUESTED, Turn, requested
 from gatechart.values import AgentId, Event, Mode, Name, Reason, name_of
@@ -55,7 +54,7 @@ def hand_on(sitting: Sitting, told: Mapping[str, Any]) -> str:
                 agent=told["agent"],
                 mode=told["mode"],
                 deadline=datetime.fromisoformat(told["until"]) if told["until"] else told["within_s"],
-                ladder=None if told["ladder"] is None else Ladder(*map(_step, told["ladder"])),
+                ladder=None if told["ladder"] is None else ladder_of(map(Rung.model_validate, told["ladder"])),
             )
         )
 
@@ -69,11 +68,3 @@ def _seconds(deadline: Delay) -> float:
     if seconds is None:
         raise PayloadError("handoff", (f"{deadline!r} is no delay",), '"30s", "2m", a timedelta or an aware datetime')
     return seconds
-
-
-def _step(told: Mapping[str, Any]) -> Step:
-    rung = Rung.model_validate(told)
-    if rung.kind is RungKind.AGAIN:
-        return Again(rung.attempts, rung.first_s, rung.factor, rung.most_s)
-    kind = Person if rung.kind is RungKind.PERSON else Other
-    return kind(rung.graph, at=rung.entry_point, agent=rung.agent)

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from gatechart.agent import Agent
-from gatechart.graph import Again, Delay, Ladder, Other, Person
-from gatechart.handoff import HandoffPacket, Rung, RungKind
+from gatechart.graph import Delay, Ladder
+from gatechart.handoff import HandoffPacket, ladder_of
 from gatechart.values import (
     AgentId,
     HandoffRecord,
@@ -227,16 +227,9 @@ async def _hand_on(host: Performer, call: HandoffCall) -> str:
         agent=call.agent,
         mode=call.mode,
         deadline=call.deadline,
-        ladder=None if call.ladder is None else Ladder(*map(_step, call.ladder)),
+        ladder=None if call.ladder is None else ladder_of(call.ladder),
         once=call.once,
     )
-
-
-def _step(rung: Rung) -> Again | Other | Person:
-    if rung.kind is RungKind.AGAIN:
-        return Again(attempts=rung.attempts, first_s=rung.first_s, factor=rung.factor, most_s=rung.most_s)
-    kind = Person if rung.kind is RungKind.PERSON else Other
-    return kind(rung.graph, at=rung.entry_point, agent=rung.agent)
 
 
 async def _read(host: Performer, call: Call) -> Document:
