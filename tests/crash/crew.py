@@ -7,12 +7,13 @@ acknowledged, and which steps ran and were recorded, in the order in which it ha
 import asyncio
 import os
 import random
-from contextlib import suppress
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import Field
+from sqlalchemy import text
 
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, UnknownAgentError
@@ -24,6 +25,13 @@ from tests.crash.havoc import until_done
 NOBODY = "nobody-yet"  # an agent that is never started
 FAR_S = 3600.0  # timers that nobody lives to see
 LIMITS = Limits(mail_retry=Retry(attempts=2, first_s=0.01, factor=1.0), timers=8, resident=4, invokes=8)
+WORK = text("""
+SELECT 1 FROM invokes
+UNION ALL
+SELECT 1 FROM mail JOIN agents ON agents.id = mail.recipient  -- other mail waits for an agent that is yet to start
+WHERE mail.status = 'waiting' AND (mail.due_us IS NULL OR mail.due_us < :soon_us)
+LIMIT 1
+""")
 EVENTS = ("NOTED", "FORWARDED", "SET", "UNSET", "RESTED", "WORKED", "LEFT", "FLAKY", "FAILING", "NONSENSE")
 
 
@@ -290,17 +298,11 @@ async def settled(runtime, bears=(), most_s=60.0):
 
 
 async def _has_work(runtime):
-    """Whether an agent has mail before it that is not due much later, or something under way."""
-    soon = datetime.now(UTC) + timedelta(seconds=60)
-    recipients, after = set(), 0
-    while found := await runtime.mail(status="waiting", limit=1000, after=after):
-        after = found[-1].number
-        recipients |= {mail.recipient for mail in found if mail.due is None or mail.due < soon}
-    for recipient in recipients:  # mail waits for an agent that is yet to start
-        with suppress(UnknownAgentError):
-            await runtime.history(recipient, limit=1)
-            return True
-    return bool(await runtime._core.store.running(after=0, limit=1))
+    """Whether an agent has mail before it that is not due much later, or something under way, seen at one moment."""
+    soon_us = time.time_ns() // 1000 + 60_000_000
+    return await runtime._core.store._read(
+        lambda connection: bool(connection.execute(WORK, {"soon_us": soon_us}).all())
+    )
 
 
 async def main(url, journal, wanted, limits=LIMITS, bears=()):

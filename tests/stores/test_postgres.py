@@ -262,6 +262,18 @@ async def test_who_lost_the_database_does_not_take_its_lock_again(postgres_url):
         assert [each.agent_id for each in (await store.find(Query())).agents] == ["c", "d"]
 
 
+async def test_who_is_told_of_the_loss_before_the_connection_is_mended_leaves_it_so(postgres_url, monkeypatch):
+    monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 1.0)
+    async with open_store(postgres_url) as store:
+        async with open_store(postgres_url, take_over=True):
+            mending = [task for task in asyncio.all_tasks() if task.get_coro().__name__ == "_mend"]
+            with pytest.raises(OwnershipLostError):
+                await store.commit([started("a")])
+        await asyncio.wait(mending)
+        async with open_store(postgres_url) as third:
+            assert await verdicts(third, started("b")) == [COMMITTED]
+
+
 async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_begun(postgres_url):
     """As where another runtime has taken the lock and is about to begin its epoch."""
     async with open_store(postgres_url) as store:

@@ -170,10 +170,10 @@ class Session:
             self._mending = None
 
     async def _is_mended(self) -> bool:
-        """Whether there is a connection again; or somebody else has the lock, of whom the next write will tell."""
+        """Whether there is a connection again, or none to be had: somebody else has the lock, or has had it."""
         async with self._turn:
             connection = self._connection
-            if connection is not None and not await _is_over(connection):
+            if self._lost is not None or (connection is not None and not await _is_over(connection)):
                 return True
             await self._disconnect()
             try:
