@@ -1,7 +1,8 @@
 """The verbs of a runtime that is elsewhere: what they ask travels as JSON, and so does what comes back."""
 
 import asyncio
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from inspect import Parameter, signature
 
 import pytest
@@ -135,6 +136,26 @@ async def test_a_handoff_that_is_over_by_then_was_withdrawn_by_this_call_or_by_a
         await verbs.cancel_handoff(made, reason="too late", once="d")
 
 
+@pytest.mark.parametrize("deadline", ["10", "2026", "soon", "2026-07-01T12:00:00"])
+async def test_a_deadline_that_is_neither_a_moment_nor_a_delay_is_told_as_such_elsewhere_too(deadline, verbs):
+    await verbs.start("lamp", at="ON", id="a")
+    with pytest.raises(PayloadError, match=re.escape(f"{deadline!r} is no delay")):
+        await verbs.handoff("a", to="shade", at="UP", deadline=deadline)
+    assert not await verbs.handoffs()
+
+
+@pytest.mark.parametrize("deadline", [NOON, "10m", 600, timedelta(minutes=10)])
+async def test_a_deadline_is_a_moment_or_a_delay_elsewhere_too(deadline, verbs):
+    await verbs.start("lamp", at="ON", id="a")
+    before = datetime.now(UTC)
+    await verbs.handoff("a", to="shade", at="UP", deadline=deadline)
+    (record,) = await verbs.handoffs()
+    if deadline is NOON:
+        assert record.deadline == NOON
+    else:
+        assert timedelta(0) <= record.deadline - before - timedelta(minutes=10) < timedelta(minutes=1)
+
+
 async def until(verbs, handoff, status):
     while (await verbs.handoffs(id=handoff))[0].status is not status:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
@@ -167,6 +188,8 @@ async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
         ("find", {"limit": 0}),
         ("find", {"status": "asleep"}),
         ("post", {"to": "a", "event": "E", "due": NOON.replace(tzinfo=None)}),
+        ("post", {"to": "a", "event": "E", "due": 10}),
+        ("post", {"to": "a", "event": "E", "due": "10"}),
         ("send", {"to": "a", "event": "E", "payload": {"a": object()}}),
         ("start", {"graph": "lamp", "at": "ON", "payload": 7}),
         ("rollback", {"id": "a", "version": "the first", "reason": "x"}),

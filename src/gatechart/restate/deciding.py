@@ -32,7 +32,7 @@ from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
 from gatechart.turn import begin, fit_payload, plain_payload
 from gatechart.values import STARTED, AgentId, Event, EventName, MailStatus, Status
-from gatechart.wire import ErrorDocument
+from gatechart.wire import ErrorDocument, HandoffCall
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ async def _hand_on(sitting: Sitting, argument: Argument) -> None:
     if next_mail(sitting) is not None:
         await take(sitting, following="hand_on")
         return
-    sitting.decided.answer = {"handoff": hand_on(sitting, argument)}
+    sitting.decided.answer = {"handoff": hand_on(sitting, HandoffCall.model_validate(argument))}
 
 
 async def _erase(sitting: Sitting, _: Argument) -> None:

@@ -21,7 +21,6 @@ from gatechart.errors import (
 from gatechart.graph import Delay, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, is_open
 from gatechart.ports import Ids, Store
-from gatechart.restate.handing import as_told
 from gatechart.restate.host import RestateHost
 from gatechart.restate.ingress import Ingress
 from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
@@ -51,6 +50,7 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+from gatechart.wire import handoff_call
 
 RESTATE: Final = Capabilities(
     home="Restate",
@@ -282,10 +282,18 @@ class RestateRuntime:
         ladder: Ladder | None = None,
     ) -> str:
         """See Runtime.handoff."""
-        told = as_told(
-            to=to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
+        call = handoff_call(
+            known_id(id),
+            to=to,
+            at=at,
+            packet=packet,
+            reason=reason,
+            agent=agent,
+            mode=mode,
+            deadline=deadline,
+            ladder=ladder,
         )
-        answer = await self.ask("hand_on", known_id(id), told)
+        answer = await self.ask("hand_on", call.id, call.model_dump(mode="json"))
         return str(answer["handoff"])
 
     async def cancel_handoff(self, id: str, *, reason: str) -> Receipt:  # noqa: A002

@@ -39,6 +39,7 @@ from gatechart.wire.direct import Direct
 from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
 from gatechart.wire.errors import ErrorDocument, Reply, facts_of, read_reply
 from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
+from gatechart.wire.making import handoff_asked, handoff_call
 from gatechart.wire.performing import Performer, perform, perform_once
 from gatechart.wire.verbs import Verbs
 
@@ -81,6 +82,8 @@ __all__ = [
     "Verbs",
     "WritingCall",
     "facts_of",
+    "handoff_asked",
+    "handoff_call",
     "perform",
     "perform_once",
     "read_reply",

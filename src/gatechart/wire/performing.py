@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from gatechart.agent import Agent
 from gatechart.graph import Delay, Ladder
-from gatechart.handoff import HandoffPacket, ladder_of
+from gatechart.handoff import HandoffPacket
 from gatechart.values import (
     AgentId,
     HandoffRecord,
@@ -52,6 +52,7 @@ from gatechart.wire.calls import (
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.wire.mail_documents import ReceiptDocument
+from gatechart.wire.making import handoff_asked
 
 
 class Performer(Protocol):
@@ -194,7 +195,7 @@ async def _write(host: Performer, call: Call) -> Document:
         case PostCall(to=to, event=event, payload=payload, id=id_, due=due):
             return ReceiptDocument.of(await host.post(to, event, payload, id=id_, due=due))
         case HandoffCall():
-            return AskedDocument(handoff=await _hand_on(host, call))
+            return AskedDocument(handoff=await host.handoff(call.id, **handoff_asked(call), once=call.once))
         case CancelHandoffCall(id=id_, reason=reason, once=once):
             return ReceiptDocument.of(await host.cancel_handoff(id_, reason=reason, once=once))
         case EraseCall(id=id_):
@@ -215,21 +216,6 @@ async def _change(host: Performer, call: Call) -> Snapshot:
         case RollbackCall(id=id_, version=version, reason=reason, once=once):
             return await (await host.resume(id_)).rollback(version, reason=reason, once=once)
     raise TypeError(f"{call!r} is no call that changes an agent")
-
-
-async def _hand_on(host: Performer, call: HandoffCall) -> str:
-    return await host.handoff(
-        call.id,
-        to=call.to,
-        at=call.at,
-        packet=call.packet,
-        reason=call.reason,
-        agent=call.agent,
-        mode=call.mode,
-        deadline=call.deadline,
-        ladder=None if call.ladder is None else ladder_of(call.ladder),
-        once=call.once,
-    )
 
 
 async def _read(host: Performer, call: Call) -> Document:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
-from gatechart.context import problems_of
-from gatechart.errors import PayloadError
 from gatechart.graph import Delay, Ladder, StateTransitionGraph
-from gatechart.handoff import HandoffPacket, rungs
+from gatechart.handoff import HandoffPacket
 from gatechart.turn import checked_name, finite_payload
 from gatechart.values import (
     AgentId,
@@ -42,10 +38,8 @@ from gatechart.wire.answers import (
 from gatechart.wire.calls import (
     Call,
     CancelHandoffCall,
-    Deadline,
     EraseCall,
     FindCall,
-    HandoffCall,
     HandoffsCall,
     HistoryCall,
     MailCall,
@@ -60,9 +54,9 @@ from gatechart.wire.calls import (
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.wire.mail_documents import ReceiptDocument
+from gatechart.wire.making import graph_name, handoff_call, made
 
 D = TypeVar("D", bound=Document)
-C = TypeVar("C", bound=Call)
 
 
 class Verbs(ABC):
@@ -88,8 +82,8 @@ class Verbs(ABC):
     ) -> Snapshot:
         """A new agent, begun at the entry point. As `Runtime.start`."""
         plain = _brought(payload, "start")
-        made = _made(StartCall, graph=_graph(graph), at=name_of(at), payload=plain, id=id, once=once)
-        return (await self._call(made, SnapshotDocument)).value()
+        call = made(StartCall, graph=graph_name(graph), at=name_of(at), payload=plain, id=id, once=once)
+        return (await self._call(call, SnapshotDocument)).value()
 
     async def start_on(
         self,
@@ -101,8 +95,8 @@ class Verbs(ABC):
     ) -> Snapshot:
         """A new agent, begun at the entry point that opens on the business trigger. As `Runtime.start_on`."""
         plain = _brought(payload, "start_on")
-        made = _made(StartOnCall, trigger=name_of(trigger), payload=plain, id=id, once=once)
-        return (await self._call(made, SnapshotDocument)).value()
+        call = made(StartOnCall, trigger=name_of(trigger), payload=plain, id=id, once=once)
+        return (await self._call(call, SnapshotDocument)).value()
 
     async def send(
         self,
@@ -114,8 +108,8 @@ class Verbs(ABC):
     ) -> Outcome:
         """What became of the event, once its turn is committed or it was refused. As `Agent.send`."""
         name = checked_name(event)
-        made = _made(SendCall, to=to, event=name, payload=finite_payload(payload, name), id=id)
-        return (await self._call(made, OutcomeDocument)).value()
+        call = made(SendCall, to=to, event=name, payload=finite_payload(payload, name), id=id)
+        return (await self._call(call, OutcomeDocument)).value()
 
     async def post(
         self,
@@ -128,16 +122,16 @@ class Verbs(ABC):
     ) -> Receipt:
         """Mail for an agent, durable when this returns. As `Runtime.post`."""
         name = checked_name(event)
-        made = _made(PostCall, to=to, event=name, payload=finite_payload(payload, name), id=id, due=due)
-        return (await self._call(made, ReceiptDocument)).value()
+        call = made(PostCall, to=to, event=name, payload=finite_payload(payload, name), id=id, due=due)
+        return (await self._call(call, ReceiptDocument)).value()
 
     async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
         """Ends the agent in the state it is in. As `Runtime.stop`."""
-        return (await self._call(_made(StopCall, id=id), SnapshotDocument)).value()
+        return (await self._call(made(StopCall, id=id), SnapshotDocument)).value()
 
     async def erase(self, id: AgentId) -> None:  # noqa: A002
         """Forgets the agent for good. As `Runtime.erase`."""
-        await self._call(_made(EraseCall, id=id), DoneDocument)
+        await self._call(made(EraseCall, id=id), DoneDocument)
 
     async def rollback(
         self,
@@ -148,8 +142,8 @@ class Verbs(ABC):
         once: str | None = None,
     ) -> Snapshot:
         """Restores what the agent was at one of its versions. As `Agent.rollback`."""
-        made = _made(RollbackCall, id=id, version=version, reason=reason, once=once)
-        return (await self._call(made, SnapshotDocument)).value()
+        call = made(RollbackCall, id=id, version=version, reason=reason, once=once)
+        return (await self._call(call, SnapshotDocument)).value()
 
     async def handoff(
         self,
@@ -166,33 +160,32 @@ class Verbs(ABC):
         once: str | None = None,
     ) -> str:
         """Has an agent hand on its work, and returns the handoff's id. As `Runtime.handoff`."""
-        made = _made(
-            HandoffCall,
-            id=id,
-            to=_graph(to),
-            at=name_of(at),
+        asked = handoff_call(
+            id,
+            to=to,
+            at=at,
             packet=packet,
             reason=reason,
             agent=agent,
             mode=mode,
-            deadline=_deadline(deadline),
-            ladder=None if ladder is None else rungs(ladder),
+            deadline=deadline,
+            ladder=ladder,
             once=once,
         )
-        return (await self._call(made, AskedDocument)).handoff
+        return (await self._call(asked, AskedDocument)).handoff
 
     async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
         """Withdraws a handoff. As `Runtime.cancel_handoff`."""
-        made = _made(CancelHandoffCall, id=id, reason=reason, once=once)
-        return (await self._call(made, ReceiptDocument)).value()
+        call = made(CancelHandoffCall, id=id, reason=reason, once=once)
+        return (await self._call(call, ReceiptDocument)).value()
 
     async def read(self, id: AgentId) -> Snapshot:  # noqa: A002
         """The agent as it was last committed. As `Runtime.resume`."""
-        return (await self._call(_made(ReadCall, id=id), SnapshotDocument)).value()
+        return (await self._call(made(ReadCall, id=id), SnapshotDocument)).value()
 
     async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
         """What the agent was at one of its versions. As `Agent.snapshot_at`."""
-        return (await self._call(_made(SnapshotAtCall, id=id, version=version), SnapshotDocument)).value()
+        return (await self._call(made(SnapshotAtCall, id=id, version=version), SnapshotDocument)).value()
 
     async def history(
         self,
@@ -202,8 +195,8 @@ class Verbs(ABC):
         limit: int | None = None,
     ) -> Sequence[HistoryEntry]:
         """The agent's turns with versions above `after`, oldest first. As `Runtime.history`."""
-        made = _made(HistoryCall, id=id, after=after, limit=limit)
-        return (await self._call(made, HistoryDocument)).value()
+        call = made(HistoryCall, id=id, after=after, limit=limit)
+        return (await self._call(call, HistoryDocument)).value()
 
     async def find(
         self,
@@ -216,15 +209,15 @@ class Verbs(ABC):
     ) -> Page:
         """Agents in the order they were started, a page at a time. As `Runtime.find`."""
         names = {"graph": graph and name_of(graph), "state": state and name_of(state)}
-        made = _made(FindCall, **names, status=status, after=after, limit=limit)
-        return (await self._call(made, PageDocument)).value()
+        call = made(FindCall, **names, status=status, after=after, limit=limit)
+        return (await self._call(call, PageDocument)).value()
 
     async def mail(
         self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
     ) -> Sequence[Mail]:
         """Mail in the order accepted, a page at a time. As `Runtime.mail`."""
-        made = _made(MailCall, to=to, status=status, after=after, limit=limit)
-        return (await self._call(made, MailsDocument)).value()
+        call = made(MailCall, to=to, status=status, after=after, limit=limit)
+        return (await self._call(call, MailsDocument)).value()
 
     async def handoffs(
         self,
@@ -239,30 +232,9 @@ class Verbs(ABC):
     ) -> Sequence[HandoffRecord]:
         """Handoffs in the order offered, a page at a time. As `Runtime.handoffs`."""
         wanted = {"id": id, "request": request, "source": source, "target": target}
-        made = _made(HandoffsCall, **wanted, status=status, after=after, limit=limit)
-        return (await self._call(made, HandoffsDocument)).value()
-
-
-def _made(kind: type[C], **given: Any) -> C:
-    """The call, which can be written. Raises PayloadError where it cannot be."""
-    verb: str = kind.model_fields["verb"].default
-    try:
-        made = kind(**given)
-        made.model_dump_json(exclude={"payload"})  # which is plain already
-    except ValidationError as error:
-        raise PayloadError(verb, problems_of(error), "what the verb takes") from error
-    except ValueError as error:
-        raise PayloadError(verb, (str(error),), "texts that can be written in UTF-8") from error
-    return made
-
-
-def _graph(graph: Name | StateTransitionGraph) -> str:
-    return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)
+        call = made(HandoffsCall, **wanted, status=status, after=after, limit=limit)
+        return (await self._call(call, HandoffsDocument)).value()
 
 
 def _brought(payload: Any, verb: str) -> Any:
     return None if payload is None else finite_payload(payload, verb)
-
-
-def _deadline(deadline: Delay | datetime | None) -> Deadline | None:
-    return deadline.total_seconds() if isinstance(deadline, timedelta) else deadline

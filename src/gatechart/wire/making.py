@@ -1,0 +1,71 @@
+"""Calls, made of what people give."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from gatechart.context import problems_of
+from gatechart.errors import PayloadError
+from gatechart.graph import Delay, Ladder, StateTransitionGraph
+from gatechart.handoff import HandoffPacket, ladder_of, rungs
+from gatechart.values import AgentId, Mode, Name, Reason, name_of
+from gatechart.wire.calls import Call, HandoffCall
+
+C = TypeVar("C", bound=Call)
+
+
+def made(kind: type[C], **given: Any) -> C:
+    """The call, which can be written. Raises PayloadError where it cannot be."""
+    verb: str = kind.model_fields["verb"].default
+    try:
+        call = kind(**given)
+        call.model_dump_json(exclude={"payload"})  # which is plain already
+    except ValidationError as error:
+        raise PayloadError(verb, problems_of(error), "what the verb takes") from error
+    except ValueError as error:
+        raise PayloadError(verb, (str(error),), "texts that can be written in UTF-8") from error
+    return call
+
+
+def graph_name(graph: Name | StateTransitionGraph) -> str:
+    """The name of the graph, given as one or as the graph itself."""
+    return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)
+
+
+def handoff_call(
+    id: AgentId,  # noqa: A002
+    *,
+    to: Name | StateTransitionGraph,
+    at: Name,
+    packet: HandoffPacket | None = None,
+    reason: Reason | str | None = None,
+    agent: AgentId | None = None,
+    mode: Mode | str = Mode.TRANSFER,
+    deadline: Delay | datetime | None = None,
+    ladder: Ladder | None = None,
+    once: str | None = None,
+) -> HandoffCall:
+    """What `Runtime.handoff` is called with. Raises PayloadError."""
+    return made(
+        HandoffCall,
+        id=id,
+        to=graph_name(to),
+        at=name_of(at),
+        packet=packet,
+        reason=reason,
+        agent=agent,
+        mode=mode,
+        deadline=deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
+        ladder=None if ladder is None else rungs(ladder),
+        once=once,
+    )
+
+
+def handoff_asked(call: HandoffCall) -> dict[str, Any]:
+    """The arguments of `Turn.handoff`, and so of `Runtime.handoff`, by name."""
+    ladder = None if call.ladder is None else ladder_of(call.ladder)
+    asked = {name: getattr(call, name) for name in ("to", "at", "packet", "reason", "agent", "mode", "deadline")}
+    return asked | {"ladder": ladder}
