@@ -28,7 +28,7 @@ from gatechart.graph import (
     Then,
     Transition,
 )
-from gatechart.values import Mode, Reason
+from gatechart.values import Mode, Reason, Retry
 from tests.charts.functions import (
     Brought,
     Case,
@@ -187,6 +187,7 @@ INVOKES = (
     (),
     (search,),
     (Invoke(search, "other", timeout_s=30), Invoke(partial(wait, for_s=2), timeout_s=0), search),
+    (Invoke(search, retry=Retry()), Invoke(wait, retry=Retry(attempts=3, first_s=0.5, factor=1.0, most_s=7))),
 )
 
 

@@ -97,6 +97,22 @@ def test_faults_in_json_have_their_places_too():
             STATES + "  A: {invoke: {src: search, timeout_s: .inf}}\n",
             "4:40 states.A.invoke.timeout_s: inf stands where a number",
         ),
+        (
+            STATES + "  A: {invoke: {src: search, retry: {attempts: 0}}}\n",
+            "4:36 states.A.invoke.retry: Retry(attempts=0, first_s=1.0, factor=2.0, most_s=60.0) cannot be",
+        ),
+        (
+            STATES + "  A: {invoke: {src: search, retry: {attempts: 1.5}}}\n",
+            "4:36 states.A.invoke.retry: 1.5 is no count of attempts; write `{attempts: 3",
+        ),
+        (
+            STATES + "  A: {invoke: {src: search, retry: 3}}\n",
+            "4:36 states.A.invoke.retry: 3 stands where keys with values belong",
+        ),
+        (
+            STATES + "  A: {invoke: {src: search, retry: {attemps: 3}}}\n",
+            "4:37 states.A.invoke.retry.attemps: 'attemps' is no key that can stand here; did you mean 'attempts'",
+        ),
         (STATES + "  A: {invoke: [search, search]}\n", "4:6 states.A: the invoke 'search' occurs twice"),
         (STATES + "  A: {entry: {params: {}}}\n", "4:14 states.A.entry: 'type' is missing; name the function"),
         (

@@ -180,6 +180,7 @@ WRONG = """
           - {agent: refunds}
           - {agent: refunds, at: OPEN, src: note}
           - {src: search, packet: tell}
+          - {agent: refunds, at: OPEN, id: again, retry: {attempts: 3}}
 """
 TOLD = [  # the beginning of each
     "4:21 accepts.capacity: -1 stands where a number belongs; write a number, 0 or more",
@@ -201,6 +202,7 @@ TOLD = [  # the beginning of each
     "14:9 states.A.invoke[0]: 'at' is missing; name the entry point of the graph",
     "15:36 states.A.invoke[1].src: 'src' belongs to a function; drop it, or drop `agent:`",
     "16:23 states.A.invoke[2].packet: 'packet' belongs to an agent; name its graph with `agent:`",
+    "17:47 states.A.invoke[3].retry: 'retry' belongs to a function; drop it, or drop `agent:`",
 ]
 
 
@@ -280,6 +282,9 @@ def test_editors_are_told_of_a_capacity_that_is_none(capacity):
         {"invoke": {"agent": "b"}},
         {"invoke": {"agent": "b", "at": "C", "src": "f"}},
         {"invoke": {"src": "f", "at": "C"}},
+        {"invoke": {"agent": "b", "at": "C", "retry": {"attempts": 3}}},
+        {"invoke": {"src": "f", "retry": {"attempts": 0}}},
+        {"invoke": {"src": "f", "retry": 3}},
     ],
 )
 def test_editors_are_told_of_wrong_handoffs(state):

@@ -15,7 +15,7 @@ from gatechart.charts.places import Faults, Spot
 from gatechart.charts.yaml_text import parse_yaml
 from gatechart.charts.yaml_writing import write_yaml
 from gatechart.graph import ANY, Initial, Invoke, OnRefusal, Recall, Then
-from gatechart.values import Event
+from gatechart.values import Event, Retry
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
 from statecharts.service_desk import service_desk
@@ -61,7 +61,7 @@ SUPPORT = """
         invoke:
           - {src: search, onDone: .first, onError: [{target: END, guard: is_ready}]}
           - {src: wait, id: other, params: {for_s: 2}, timeout_s: 30}
-          - look
+          - {src: look, retry: {attempts: 3, first_s: 0.5}}
         onDone: IDLE
         states:
           first: {on: {GO: second}}
@@ -112,7 +112,11 @@ def in_code() -> StateTransitionGraph:
             State(
                 "WORK",
                 initial="second",
-                invoke=[search, Invoke(wait, "other", timeout_s=30), look],
+                invoke=[
+                    search,
+                    Invoke(wait, "other", timeout_s=30),
+                    Invoke(look, retry=Retry(attempts=3, first_s=0.5)),
+                ],
                 states=[
                     "first",
                     "second",

@@ -252,7 +252,8 @@ class _Building:
     def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
         """A function that runs meanwhile, or an agent that works."""
         if invoke.function is not None:
-            return Invoke(self.bindings.function(invoke.function, "invoke"), id=id_, timeout_s=invoke.timeout_s)
+            function = self.bindings.function(invoke.function, "invoke")
+            return Invoke(function, id=id_, timeout_s=invoke.timeout_s, retry=invoke.retry)
         return Invoke(
             id=id_,
             timeout_s=invoke.timeout_s,

@@ -35,7 +35,7 @@ from gatechart.graph import (
     Transition,
     callable_name,
 )
-from gatechart.values import Mode, Reason
+from gatechart.values import Mode, Reason, Retry
 
 
 def dump(graph: StateTransitionGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
@@ -168,7 +168,8 @@ class _Dumping:
         function = self.function(invoke.function)
         name, params = (function["type"], function["params"]) if isinstance(function, dict) else (function, None)
         own_id = "" if invoke.id == name else invoke.id
-        return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s)}
+        retry = {} if invoke.retry is None else {"retry": _told_apart(invoke.retry, Retry())}
+        return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s), **retry}
 
     def agent(self, invoke: Invoke) -> dict[str, Any]:
         """An agent that works meanwhile."""
@@ -295,11 +296,15 @@ def _ladder(ladder: Ladder | None) -> dict[str, Any]:
 def _rung(step: Again | Other | Person) -> dict[str, Any]:
     """A step as a chart has it, without what goes without saying."""
     if isinstance(step, Again):
-        usual = Again()
-        given = {each.name: getattr(step, each.name) for each in fields(step)}
-        return {"again": {name: value for name, value in given.items() if value != getattr(usual, name)}}
+        return {"again": _told_apart(step, Again())}
     kind = "person" if isinstance(step, Person) else "other"
     return {kind: step.graph, "at": step.at, **_without_blanks(agent=step.agent)}
+
+
+def _told_apart(retry: Retry, usual: Retry) -> dict[str, Any]:
+    """Where a retry is not the usual one."""
+    given = {each.name: getattr(retry, each.name) for each in fields(retry)}
+    return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
 
 def _one_or_many(values: Iterable[Any]) -> Any:

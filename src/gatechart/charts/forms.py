@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from gatechart.charts.places import Spot
 from gatechart.graph import Delay, Ladder
+from gatechart.values import Retry
 
 
 class Dialect(StrEnum):
@@ -122,6 +123,7 @@ class InvokeForm:
     function: Reference | None
     id: str  # empty where it has none of its own
     timeout_s: float | None
+    retry: Retry | None = None
     agent: str = ""  # the name of a graph, in place of a function
     at: str = ""
     packet: Reference | None = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from gatechart.charts.fields import Fields, kind_of, text_of
 from gatechart.charts.forms import AcceptsForm, ActionForm, HandoffForm, InvokeForm, Reference
 from gatechart.charts.places import Spot
 from gatechart.charts.references import References
+from gatechart.charts.retries import retry_of
 from gatechart.graph import Again, Delay, Ladder, Other, Person, seconds_of
 from gatechart.values import Mode, Reason
 
@@ -19,7 +20,6 @@ _REASONS: Final = tuple(reason.value for reason in Reason)
 _TO: Final = "name the graph that takes the work"
 _AT: Final = "name the entry point of the graph"
 _DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
-_AGAIN: Final = "write `again: {attempts: 3, first_s: 1, factor: 2, most_s: 60}`"
 _RUNGS: Final = ("again", "other", "person")
 _RUNG: Final = "write `again: {attempts: 3}`, `other: <graph>` or `person: <graph>`, these with `at:`"
 
@@ -62,7 +62,7 @@ class Handoffs(References):
     def agent(self, fields: Fields) -> InvokeForm:
         """An agent that works while a state is active."""
         spot = fields.spot
-        for key in ("src", "params"):
+        for key in ("src", "params", "retry"):
             if spot.get(key) is not None:
                 self.faults.add(spot.key(key), f"{key!r} belongs to a function", "drop it, or drop `agent:`")
         return InvokeForm(
@@ -137,19 +137,6 @@ class Handoffs(References):
             if rung.get(key) is not None:
                 self.faults.add(rung.key(key), f"{key!r} belongs to another target", "drop it; it is the same target")
         spot = rung.get("again")
-        if spot is None or spot.value is None:
-            yield Again()
-            return
-        fields = Fields(spot, self.faults, self.known["again"])
-        given: dict[str, Any] = {key: fields.number(key) for key in self.known["again"] if spot.get(key) is not None}
-        if None in given.values():
-            return
-        try:
-            again = Again(**given)
-        except ValueError as error:
-            self.faults.add(spot, str(error), _AGAIN)
-            return
-        if isinstance(again.attempts, int):
+        again = None if spot is None else retry_of(Again, spot, self.faults, self.known["retry"])
+        if again is not None:
             yield again
-        else:
-            self.faults.add(spot, f"{again.attempts} is no count of attempts", _AGAIN)

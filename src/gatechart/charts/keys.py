@@ -54,6 +54,7 @@ _INVOKE: Final = {
     "id": "text",
     "params": "values",
     "timeout_s": "number",
+    "retry": "retry",
     "onDone": "transitions",
     "onError": "transitions",
 }
@@ -71,8 +72,7 @@ _HANDOFF: Final = {
         "achieved": "function",
     },
     "handing_on": {"handoff": "handoff"},
-    "rung": {"again": "again", "other": "name", "person": "name", "at": "name", "agent": "text"},
-    "again": {"attempts": "count", "first_s": "number", "factor": "factor", "most_s": "number"},
+    "rung": {"again": "retry", "other": "name", "person": "name", "at": "name", "agent": "text"},
 }
 """What XState has nothing like."""
 
@@ -80,6 +80,7 @@ _SHARED: Final = {
     "accepts": {"capacity": "whole", "policy": "function"},
     "initial": {"target": "targets", "actions": "actions"},
     "reference": {"type": "text", "params": "values"},
+    "retry": {"attempts": "count", "first_s": "number", "factor": "factor", "most_s": "number"},
     "cel": {"cel": "text"},
     "except": {"except": "texts", "guard": "guard"},
     "allowance": {"code": "code", "place": "text", "reason": "text"},
@@ -154,7 +155,8 @@ MEANINGS: Final = {
     "again": "Offers to the same target again, a while later.",
     "other": "Another graph.",
     "person": "The graph of people.",
-    "attempts": "How many offers to a target, the first one too.",
+    "retry": "How often it is tried where it fails; once where left out.",
+    "attempts": "How many there are, the first one too.",
     "first_s": "Seconds to wait after the first that failed.",
     "factor": "By which each wait is longer than the one before.",
     "most_s": "Seconds that are waited at most.",

@@ -53,7 +53,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
 def _require_in_handoffs(parts: dict[str, Any]) -> None:
     """A function or an agent is invoked, and a rung of a ladder is of one kind."""
     function = {"required": ["src"], **_without("agent", "at", "packet", "ladder")}
-    agent = {"required": ["agent", "at"], **_without("src", "params")}
+    agent = {"required": ["agent", "at"], **_without("src", "params", "retry")}
     parts["invoke"]["oneOf"] = [function, agent]
     parts["handoff"]["required"] = ["to", "at"]
     parts["handing_on"]["required"] = ["handoff"]
@@ -99,6 +99,7 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "texts": _one_or_many(text),
         "values": values,
         "allowances": {"type": "array", "items": _part(dialect, "allowance")},
+        "retry": {"anyOf": [_part(dialect, "retry"), {"type": "null"}]},
         "targets": _one_or_many(text),
         "function": reference,
         "actions": _one_or_many(action),
@@ -129,8 +130,6 @@ def _handoff_kinds(dialect: str) -> dict[str, Any]:
         "delay": {"type": ["string", "number"], "minimum": 0, "maximum": LONGEST_S, "pattern": rf"^\s*{PATTERN}\s*$"},
         "name": {"type": ["string", "number"], "minLength": 1},
         "ladder": _one_or_many(_part(dialect, "rung")),
-        "again": {"anyOf": [_part(dialect, "again"), {"type": "null"}]},
-        "factor": {"type": "number", "minimum": 1},
     }
 
 
@@ -141,6 +140,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
         "flag": {"type": "boolean"},
         "number": {"type": "number", "minimum": 0},
         "count": {"type": "integer", "minimum": 1},
+        "factor": {"type": "number", "minimum": 1},
         "whole": {"type": "integer", "minimum": 0},
         "dialect": {"enum": list(KEYS)},
         "code": {"enum": list(CODES)},

@@ -24,7 +24,9 @@ from gatechart.charts.forms import (
 from gatechart.charts.handoffs import OF_AN_AGENT
 from gatechart.charts.places import Faults, Node, Spot
 from gatechart.charts.references import without
+from gatechart.charts.retries import retry_of
 from gatechart.graph import OnRefusal
+from gatechart.values import Retry
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _OF_HISTORY: Final = ("history", "target", "actions")
@@ -237,7 +239,9 @@ class _Shape(Entries):
         given = spot.get("params") or spot.get("input")
         if given is not None:
             function = Reference(function.spot, function.name, self.params(given))
-        return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"))
+        asked = spot.get("retry")
+        retry = None if asked is None else retry_of(Retry, asked, self.faults, self.known["retry"])
+        return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"), retry)
 
     def ends(self, spot: Spot, index: int) -> Iterator[TransitionForm]:
         """The transitions that the end of a state's invoke takes."""
