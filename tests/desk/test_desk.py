@@ -283,8 +283,7 @@ async def test_the_desk_waits_for_all_parts(runtime):
     await first.send("PAY")
     await eventually(lambda: case.context.subtasks[0].status is SubtaskStatus.COMPLETED)
     assert case.configuration == ("SUBTASK",)
-    handoffs = await runtime.handoffs(source=case.id)
-    second = await runtime.resume(handoffs[1].target)
+    _, second = await accepted(runtime, source=case.id)
     await second.send("PAY")
     await soon(case.until("WORKING"))
     assert [each.result for each in case.context.subtasks] == [{"paid": "1"}, {"paid": "2"}]
