@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # the tests begin hundreds of processes, of which each would compile everything anew
 
 .PHONY: help
 help:  ## show what there is to make
@@ -15,17 +16,23 @@ help:  ## show what there is to make
 demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw them
 	@$(BIN)/python -m statecharts.demo
 
+PYTEST := $(BIN)/python -m pytest -q -n 2 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
+
 .PHONY: test
 test: $(READY) dot postgres engine  ## run the tests; WITH= takes more options for pytest
-	@$(BIN)/python -m pytest -q -n 2 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder -m "not slow" $(WITH)
+	@$(PYTEST) -m "not slow" $(WITH)
+
+.PHONY: check
+check: lint dot  ## format, lint, types, import layers, and the tests that need no servers and no child processes
+	@$(PYTEST) -m "not slow and not processes" $(WITH)
+
+.PHONY: coverage
+coverage: lint  ## lint, and all tests but the slow ones, with what they cover
+	@$(MAKE) --no-print-directory test WITH="--cov --cov-report=term"
 
 .PHONY: campaign
 campaign: $(READY) dot postgres engine  ## run the slow tests: kill the runtime at every point where it touches the database
 	@$(BIN)/python -m pytest -q -n 2 -m slow -o faulthandler_timeout=0
-
-.PHONY: check
-check: lint  ## format, lint, types, import layers, and the tests with coverage
-	@$(MAKE) --no-print-directory test WITH="--cov --cov-report=term"
 
 .PHONY: lint
 lint: $(READY)  ## format, lint, types, import layers

@@ -205,6 +205,7 @@ class Server:
         name = self.new()
         self._do(upgrade_store(self.url(name)))
         self._kept[name] = self._do(self._connected(name))
+        self._do(self._emptied(name))  # of who has upgraded it
         return name
 
     def back(self, name):

@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.homes import on_both
 
+pytestmark = pytest.mark.processes
+
 GATECHART = str(Path(sys.executable).with_name("gatechart"))
 
 

@@ -15,6 +15,8 @@ from gatechart.wire import ErrorDocument
 from .conftest import TOKEN, serving
 from .shop import graphs
 
+pytestmark = pytest.mark.processes
+
 COMMAND = (sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run")
 NO_STREAM = ("--exclude-path", "/changes")  # which does not end
 

@@ -6,15 +6,12 @@ same `id` where it has one that the recipient knows, else under the same `once`,
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
 from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
     AllowInfNan,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -43,21 +40,13 @@ def _finite(payload: Payload) -> Payload:
     return payload
 
 
-def _written_out(moment: object) -> object:
-    """Refuses a number, which would count as seconds since 1970, and is meant as a delay."""
-    if isinstance(moment, datetime) or (isinstance(moment, str) and not _NUMBER.fullmatch(moment)):
-        return moment
-    raise ValueError("bring a moment with its time zone, such as 2026-03-01T12:00:00Z")
-
-
-_NUMBER: Final = re.compile(r"\s*[-+]?[0-9.]+\s*")
-
 Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=2**62)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, lt=2**62)]
-Moment: TypeAlias = Annotated[Time, BeforeValidator(_written_out)]
+Moment: TypeAlias = Annotated[Time, Strict()]  # or a number would count as seconds since 1970
+_Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # which is neither a moment nor a delay
 Deadline: TypeAlias = Annotated[
-    Moment | Annotated[float, Strict(), AllowInfNan(False)] | str, Field(union_mode="left_to_right")
+    _Number | Moment | Annotated[float, Strict(), AllowInfNan(False)] | str, Field(union_mode="left_to_right")
 ]
 """A moment, seconds, or a delay as people write it, such as "10m"."""
 

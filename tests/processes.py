@@ -1,0 +1,13 @@
+"""Which tests need processes beside pytest's own: servers, engines, children that live and die by themselves."""
+
+FOLDERS = ("crash", "on_restate")
+NEEDED = {"postgresql", "postgres_server", "postgres_url", "safe_server"}  # homes and fixtures
+NEEDED |= {"restate", "engine", "restate_place", "child", "unmeasured"}
+
+
+def needs_processes(item):
+    """Whether a test does, by where it lies, by the home that its agents have, and by what it asks for."""
+    called = getattr(item, "callspec", None)
+    given = {value for value in called.params.values() if isinstance(value, str)} if called else set()
+    asked = given.union(getattr(item, "fixturenames", ()))
+    return item.path.parent.name in FOLDERS or not NEEDED.isdisjoint(asked)
