@@ -224,6 +224,20 @@ async def test_mail_whose_posting_is_in_doubt_is_delivered_once(store, clock, ru
     assert agents[0].context.notes == ["posted"]
 
 
+async def test_mail_that_is_posted_behind_mail_in_doubt_comes_behind_it(store, clock, runtime, agents):
+    store.lose_connection()
+    with pytest.raises(StoreFailedError):
+        await soon(runtime.post("a", "NOTED", {"n": "first"}, id="1"))
+    await at_rest(runtime, clock)
+    store.mend()
+    assert (await runtime.post("a", "NOTED", {"n": "first"}, id="1")).repeat
+    await runtime.post("a", "NOTED", {"n": "second"})
+    await at_rest(runtime, clock)
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert agents[0].context.notes == ["first", "second"]
+
+
 async def test_a_runtime_that_closes_leaves_what_is_in_doubt_to_the_next_one(store, clock, place, caplog):
     with caplog.at_level(logging.ERROR):
         async with Runtime.open(store, graphs=[digging], clock=clock) as runtime:

@@ -180,14 +180,6 @@ class Core:
             logger.debug("the runtime closes before the store could write")
             return None
 
-    async def settle(self, unit: Unit, then: Callable[[], None]) -> None:
-        """Does what comes after its commit where a unit turns out to be written, though its commit raised."""
-        try:
-            if await self.ask(lambda: self.committer.is_written(unit)):
-                then()
-        except OutsideError:
-            logger.debug("the runtime closes before it knows of a commit", exc_info=True)
-
     async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
         """What the store answers, however long it cannot do so for now.
 

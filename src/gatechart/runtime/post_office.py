@@ -55,28 +55,27 @@ class PostOffice:
         self._called: set[AgentId] = set()  # where the runtime attends to nothing else
         self._unborn: dict[AgentId, deque[Mail]] = {}  # mail for agents that do not exist yet, offers among it
 
-    async def post(self, mail: Mail, accept: Callable[[Mail], None]) -> Receipt:
-        """Makes the mail durable, under the next number.
+    async def post(self, mail: Mail) -> Receipt:
+        """Makes the mail durable, under the next number, and has it delivered when it is due.
 
-        accept: called once it is durable. Raises InboxFullError, EventIdReusedError, and what the store raises.
+        Raises InboxFullError, EventIdReusedError, and what the store raises.
         """
         if mail.due is not None:
-            return await self._post(mail, accept)
+            return await self._post(mail)
         await self._inboxes.enter(mail.recipient)
         try:
-            return await self._post(mail, accept)
+            return await self._post(mail)
         finally:
             self._inboxes.leave(mail.recipient)
 
-    async def _post(self, mail: Mail, accept: Callable[[Mail], None]) -> Receipt:
+    async def _post(self, mail: Mail) -> Receipt:
         numbered = replace(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
-        posting, then = Posting(numbered), partial(accept, numbered)
         try:
-            verdict = await self._core.committer.commit(posting, then)
+            verdict = await self._core.committer.commit(Posting(numbered), partial(self._accept, numbered))
         except NOBODY_CAN_WRITE:
             raise
-        except OutsideError:
-            self._core.spawn(self._core.settle(posting, then), "settle mail")
+        except OutsideError:  # it may have been accepted, and what comes later is to come behind it
+            self._read_again(mail.recipient)
             raise
         _check_id(verdict, numbered)
         return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
@@ -131,8 +130,12 @@ class PostOffice:
         self._called.discard(agent_id)
         self._inboxes.clear(agent_id)
         if is_known or had_timers:
-            self._uncollected.add(agent_id)
-            self._core.spawn(self.collect(agent_id), "collect mail")
+            self._read_again(agent_id)
+
+    def _read_again(self, agent_id: AgentId) -> None:
+        """Has the agent's mail come from the store, where what is in memory may not be all."""
+        self._uncollected.add(agent_id)
+        self._core.spawn(self.collect(agent_id), "collect mail")
 
     def hand_over(self, resident: Resident) -> None:
         """Gives an agent that has come into memory what was held for it, before anything else comes to it."""
@@ -150,7 +153,10 @@ class PostOffice:
         if agent_id in self._uncollected:
             async with self._collecting:
                 if agent_id in self._uncollected:
-                    await self._collect(agent_id)
+                    try:
+                        await self._collect(agent_id)
+                    except OutsideError:
+                        logger.debug("the runtime closes before mail is collected", exc_info=True)
 
     async def _collect(self, agent_id: AgentId) -> None:
         late = self._late[agent_id] = []

@@ -288,7 +288,7 @@ class Runtime:
         check_due(due)
         content = plain_payload(payload, name)
         mail = Mail(0, known_id(to), name, content, self._core.clock.now(), checked_id(id), due=due)
-        return await self._outside.post.post(mail, self._outside.accept)
+        return await self._outside.post.post(mail)
 
     async def mail(
         self,
@@ -384,7 +384,7 @@ class Runtime:
             raise NoHandoffError(id, found[0].status.value if found else None)
         told = {"handoff": id, "expired": False, "reason": reason}
         mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), checked_id(once), found[0].source)
-        return await self._outside.post.post(mail, self._outside.accept)
+        return await self._outside.post.post(mail)
 
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
