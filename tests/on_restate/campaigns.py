@@ -1,6 +1,7 @@
 """Agents under load while something is killed, and what is wrong with them afterwards."""
 
 import asyncio
+import time
 from collections import defaultdict
 
 from gatechart.values import MailStatus
@@ -8,6 +9,7 @@ from tests.on_restate.verdicts import Found, faults, was_spared
 
 SETTLES_S = 300
 LOOKS_S = 0.2
+PATIENCE_S = 20
 
 
 class Progress:
@@ -80,6 +82,19 @@ def again(*victims):
     return deed
 
 
+def amid(ledger, deed):
+    """The deed, a moment after the next invocation has taken its first step, which the engine has recorded by then."""
+
+    def meet():
+        before, end = firsts(ledger), time.monotonic() + PATIENCE_S
+        while firsts(ledger) == before and time.monotonic() < end:
+            time.sleep(LOOKS_S / 10)
+        time.sleep(LOOKS_S)
+        deed()
+
+    return meet
+
+
 async def judged(runtime, ledger, agents, load, most_repeats, is_idle):
     """What is wrong with the agents, once nothing happens any more. is_idle: whether the engine has nothing to do."""
     await settled(runtime, agents, load, is_idle)
@@ -128,10 +143,15 @@ async def found_of(runtime, agent_id, steps):
     return Found(context.seen, context.passed, context.rings, context.receipts, history, mail, steps)
 
 
+def firsts(ledger):
+    """How many first steps were really taken."""
+    return sum(step == "first" for steps in taken(ledger).values() for _, step in steps)
+
+
 def taken(ledger):
     """Of each agent, the steps that were really taken: in which invocation, and which."""
     steps = defaultdict(list)
-    for line in ledger.read_text().splitlines():
+    for line in ledger.read_text().splitlines() if ledger.exists() else ():
         agent_id, invocation, step, _ = line.split()
         steps[agent_id].append((invocation, step))
     return steps

@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart.restate import RestateRuntime
-from tests.on_restate.campaigns import again, judged, under_load
+from tests.on_restate.campaigns import again, amid, judged, under_load
 from tests.on_restate.conftest import there_or_skipped
 from tests.on_restate.fleet import counting
 from tests.on_restate.services import Service, registered
@@ -21,7 +21,7 @@ async def campaign(folder, agents, load):
     names = [f"agent-{n}" for n in range(agents)]
     with there_or_skipped(folder) as engine:
         service = Service(folder)
-        script = [(0.2, again(service)), (0.5, again(engine)), (0.8, again(service, engine))]
+        script = [(0.2, amid(service.ledger, again(service))), (0.5, again(engine)), (0.8, again(service, engine))]
         service.begin()
         try:
             await registered(engine, service)

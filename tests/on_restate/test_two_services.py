@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart.restate import RestateRuntime
-from tests.on_restate.campaigns import again, judged, under_load
+from tests.on_restate.campaigns import again, amid, judged, under_load
 from tests.on_restate.conftest import there_or_skipped
 from tests.on_restate.engines import free_ports
 from tests.on_restate.fleet import counting
@@ -18,13 +18,13 @@ def _ends():
 
 def in_brief(first, second, _):
     """One is killed and comes back after a while; then both are at once."""
-    return [(0.2, first.kill), (0.5, first.begin), (0.75, again(first, second))]
+    return [(0.2, amid(first.ledger, first.kill)), (0.5, first.begin), (0.75, again(first, second))]
 
 
 def at_length(first, second, projector):
     """One is killed and comes back after a while; then each is, and both are at once."""
     one_by_one = [(0.5, again(second)), (0.6, again(projector)), (0.7, again(first))]
-    return [(0.2, first.kill), (0.4, first.begin), *one_by_one, (0.85, again(first, second))]
+    return [(0.2, amid(first.ledger, first.kill)), (0.4, first.begin), *one_by_one, (0.85, again(first, second))]
 
 
 async def campaign(folder, agents, load, script):
