@@ -16,7 +16,7 @@ help:  ## show what there is to make
 demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw them
 	@$(BIN)/python -m statecharts.demo
 
-PYTEST := $(BIN)/python -m pytest -q -n 2 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q -n 3 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: $(READY) dot postgres engine  ## run the tests; WITH= takes more options for pytest
