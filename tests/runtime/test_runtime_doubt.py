@@ -232,10 +232,23 @@ async def test_mail_that_is_posted_behind_mail_in_doubt_comes_behind_it(store, c
     store.mend()
     assert (await runtime.post("a", "NOTED", {"n": "first"}, id="1")).repeat
     await runtime.post("a", "NOTED", {"n": "second"})
+    sending = asyncio.ensure_future(agents[0].send("NOTED", {"n": "third"}))
     await at_rest(runtime, clock)
     clock.advance(60)
+    await soon(sending)
+    assert agents[0].context.notes == ["first", "second", "third"]
+
+
+async def test_mail_whose_posting_failed_is_not_delivered_though_that_was_in_doubt(store, clock, runtime, agents):
+    store.lose_connection(before=True)
+    with pytest.raises(StoreFailedError):
+        await soon(runtime.post("a", "NOTED", {"n": "lost"}))
     await at_rest(runtime, clock)
-    assert agents[0].context.notes == ["first", "second"]
+    store.mend()
+    await runtime.post("a", "NOTED", {"n": "kept"})
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert (agents[0].context.notes, agents[0].snapshot.version) == (["kept"], 2)
 
 
 async def test_a_runtime_that_closes_leaves_what_is_in_doubt_to_the_next_one(store, clock, place, caplog):

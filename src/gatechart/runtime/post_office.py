@@ -54,6 +54,7 @@ class PostOffice:
         self._late: dict[AgentId, list[Mail]] = {}  # accepted while the recipient's mail is collected
         self._called: set[AgentId] = set()  # where the runtime attends to nothing else
         self._unborn: dict[AgentId, deque[Mail]] = {}  # mail for agents that do not exist yet, offers among it
+        self._doubted: set[int] = set()  # numbers of mail that was perhaps not accepted
 
     async def post(self, mail: Mail) -> Receipt:
         """Makes the mail durable, under the next number, and has it delivered when it is due.
@@ -74,8 +75,9 @@ class PostOffice:
             verdict = await self._core.committer.commit(Posting(numbered), partial(self._accept, numbered))
         except NOBODY_CAN_WRITE:
             raise
-        except OutsideError:  # it may have been accepted, and what comes later is to come behind it
-            self._read_again(mail.recipient)
+        except OutsideError:  # it may have been accepted, and then what comes later comes behind it
+            self._doubted.add(numbered.number)
+            self._accept(numbered)
             raise
         _check_id(verdict, numbered)
         return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
@@ -130,12 +132,8 @@ class PostOffice:
         self._called.discard(agent_id)
         self._inboxes.clear(agent_id)
         if is_known or had_timers:
-            self._read_again(agent_id)
-
-    def _read_again(self, agent_id: AgentId) -> None:
-        """Has the agent's mail come from the store, where what is in memory may not be all."""
-        self._uncollected.add(agent_id)
-        self._core.spawn(self.collect(agent_id), "collect mail")
+            self._uncollected.add(agent_id)
+            self._core.spawn(self.collect(agent_id), "collect mail")
 
     def hand_over(self, resident: Resident) -> None:
         """Gives an agent that has come into memory what was held for it, before anything else comes to it."""
@@ -153,10 +151,7 @@ class PostOffice:
         if agent_id in self._uncollected:
             async with self._collecting:
                 if agent_id in self._uncollected:
-                    try:
-                        await self._collect(agent_id)
-                    except OutsideError:
-                        logger.debug("the runtime closes before mail is collected", exc_info=True)
+                    await self._collect(agent_id)
 
     async def _collect(self, agent_id: AgentId) -> None:
         late = self._late[agent_id] = []
@@ -231,7 +226,20 @@ class PostOffice:
         self._core.spawn(self._read_recipients(), "read the recipients of mail")
 
     def _put(self, resident: Resident, mail: Mail) -> None:
-        resident.put(mail, lambda: take(resident, mail, resident.note))
+        resident.put(mail, lambda: self._take(resident, mail))
+
+    async def _take(self, resident: Resident, mail: Mail) -> bool:
+        """As `take`, unless the mail was not accepted."""
+        if mail.number in self._doubted:
+            try:
+                is_there = await self._core.ask(lambda: self._core.committer.is_written(Posting(mail)))
+            except OutsideError:
+                logger.debug("the runtime closes before it knows of mail", exc_info=True)
+                return False
+            self._doubted.discard(mail.number)
+            if not is_there:
+                return True
+        return await take(resident, mail, resident.note)
 
     async def _read_recipients(self) -> None:
         try:
