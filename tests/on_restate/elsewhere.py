@@ -28,7 +28,11 @@ NEEDS = {
             "test_a_migration_into_a_state_invokes_its_agent",
         },
     },
-    "watches_changes": {"runtime_invokes": {"test_a_stream_cannot_be_watched_inside_a_turn"}},
+    "watches_changes": {
+        "runtime_invokes": {"test_a_stream_cannot_be_watched_inside_a_turn"},
+        "client": ALL,  # of `gatechart serve`, which tells changes
+        "serving_verbs": ALL,
+    },
     "bounds_inboxes": {
         "runtime_mail": {
             "test_an_inbox_that_is_full_takes_no_more",
