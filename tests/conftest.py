@@ -9,7 +9,7 @@ import pytest
 import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
 from gatechart.stores import MemoryStore
 from tests.on_restate.elsewhere import home_of, is_sample, why_not
-from tests.on_restate.fixtures import engine, restate_place  # noqa: F401  to whoever asks for them
+from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 from tests.processes import needs_processes
 
 from . import skipped
@@ -59,6 +59,8 @@ def pytest_collection_modifyitems(config, items):
     for item in filter(needs_processes, items):
         item.add_marker(pytest.mark.processes)
     reasons = {item: why_not(item) for item in items if home_of(item) == "restate"}
+    for item in [item for item in items if item in reasons or "on_restate" in str(item.path)]:
+        item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
     for item in reasons:
         if not is_sample(item):
             item.add_marker(pytest.mark.slow)

@@ -1,8 +1,8 @@
 """Which tests need processes beside pytest's own: servers, engines, children that live and die by themselves."""
 
 FOLDERS = ("crash", "on_restate")
-NEEDED = {"postgresql", "postgres_server", "postgres_url", "safe_server"}  # homes and fixtures
-NEEDED |= {"restate", "engine", "restate_place", "child", "unmeasured"}
+HOMES = {"postgresql", "restate"}
+FIXTURES = {"child", "engine", "postgres_server", "postgres_url", "restate_place", "safe_server", "unmeasured"}
 
 
 def needs_processes(item):
@@ -10,4 +10,4 @@ def needs_processes(item):
     called = getattr(item, "callspec", None)
     given = {value for value in called.params.values() if isinstance(value, str)} if called else set()
     asked = given.union(getattr(item, "fixturenames", ()))
-    return item.path.parent.name in FOLDERS or not NEEDED.isdisjoint(asked)
+    return item.path.parent.name in FOLDERS or not asked.isdisjoint(HOMES | FIXTURES)

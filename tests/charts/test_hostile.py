@@ -100,6 +100,7 @@ def told(tmp_path_factory):
     return found
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_refused_within_its_limits_with_a_place(name, told):
     one, (_, problem) = told[name], HOSTILE[name]

@@ -97,6 +97,7 @@ def test_what_cannot_be_meant_is_told_and_nothing_is_forgotten(arguments, proble
     assert problem in failed.err
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("answer", "rest"), [("n\n", {"active", "ended"}), ("y\n", {"active"})])
 def test_whoever_sits_at_the_terminal_is_asked(answer, rest, shop, gatechart):
     ours, theirs = pty.openpty()

@@ -94,6 +94,7 @@ WHY_NOT = {
     },
     "sends of one process to an agent wait there for one another, and what others post goes before": {
         "runtime_mail": {"test_mail_whose_id_was_applied_by_a_send_while_it_waited_is_a_repeat"},
+        "desk": {"test_a_case_that_is_kept_too_late_ends_as_returned"},
     },
 }
 """Tests of which no capability speaks, with the reason why they say nothing of Restate."""

@@ -10,6 +10,9 @@ from gatechart import Runtime
 from tests.on_restate.engines import EngineMissingError, engine_in
 from tests.skipped import LOUD
 
+HYPERCORN = "ignore:.*(TCPServer|hypercorn).*"
+"""It leaves a coroutine behind where a connection ends while it is being closed."""
+
 
 @contextmanager
 def there_or_skipped(folder, begun=engine_in):

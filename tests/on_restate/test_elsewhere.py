@@ -17,7 +17,7 @@ def test_what_tests_need_is_declared_to_be_lacking(capability):
 @pytest.mark.parametrize("modules", [*NEEDS.values(), *WHY_NOT.values()])
 def test_tests_that_are_left_out_are_there(modules):
     for module, tests in modules.items():
-        (folder,) = (each for each in ("runtime", "serving") if find_spec(f"tests.{each}.test_{module}"))
+        (folder,) = (each for each in ("desk", "runtime", "serving") if find_spec(f"tests.{each}.test_{module}"))
         assert tests is ALL or tests <= set(vars(import_module(f"tests.{folder}.test_{module}")))
 
 

@@ -356,6 +356,7 @@ async def test_a_runtime_whose_close_is_cancelled_leaves_a_sound_store(sqlite_ur
         assert (await agent.send("STAMPED")).applied
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("after", ["posted 3", "sent 5", "sent 1"])
 async def test_a_script_that_is_interrupted_ends_cleanly_and_the_next_goes_on(sqlite_url, after):
     """Ctrl-C: what was told to be done is there, once; what was accepted is delivered."""

@@ -21,6 +21,7 @@ def test_other():
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_a_home_that_is_not_there_is_told_once_and_other_reasons_are_not(tmp_path, processes):
     (tmp_path / "conftest.py").write_text("from tests.skipped import pytest_terminal_summary\n")

@@ -20,7 +20,7 @@ from gatechart.graph.definition import (
     callable_name,
 )
 from gatechart.graph.delays import Delay, seconds_of
-from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.graph import StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Asking, Handoff, askings
 from gatechart.graph.ladder import Again, Ladder, Other, Person
 from gatechart.graph.migration import Migration, way
@@ -59,6 +59,7 @@ __all__ = [
     "Transition",
     "askings",
     "callable_name",
+    "graph_name",
     "seconds_of",
     "way",
 ]

@@ -154,3 +154,8 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "runs_at_once": runs_at_once(nodes),
         "memo": {},
     }
+
+
+def graph_name(graph: Name | StateTransitionGraph) -> str:
+    """The name of the graph, given as one or as the graph itself."""
+    return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)

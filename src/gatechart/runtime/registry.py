@@ -15,7 +15,7 @@ from gatechart.errors import (
     UnknownStateError,
     UnknownTriggerError,
 )
-from gatechart.graph import EntryPoint, Migration, StateTransitionGraph, way
+from gatechart.graph import EntryPoint, Migration, StateTransitionGraph, graph_name, way
 from gatechart.kernel import misfit
 from gatechart.runtime.arguments import check_limit
 from gatechart.turn import committed_context, known_id
@@ -56,7 +56,7 @@ class Registry:
 
     def graph(self, graph: Name | StateTransitionGraph) -> StateTransitionGraph:
         """The newest graph of this name, or of the name of this graph. Raises UnknownGraphError."""
-        name = graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)
+        name = graph_name(graph)
         try:
             return self._newest[name]
         except (KeyError, TypeError):

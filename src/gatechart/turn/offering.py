@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from gatechart.errors import PayloadError
-from gatechart.graph import Delay, StateTransitionGraph, seconds_of
+from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
 from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, loop_in, next_offer, rungs, with_attempt
 from gatechart.turn.payload import plain_payload
 from gatechart.values import (
@@ -60,7 +60,7 @@ def stamped(
             "source_agent": step.agent,
             "source_graph": step.graph,
             "source_state": step.state,
-            "target_graph": to.name if isinstance(to, StateTransitionGraph) else name_of(to),
+            "target_graph": graph_name(to),
             "target_agent": agent or new_id(ids),
             "entry_point": name_of(at),
             "is_new": agent is None,

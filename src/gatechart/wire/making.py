@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
-from gatechart.graph import Delay, Ladder, StateTransitionGraph
+from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket, ladder_of, rungs
 from gatechart.values import AgentId, Mode, Name, Reason, name_of
 from gatechart.wire.calls import Call, HandoffCall
@@ -28,11 +28,6 @@ def made(kind: type[C], **given: Any) -> C:
     except ValueError as error:
         raise PayloadError(verb, (str(error),), "texts that can be written in UTF-8") from error
     return call
-
-
-def graph_name(graph: Name | StateTransitionGraph) -> str:
-    """The name of the graph, given as one or as the graph itself."""
-    return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)
 
 
 def handoff_call(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from gatechart.graph import Delay, Ladder, StateTransitionGraph
+from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket
 from gatechart.turn import checked_name, finite_payload
 from gatechart.values import (
@@ -54,7 +54,7 @@ from gatechart.wire.calls import (
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.wire.mail_documents import ReceiptDocument
-from gatechart.wire.making import graph_name, handoff_call, made
+from gatechart.wire.making import handoff_call, made
 
 D = TypeVar("D", bound=Document)
 
