@@ -290,10 +290,11 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
 async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(empty_postgres_url, monkeypatch):
     monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 3600)
     async with open_store(empty_postgres_url) as store:
-        await asked(empty_postgres_url, "ALTER TABLE owner DROP COLUMN moved_to, DROP COLUMN moved_us")
-        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0007'")
+        for table in ("history", "mail"):
+            await asked(empty_postgres_url, f"ALTER TABLE {table} DROP COLUMN origin, DROP COLUMN note")
+        await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0008'")
         await cut(empty_postgres_url)
-        assert await upgrade_store(empty_postgres_url) == ("0007", upgrade.NEWEST)
+        assert await upgrade_store(empty_postgres_url) == ("0008", upgrade.NEWEST)
         with pytest.raises(OwnershipLostError):
             await store.commit([started("a")])
 

@@ -89,6 +89,8 @@ history = Table(
     Column("graph_version", String),
     Column("fingerprint", String),
     Column("handoffs", Text),  # JSON; NULL where unchanged, in a full copy where nothing
+    Column("origin", String),  # of the event; NULL: what its name and sender say, see rows.usual_origin
+    Column("note", Text),  # why, where an operator made it happen
     UniqueConstraint("agent", "version"),
 )
 
@@ -119,6 +121,8 @@ mail = Table(
     Column("attempts", Integer, nullable=False),
     Column("retry_us", BigInteger),
     Column("reason", Text),  # NULL where none
+    Column("origin", String),  # as in `history`
+    Column("note", Text),
     sqlite_autoincrement=True,  # so that SQLite remembers the highest number when its mail is gone
 )
 

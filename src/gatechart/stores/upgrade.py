@@ -19,6 +19,7 @@ SCHEMAS: Final = (
     "0006",
     "0007",
     "0008",
+    "0009",
 )  # oldest first; the ids of the migrations
 NEWEST: Final = SCHEMAS[-1]
 
