@@ -9,7 +9,7 @@ from typing import Final
 
 from gatechart.checks.descriptors import EVERY, words_of
 from gatechart.graph import Edge, StateTransitionGraph
-from gatechart.kernel import Done, Plan, accepted_events, candidates, plan_entry, plan_microstep
+from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep
 from gatechart.kernel.select import Candidates, Configuration
 from gatechart.values import EventName, Memory, StateName
 
@@ -108,7 +108,7 @@ def _can_all_refuse(groups: Candidates) -> bool:
 
 def _sendable(graph: StateTransitionGraph, configuration: Configuration) -> Iterator[EventName]:
     """An event for each descriptor that waits here; done events come from the machine alone."""
-    words = (word for event in accepted_events(graph, configuration) for word in words_of(event))
+    words = (word for event in awaited_events(graph, configuration) for word in words_of(event))
     for word in dict.fromkeys(words):
         if word == EVERY:
             yield ANYTHING

@@ -22,6 +22,7 @@ from gatechart.cli.desk_commands import (
 from gatechart.cli.fleet_commands import migrate_agents, prune_store
 from gatechart.cli.graph_commands import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoff_commands import cancel_handoff, hand_on, list_handoffs, show_handoff
+from gatechart.cli.intervention_commands import end_invoke, fire_timer
 from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.move_command import move_agents
 from gatechart.cli.options import Job, Work, common_options, with_settings
@@ -80,6 +81,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "serve": serve_agents,
     "post": post_event,
     "handoff": hand_on,
+    "end-invoke": end_invoke,
     "migrate": migrate_agents,
     "prune": prune_store,
     "move": move_agents,
@@ -90,6 +92,7 @@ MAIL_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "show": show_mail,
     "retry": retry_mail,
     "discard": discard_mail,
+    "fire": fire_timer,
 }
 
 

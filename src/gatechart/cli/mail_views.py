@@ -10,7 +10,7 @@ from typing import Final
 from rich.text import Text
 
 from gatechart.cli.printing import Cell, print_facts, print_line, print_table
-from gatechart.values import Mail, MailStatus, Running
+from gatechart.values import Event, Mail, MailStatus, Origin, Running
 
 _STYLES: Final = {MailStatus.WAITING: "green", MailStatus.REFUSED: "yellow", MailStatus.DEAD: "bold red"}
 
@@ -33,6 +33,7 @@ def print_whole_mail(mail: Mail) -> None:
     known: list[tuple[str, Cell | None]] = [
         ("id", mail.id),
         ("sender", mail.sender),
+        ("origin", origin_text(mail.happens(mail.accepted))),
         ("accepted", _time(mail.accepted)),
         ("due", _time(mail.due)),
         ("of state", mail.state),
@@ -42,6 +43,13 @@ def print_whole_mail(mail: Mail) -> None:
         ("reason", mail.reason or None),
     ]
     print_facts([*facts, *((name, value) for name, value in known if value is not None)])
+
+
+def origin_text(event: Event) -> str:
+    """Say who made an event happen, and an operator's reason."""
+    if event.origin is Origin.OPERATOR:
+        return f"operator: {event.operator_reason}"
+    return f"agent {event.sender}" if event.origin is Origin.AGENT else event.origin.value
 
 
 def print_waiting(mail: Sequence[Mail], running: Sequence[Running]) -> None:

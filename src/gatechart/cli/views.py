@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from rich.text import Text
 
 from gatechart.checks import Finding, Report, Severity
+from gatechart.cli.mail_views import origin_text
 from gatechart.cli.printing import (
     Cell,
     print_error,
@@ -23,7 +24,7 @@ from gatechart.cli.printing import (
 )
 from gatechart.drawing.text import function_text, visible
 from gatechart.graph import Edge, EntryPoint, StateTransitionGraph
-from gatechart.kernel import accepted_events, candidates
+from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.values import EventName, HistoryEntry, Outcome, Refusal, RefusalReason, Snapshot, Status
 
 Accepted: TypeAlias = Mapping[EventName, Sequence[Edge]]
@@ -33,11 +34,12 @@ _LONGEST: Final = 200  # characters of a value in a history; --json tells it who
 
 
 def accepted_by(graph: StateTransitionGraph, snapshot: Snapshot) -> Accepted:
-    """The events that an agent accepts now, guards not asked, with their transitions in the order of asking."""
+    """The events that one may send an agent now, guards not asked, with their transitions in the order of asking."""
     if snapshot.status is not Status.ACTIVE:
         return {}
     here = snapshot.configuration
-    found = {event: candidates(graph, here, event) for event in accepted_events(graph, here)}
+    awaited = ((sendable(event), event) for event in awaited_events(graph, here))
+    found = {name: candidates(graph, here, event) for name, event in awaited if name}
     return {event: tuple(dict.fromkeys(edge for edges in groups for edge in edges)) for event, groups in found.items()}
 
 
@@ -78,7 +80,7 @@ def print_agents(agents: Sequence[Snapshot]) -> None:
 
 def print_history(entries: Sequence[HistoryEntry]) -> None:
     """An agent's turns, a row each."""
-    columns = ("VERSION", "TIME (UTC)", "EVENT → STATE, CHANGES")
+    columns = ("VERSION", "TIME (UTC)", "BY", "EVENT → STATE, CHANGES")
     print_table(columns, map(_entry_row, entries), whole=("VERSION", "TIME (UTC)"))
 
 
@@ -150,7 +152,7 @@ def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
     told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {change}" for change in changes), "dim")
-    return str(entry.version), f"{entry.event.time:%Y-%m-%d %H:%M:%S}", told
+    return str(entry.version), f"{entry.event.time:%Y-%m-%d %H:%M:%S}", origin_text(entry.event), told
 
 
 def _graph_row(graph: StateTransitionGraph) -> Sequence[Cell]:

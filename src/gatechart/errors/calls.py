@@ -84,6 +84,28 @@ class PayloadError(EventError):
 
 
 @dataclass(eq=False)
+class ReservedEventError(EventError):
+    """Only the framework sends events of this name. Nothing was changed."""
+
+    event: str
+
+    def __str__(self) -> str:
+        return f"only gatechart itself sends {self.event!r}; {self._remedy}"
+
+    @property
+    def _remedy(self) -> str:
+        """What its callers may have wanted."""
+        first, _, rest = self.event.partition(".")
+        if first == "after":
+            return "an operator lets a timer fire now with fire_timer(), or `gatechart mail fire`"
+        if rest.startswith("invoke."):
+            return "an operator ends an invoke with end_invoke(), or `gatechart end-invoke`"
+        if first == "handoff":
+            return "an agent hands on its work with turn.handoff(), and an operator with handoff()"
+        return "choose another name, or let an action raise it within its own turn with turn.raise_event()"
+
+
+@dataclass(eq=False)
 class UnknownAgentError(EventError):
     """The store holds no agent of this id."""
 

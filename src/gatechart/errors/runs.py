@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors.root import EventError
+from gatechart.errors.root import EventError, listing
 
 
 @dataclass(eq=False)
@@ -44,6 +44,31 @@ class UnknownMailError(EventError):
 
     def __str__(self) -> str:
         return f"there is no refused or dead mail {self.number}; list them with mail(status='refused') or 'dead'"
+
+
+@dataclass(eq=False)
+class NoTimerError(EventError):
+    """No timer, or other mail with a due time, waits under this number. Nothing was changed."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"mail {self.number} is not a timer that waits; find its number with mail(), or `gatechart mail`"
+
+
+@dataclass(eq=False)
+class NoInvokeError(EventError):
+    """The agent is not running an invoke of this id. Nothing was changed."""
+
+    agent_id: str
+    invoke: str
+    running: tuple[str, ...]  # ids of the invokes that it runs
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} is not running an invoke {self.invoke!r}; it runs {listing(self.running)}. "
+            "An invoke that delegates to another agent ends with its handoff: cancel that"
+        )
 
 
 @dataclass(eq=False)

@@ -2,17 +2,19 @@
 
 from gatechart.kernel.legal import misfit, path_of
 from gatechart.kernel.route import Block, Done, Plan, plan_entry, plan_microstep, plan_start
-from gatechart.kernel.select import accepted_events, candidates
+from gatechart.kernel.select import accepted_events, awaited_events, candidates, sendable
 
 __all__ = [
     "Block",
     "Done",
     "Plan",
     "accepted_events",
+    "awaited_events",
     "candidates",
     "misfit",
     "path_of",
     "plan_entry",
     "plan_microstep",
     "plan_start",
+    "sendable",
 ]

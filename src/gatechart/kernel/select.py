@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from gatechart.graph import Edge, StateTransitionGraph
-from gatechart.values import EventName, StateName
+from gatechart.values import EventName, StateName, is_reserved
 
 Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
 Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
@@ -33,11 +33,27 @@ def candidates(graph: StateTransitionGraph, configuration: Configuration, event:
     return found
 
 
-def accepted_events(graph: StateTransitionGraph, configuration: Configuration) -> tuple[EventName, ...]:
-    """The events that have a transition from here, guards not asked, in the order in which they would be asked."""
+def awaited_events(graph: StateTransitionGraph, configuration: Configuration) -> tuple[EventName, ...]:
+    """Return the events that have a transition from here, guards not asked, in the order they would be asked."""
     return tuple(
         dict.fromkeys(edge.event for leaf in configuration for edge in _edges(graph, leaf) if edge.event is not None)
     )
+
+
+def accepted_events(graph: StateTransitionGraph, configuration: Configuration) -> tuple[EventName, ...]:
+    """Return those of the awaited events that a caller may send: without the framework's own."""
+    names = map(sendable, awaited_events(graph, configuration))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def sendable(descriptor: EventName) -> EventName:
+    """Return the descriptor without its reserved words: what a caller may send of it.
+
+    >>> sendable("done.invoke.scan RETRIED error.*"), sendable("after.5d.WAITING")
+    ('RETRIED error.*', '')
+    """
+    words = descriptor.split()
+    return " ".join(word for word in words if not is_reserved(word)) if any(map(is_reserved, words)) else descriptor
 
 
 def matches(descriptor: EventName | None, event: EventName | None) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -15,7 +16,10 @@ from gatechart.errors import (
     AgentAsleepError,
     AgentExistsError,
     EventError,
+    EventIdReusedError,
     EventRefusedError,
+    NoInvokeError,
+    NoTimerError,
     OpenHandoffError,
     RollbackError,
     UnknownAgentError,
@@ -25,13 +29,13 @@ from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.restate.arriving import adopt, awaken, keep, stay
 from gatechart.restate.decided import Decided
 from gatechart.restate.handing import hand_on
-from gatechart.restate.incoming import accept, next_mail, process, take
+from gatechart.restate.incoming import accept, content_of, next_mail, process, take
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
 from gatechart.restate.sitting import Sitting
 from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
-from gatechart.turn import begin, fit_payload, plain_payload
-from gatechart.values import STARTED, AgentId, Event, EventName, MailStatus, Status
+from gatechart.turn import begin, checked_name, fit_payload, plain_payload
+from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 from gatechart.wire import ErrorDocument, HandoffCall
 
 logger = logging.getLogger(__name__)
@@ -85,7 +89,8 @@ async def _send(sitting: Sitting, argument: Argument) -> None:
     if next_mail(sitting) is not None:
         await take(sitting, following="send")
         return
-    event = Event(argument["event"], argument["payload"], sitting.now, argument["id"])
+    name = checked_name(argument["event"])  # whoever calls the engine itself is outside, too
+    event = Event(name, argument["payload"], sitting.now, argument["id"])
     outcome = await process(sitting, event)
     if outcome.refusal is not None:
         _tell_refusal(sitting, graph, outcome.event, str(outcome.refusal))
@@ -203,6 +208,38 @@ async def _retry(sitting: Sitting, argument: Argument) -> None:
         sitting.order("drain", after_s=0.0)
 
 
+async def _fire_timer(sitting: Sitting, argument: Argument) -> None:
+    mail = sitting.kept.numbered(argument["number"])
+    if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
+        raise NoTimerError(argument["number"])
+    fired = replace(mail, due=min(mail.due, sitting.now), operator_reason=argument["reason"])
+    sitting.kept.put(fired)
+    sitting.is_touched = True
+    sitting.order("drain", after_s=0.0)
+    sitting.decided.answer = {"mail": plain(MAIL, fired)}
+
+
+async def _end_invoke(sitting: Sitting, argument: Argument) -> None:
+    agent_id, invoke, once = sitting.snapshot.agent_id, argument["invoke"], argument["once"]
+    event = f"{argument['kind']}.invoke.{invoke}"
+    before = None if once is None else content_of(sitting, once)
+    if before is not None:
+        if before[1] != event:
+            raise EventIdReusedError(agent_id, once, before[1])
+        sitting.decided.answer = {"number": 0, "repeat": True}
+        return
+    running = [each.invocation for each in sitting.kept.calls]
+    call = next((each for each in running if each.invoke == invoke), None)
+    if call is None:
+        raise NoInvokeError(agent_id, invoke, tuple(each.invoke for each in running))
+    sitting.end_call(call)
+    payload, reason = argument["payload"], argument["reason"]
+    mail = Mail(0, agent_id, event, payload, sitting.now, once, None, None, None, call.state, call.epoch)
+    accept(sitting, replace(mail, operator_reason=reason), {})
+    sitting.order("drain", after_s=0.0)
+    sitting.decided.answer = {"number": sitting.kept.mail[-1].number, "repeat": False}
+
+
 async def _discard(sitting: Sitting, argument: Argument) -> None:
     mail = _ended(sitting, argument)
     sitting.kept.drop(mail.number)
@@ -247,6 +284,8 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
         "erase": _erase,
         "retry": _retry,
         "discard": _discard,
+        "fire_timer": _fire_timer,
+        "end_invoke": _end_invoke,
         "projected": _projected,
         "adopt": adopt,
         "awaken": awaken,

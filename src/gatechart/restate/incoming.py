@@ -58,7 +58,7 @@ def accept(sitting: Sitting, mail: Mail, told_with: Mapping[str, Any]) -> bool:
         if told_with.get("ends"):
             kept.calls.remove(ours[0])
             sitting.is_touched = True
-    before = None if mail.id is None else _content_of(sitting, mail.id)
+    before = None if mail.id is None else content_of(sitting, mail.id)
     sitting.is_touched = True
     new = replace(mail, number=kept.number())
     if before is None:
@@ -73,7 +73,7 @@ def accept(sitting: Sitting, mail: Mail, told_with: Mapping[str, Any]) -> bool:
     return False
 
 
-def _content_of(sitting: Sitting, mail_id: str) -> tuple[str, str] | None:
+def content_of(sitting: Sitting, mail_id: str) -> tuple[str, str] | None:
     """The digest and the event of what came under this id before, and waits or was applied."""
     known = sitting.applied(mail_id)
     if known is not None:

@@ -28,6 +28,7 @@ from gatechart.restate.terms import Names
 from gatechart.runtime.arguments import check_part, checked_member
 from gatechart.runtime.core import check_outside_turns, random_id
 from gatechart.runtime.going_back import check_given_away
+from gatechart.runtime.interventions import checked_operator_reason, ending
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
@@ -267,6 +268,27 @@ class RestateRuntime:
     async def discard(self, number: int, *, to: AgentId) -> Mail:
         """See Runtime.discard. to: the agent whose mail it is."""
         return MAIL.validate_python((await self.ask("discard", known_id(to), {"number": number}))["mail"])
+
+    async def fire_timer(self, number: int, *, to: AgentId, reason: str) -> Mail:
+        """See Runtime.fire_timer. to: the agent whose timer it is."""
+        told = {"number": number, "reason": checked_operator_reason(reason)}
+        return MAIL.validate_python((await self.ask("fire_timer", known_id(to), told))["mail"])
+
+    async def end_invoke(
+        self,
+        id: AgentId,  # noqa: A002
+        invoke: str,
+        result: Any = None,
+        *,
+        error: str | None = None,
+        reason: str,
+        once: str | None = None,
+    ) -> Receipt:
+        """See Runtime.end_invoke."""
+        kind, payload = ending(invoke, result, error)
+        told = {"invoke": invoke, "kind": kind, "payload": payload, "once": checked_id(once)}
+        answer = await self.ask("end_invoke", known_id(id), told | {"reason": checked_operator_reason(reason)})
+        return Receipt(answer["number"], answer["repeat"])
 
     async def handoff(
         self,

@@ -183,9 +183,10 @@ class Sitting:
     def end_calls(self, state: StateName | None = None) -> None:
         """Cancels the invocations of a state, or all."""
         for each in [each for each in self.kept.calls if state in (None, each.invocation.state)]:
-            self._end_call(each.invocation)
+            self.end_call(each.invocation)
 
-    def _end_call(self, call: Invocation) -> None:
+    def end_call(self, call: Invocation) -> None:
+        """Cancels one invocation."""
         for each in [each for each in self.kept.calls if each.invocation == call]:
             self.kept.calls.remove(each)
             if each.engine_id:
@@ -220,7 +221,7 @@ class Sitting:
             case Amend(number, mail):
                 self._amend(number, mail)
             case Adopt(call, running):
-                self._end_call(call)
+                self.end_call(call)
                 if running is not None:
                     self._begin_call(running)
             case _:

@@ -21,9 +21,9 @@ from gatechart.turn import (
     Standing,
     beginnings,
     check_due,
-    checked_name,
     delegated,
     plain_payload,
+    raised_name,
     still_awaited,
     told,
 )
@@ -170,7 +170,7 @@ def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> It
 def _sound(mail: Mail) -> Mail:
     """The mail as every store can keep it. Raises PayloadError."""
     check_due(mail.due)
-    return replace(mail, payload=plain_payload(mail.payload, checked_name(mail.event)))
+    return replace(mail, payload=plain_payload(mail.payload, raised_name(mail.event)))
 
 
 def _call_effects(

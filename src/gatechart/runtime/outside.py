@@ -111,7 +111,7 @@ class Outside:
                 call = Invocation(agent_id, state, after.version, invoke)
                 self.calls.begin(Running(call, after.graph, after.graph_version, after.context))
             case Amend(number, mail):
-                self._amend(agent_id, number, mail)
+                self.amend(agent_id, number, mail)
             case Adopt(invocation, running):
                 self.calls.adopt(invocation, running)
             case Offer() | Settle():
@@ -131,7 +131,8 @@ class Outside:
         self.post.forget(agent_id, had_timers=had_timers)
         self.calls.end(agent_id)
 
-    def _amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
+    def amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
+        """Put amended mail into the place of the old, wherever that is by now, or forget it."""
         if mail is not None and self._is_due(mail) and self.post.amend(mail):
             return
         self._drop(agent_id, lambda each: each.number == number)

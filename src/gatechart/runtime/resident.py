@@ -116,10 +116,13 @@ class Resident:
         """See Host."""
         self.core.admit("send", writes=True)
         name = checked_name(event)
-        happened = Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(id))
+        return await self.happen(Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(id)))
+
+    async def happen(self, event: Event) -> Outcome:
+        """Take an event that may be the framework's own; else as `send`."""
         if self._is_at_once:
-            return self._told(run_at_once(self.process(happened)))
-        return self._told(await self._in_turn(partial(self.process, happened)))
+            return self._told(run_at_once(self.process(event)))
+        return self._told(await self._in_turn(partial(self.process, event)))
 
     def put(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         """Queues mail, unless it is there already; `take` comes after all that was queued before.

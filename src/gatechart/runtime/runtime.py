@@ -23,6 +23,7 @@ from gatechart.runtime.feeds import Feeds, Subscription
 from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
 from gatechart.runtime.intake import Intake
+from gatechart.runtime.interventions import end_invoke, fire_timer
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
 from gatechart.runtime.offers import erase
@@ -319,6 +320,37 @@ class Runtime:
         """Forgets refused or dead mail, which is returned. Raises UnknownMailError."""
         self._core.admit("discard", writes=True)
         return await self._outside.post.discard(number)
+
+    async def fire_timer(self, number: int, *, reason: str) -> Mail:
+        """Deliver a timer now, in its turn, instead of when it is due; other mail with a due time, too.
+
+        number: of the timer, as `mail` lists it. reason: why, for the history, where the event's origin is "operator".
+        Raises NoTimerError if no such mail waits, PayloadError if the reason is empty.
+        """
+        self._core.admit("fire_timer", writes=True)
+        return await fire_timer(self._core, self._outside, number, reason)
+
+    async def end_invoke(
+        self,
+        id: AgentId,  # noqa: A002
+        invoke: str,
+        result: Any = None,
+        *,
+        error: str | None = None,
+        reason: str,
+        once: str | None = None,
+    ) -> Receipt:
+        """End an invoke that an agent is running: with a result in its function's place, or with an error.
+
+        The function is cancelled, and the agent gets `done.invoke.<id>`, or `error.invoke.<id>` with the message.
+        invoke: the invoke's id. reason: why, for the history, where the event's origin is "operator".
+        once: an id of this very call, and of the event; made again with it, it ends nothing again.
+        Raises UnknownAgentError, NoInvokeError if the agent is not running it, and PayloadError.
+        """
+        self._core.admit("end_invoke", writes=True)
+        return await end_invoke(
+            self._core, self._outside, id, invoke, result=result, error=error, reason=reason, once=once
+        )
 
     async def handoff(
         self,

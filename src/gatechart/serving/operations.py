@@ -15,8 +15,10 @@ from gatechart.handoff.parts import RungKind, Time
 from gatechart.wire import (
     BaseCall,
     CancelHandoffCall,
+    EndInvokeCall,
     EraseCall,
     FindCall,
+    FireTimerCall,
     HandoffCall,
     HandoffsCall,
     HistoryCall,
@@ -139,5 +141,7 @@ OPERATIONS: Final = (
     Operation(HandoffsCall, "Handoffs in the order offered, a page at a time"),
     Operation(CancelHandoffCall, "Withdraws a handoff"),
     Operation(MailCall, "Mail in the order accepted, a page at a time"),
+    Operation(FireTimerCall, "Deliver a timer now, with a reason"),
+    Operation(EndInvokeCall, "End a running invoke with a result or an error, with a reason"),
 )
 """Every verb that has a call. `start_on` shares its path with `start`: its body has a trigger."""

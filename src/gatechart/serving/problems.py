@@ -13,9 +13,12 @@ from gatechart.errors import (
     GatechartError,
     InboxFullError,
     NoHandoffError,
+    NoInvokeError,
+    NoTimerError,
     OutsideError,
     PacketError,
     PayloadError,
+    ReservedEventError,
     RuntimeClosedError,
     UnknownAgentError,
     UnknownGraphError,
@@ -32,6 +35,8 @@ DATABASE: Final = "the server's database"
 _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], ...], int], ...]] = (
     (
         (
+            NoInvokeError,
+            NoTimerError,
             UnknownAgentError,
             UnknownGraphError,
             UnknownHandoffError,
@@ -42,7 +47,7 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
         ),
         404,
     ),
-    ((EntryRefusedError, PacketError, PayloadError), 422),
+    ((EntryRefusedError, PacketError, PayloadError, ReservedEventError), 422),
     (InboxFullError, 429),
     (RuntimeClosedError, 503),
     ((EventError, AmbiguousTriggerError), 409),  # valid, but not now: what is there speaks against it

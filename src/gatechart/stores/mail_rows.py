@@ -31,6 +31,7 @@ def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
         "attempts": mail.attempts,
         "retry_us": _us_or_null(mail.retry_at),
         "reason": mail.reason or None,
+        "operator_reason": mail.operator_reason or None,
     }
 
 
@@ -57,6 +58,7 @@ def to_mail(row: Row[Any]) -> Mail:
         attempts=row.attempts,
         retry_at=_moment_or_none(row.retry_us),
         reason=row.reason or "",
+        operator_reason=row.operator_reason or "",
     )
 
 

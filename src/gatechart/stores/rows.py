@@ -157,6 +157,7 @@ def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]
             event_id=event.id,
             payload=_json_or_null(event.payload),
             sender=event.sender,
+            operator_reason=event.operator_reason or None,
             taken=None if turn.taken == (usual,) else names_json(turn.taken),
             changed=delta.changed,
             appended=delta.appended,
@@ -206,7 +207,8 @@ def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
 
 def to_event(row: Row[Any]) -> Event:
     """The event of a row of `history`."""
-    return Event(row.event, _json_or(row.payload, {}), from_us(row.time_us), row.event_id, row.sender)
+    payload, reason = _json_or(row.payload, {}), row.operator_reason or ""
+    return Event(row.event, payload, from_us(row.time_us), row.event_id, row.sender, reason)
 
 
 def _whole(before: Snapshot | None, after: Snapshot, row: Mapping[str, Any]) -> Mapping[str, str | None]:

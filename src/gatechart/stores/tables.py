@@ -89,8 +89,7 @@ history = Table(
     Column("graph_version", String),
     Column("fingerprint", String),
     Column("handoffs", Text),  # JSON; NULL where unchanged, in a full copy where nothing
-    Column("origin", String),  # of the event; NULL: what its name and sender say, see rows.usual_origin
-    Column("note", Text),  # why, where an operator made it happen
+    Column("operator_reason", Text),  # why an operator made the event happen; NULL where nobody did
     UniqueConstraint("agent", "version"),
 )
 
@@ -121,8 +120,7 @@ mail = Table(
     Column("attempts", Integer, nullable=False),
     Column("retry_us", BigInteger),
     Column("reason", Text),  # NULL where none
-    Column("origin", String),  # as in `history`
-    Column("note", Text),
+    Column("operator_reason", Text),  # as in `history`
     sqlite_autoincrement=True,  # so that SQLite remembers the highest number when its mail is gone
 )
 

@@ -12,8 +12,10 @@ from gatechart.agent import Agent
 from gatechart.context import AgentContext
 from gatechart.graph import ANY, ROOT, Default, EntryPoint, Initial, StateTransitionGraph
 from gatechart.runtime import Runtime
+from gatechart.runtime.resident import Resident
 from gatechart.testing.clock import VirtualClock
-from gatechart.values import Name, Outcome, Snapshot, StateName
+from gatechart.turn import plain_payload, raised_name
+from gatechart.values import Event, Name, Outcome, Snapshot, StateName, is_reserved
 
 START: Final = "initial state of the graph"  # the entry point that a rehearsal adds
 PATIENCE: Final = 100  # rounds of the event loop that an invoke may take without sleeping on the clock
@@ -27,12 +29,14 @@ async def rehearse(
     *,
     services: Any = None,
     clock: VirtualClock | None = None,
+    as_framework: bool = False,
 ) -> AsyncIterator[Rehearsal]:
     """An agent of the graph in memory, begun and come to rest.
 
     at: the entry point; None for the initial state of the graph, which need not be an entry point of it.
     payload: what the entry point takes; at the initial state, the fields of the context.
     services: what actions and invokes get as theirs. clock: where it starts; in the year 2000 if left out.
+    as_framework: let `send` take the framework's own events, too, such as the end of an invoke that the test plays.
 
     Raises what `Runtime.start` raises.
     """
@@ -40,7 +44,7 @@ async def rehearse(
     played = _with_start(graph, takes_payload=payload is not None) if at is None else graph
     async with Runtime.open("memory:", graphs=[played], services=services, clock=time) as runtime:
         agent = await runtime.start(played.name, at=START if at is None else at, payload=payload)
-        rehearsal = Rehearsal(agent, time, lambda: runtime.under_way)
+        rehearsal = Rehearsal(agent, time, lambda: runtime.under_way, as_framework=as_framework)
         await rehearsal.settle()
         yield rehearsal
 
@@ -48,10 +52,11 @@ async def rehearse(
 class Rehearsal:
     """An agent whose time goes on only when it is told to. Got by `rehearse`."""
 
-    def __init__(self, agent: Agent, clock: VirtualClock, under_way: Callable[[], int]) -> None:
+    def __init__(self, agent: Agent, clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool) -> None:
         self.agent = agent
         self.clock = clock
         self._under_way = under_way
+        self._as_framework = as_framework
 
     @property
     def leaves(self) -> tuple[StateName, ...]:
@@ -73,9 +78,16 @@ class Rehearsal:
 
         Raises what `Agent.send` raises.
         """
-        outcome = await self.agent.send(event, payload)
+        is_played = self._as_framework and is_reserved(raised_name(event))
+        outcome = await (self._play(event, payload) if is_played else self.agent.send(event, payload))
         await self.settle()
         return outcome
+
+    async def _play(self, event: Name, payload: Any) -> Outcome:
+        """Send what no caller of a runtime can send."""
+        host, name = self.agent._host, raised_name(event)
+        assert isinstance(host, Resident)  # the runtime is in this process
+        return await host.happen(Event(name, plain_payload(payload, name), self.clock.now()))
 
     async def advance(self, seconds: float) -> None:
         """Lets time go on: what becomes due on the way is done when it is due, one moment after the other."""

@@ -1,6 +1,6 @@
 """One event processed to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
-from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id
+from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id, raised_name
 from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, is_word_of_handoff, requested, take_mail
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
@@ -39,6 +39,7 @@ __all__ = [
     "message_of",
     "own_copy",
     "plain_payload",
+    "raised_name",
     "readable",
     "rejected",
     "rejection",

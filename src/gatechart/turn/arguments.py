@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gatechart.errors import PayloadError, UnknownAgentError
-from gatechart.values import AgentId, EventName, Mode, Name, Reason, name_of
+from gatechart.errors import PayloadError, ReservedEventError, UnknownAgentError
+from gatechart.values import AgentId, EventName, Mode, Name, Reason, is_reserved, name_of
 
 
 def checked_id(id: str | None) -> str | None:  # noqa: A002
@@ -16,7 +16,18 @@ def checked_id(id: str | None) -> str | None:  # noqa: A002
 
 
 def checked_name(event: Name) -> EventName:
-    """The name of an event. Raises PayloadError where it is no text that every store can keep."""
+    """Return the name of an event that anyone but the framework sends. Every way in to an agent passes here.
+
+    Raises PayloadError if it is not a text that every store can keep, ReservedEventError if it is the framework's own.
+    """
+    name = raised_name(event)
+    if is_reserved(name):
+        raise ReservedEventError(name)
+    return name
+
+
+def raised_name(event: Name) -> EventName:
+    """Return the name of an event that a turn raises for itself, which may be any. Raises PayloadError."""
     name = name_of(event)
     if _is_kept(name):
         return name

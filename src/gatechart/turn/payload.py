@@ -106,7 +106,7 @@ def _odd_numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
 def own_copy(event: Event) -> Event:
     """The event with a payload of its own, so that nobody who writes into it changes what happened."""
     payload = from_json(to_json(event.payload)) if event.payload else {}
-    return Event(event.name, payload, event.time, event.id, event.sender)
+    return Event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
 
 
 def _mapping(value: object) -> dict[Any, Any]:

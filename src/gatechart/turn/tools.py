@@ -15,7 +15,15 @@ from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
 from gatechart.graph import Delay, StateTransitionGraph, seconds_of
 from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, packet_of
-from gatechart.turn.arguments import check_due, checked_id, checked_mode, checked_name, checked_reason, known_id
+from gatechart.turn.arguments import (
+    check_due,
+    checked_id,
+    checked_mode,
+    checked_name,
+    checked_reason,
+    known_id,
+    raised_name,
+)
 from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.turn.payload import plain_payload
 from gatechart.turn.raised import Raised
@@ -79,7 +87,7 @@ class Turn(Generic[ServicesT]):
 
         payload: a mapping with text keys, or a pydantic model, of JSON values. Raises PayloadError.
         """
-        name = checked_name(event)
+        name = raised_name(event)
         self.raised.append(Raised(Event(name, plain_payload(payload, name), self.event.time)))
 
     def send(
@@ -95,13 +103,10 @@ class Turn(Generic[ServicesT]):
 
         to: the agent's id; where there is no such agent yet, the event waits for it.
         payload: as of `raise_event`. id: unique for the recipient, which applies it once. due: at once where left out.
-        Raises PayloadError, for a name that only handoffs have, too, and UnknownAgentError where no agent can have the
-        id.
+        Raises PayloadError, ReservedEventError for a name that is the framework's own, and UnknownAgentError where no
+        agent can have the id.
         """
         name = checked_name(event)
-        if name.startswith("handoff."):
-            problem, remedy = f"the name {name!r} is kept for handoffs", "another name, or turn.handoff(...)"
-            raise PayloadError("event", (problem,), remedy)
         check_due(due)
         self.asked.append(Send(known_id(to), name, plain_payload(payload, name), checked_id(id), due))
 
@@ -112,7 +117,7 @@ class Turn(Generic[ServicesT]):
 
         delay: "30s", "2m", a timedelta, or a number of seconds. payload: as of `raise_event`.
         key: for `cancel`; made up where left out. replaces: whether timers of this key that have not fired are dropped.
-        Returns the key. Raises PayloadError.
+        Returns the key. Raises PayloadError, and ReservedEventError for a name that is the framework's own.
         """
         name, seconds = checked_name(event), seconds_of(delay)
         if seconds is None:
@@ -167,7 +172,7 @@ class Turn(Generic[ServicesT]):
             packet or packet_of(self.context, Reason.OTHER),
             reason=None if reason is None else checked_reason(reason),
             to=to,
-            at=checked_name(at),
+            at=raised_name(at),
             agent=None if agent is None else known_id(agent),
             mode=wanted,
             due=deadline_of(deadline, self.now),

@@ -1,6 +1,6 @@
 """The frozen values that everything else speaks in: events, snapshots, effects, mail, records, history."""
 
-from gatechart.values.agents import Event, GuardError, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.values.agents import Event, GuardError, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
 from gatechart.values.capabilities import Capabilities
 from gatechart.values.effects import (
     Adopt,
@@ -41,6 +41,7 @@ from gatechart.values.names import (
     Name,
     Payload,
     StateName,
+    is_reserved,
     name_of,
 )
 from gatechart.values.records import (
@@ -101,6 +102,7 @@ __all__ = [
     "Obstacle",
     "Offer",
     "OpenHandoff",
+    "Origin",
     "Outcome",
     "Page",
     "Payload",
@@ -129,5 +131,6 @@ __all__ = [
     "TurnRecord",
     "Unit",
     "Verdict",
+    "is_reserved",
     "name_of",
 ]

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import OpenHandoff
-from gatechart.values.names import AgentId, Epochs, EventName, Memory, Payload, StateName
+from gatechart.values.names import AgentId, Epochs, EventName, Memory, Payload, StateName, is_reserved
 
 
 class Status(StrEnum):
@@ -17,6 +17,15 @@ class Status(StrEnum):
     ACTIVE = "active"  # takes events
     DONE = "done"  # rests in a final state of its graph
     STOPPED = "stopped"  # ended by stop()
+
+
+class Origin(StrEnum):
+    """Who made an event happen."""
+
+    OUTSIDE = "outside"  # a caller of the runtime: a person or a program
+    AGENT = "agent"  # an action of an agent, which is the sender
+    FRAMEWORK = "framework"  # gatechart itself: a timer, an invoke's end, a handoff; nobody else may use these names
+    OPERATOR = "operator"  # a person who stood in for the framework, and gave a reason
 
 
 @value
@@ -28,6 +37,20 @@ class Event:
     time: datetime  # aware, UTC; the only clock of a turn
     id: str | None = None  # the sender's, unique for the recipient; None where the sender gave none
     sender: AgentId | None = None  # None from outside the runtime
+    operator_reason: str = ""  # why an operator made it happen in the framework's place; empty where nobody did
+
+    @property
+    def origin(self) -> Origin:
+        """Who made it happen.
+
+        The names that are the framework's own tell its events from others, since nobody else can send them. So an
+        origin need not be stored, and the history of an older database has one, too.
+        """
+        if self.operator_reason:
+            return Origin.OPERATOR
+        if is_reserved(self.name):
+            return Origin.FRAMEWORK
+        return Origin.OUTSIDE if self.sender is None else Origin.AGENT
 
 
 @value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from gatechart.values.agents import Event
+from gatechart.values.agents import Event, Origin
 from gatechart.values.frozen import value
 from gatechart.values.names import AgentId, EventName, Payload, StateName
 
@@ -37,10 +37,16 @@ class Mail:
     attempts: int = 0  # that failed
     retry_at: datetime | None = None  # when it is tried again; None where no attempt has failed
     reason: str = ""  # of the refusal, or of the failure of the last attempt
+    operator_reason: str = ""  # see Event
+
+    @property
+    def origin(self) -> Origin:
+        """Who made it. See Event."""
+        return self.happens(self.accepted).origin
 
     def happens(self, now: datetime) -> Event:
         """The event as its turn takes it."""
-        return Event(self.event, self.payload, now, self.id, self.sender)
+        return Event(self.event, self.payload, now, self.id, self.sender, self.operator_reason)
 
 
 @value

@@ -23,6 +23,47 @@ OFFERED: Final = "handoff.offered."
 WITHDRAWN: Final = "handoff.withdrawn"
 """The event that tells the target of a handoff that it is wanted no more."""
 
+_RESERVED: Final = (
+    "done.state",
+    "done.invoke",
+    "error.execution",
+    "error.communication",
+    "error.platform",
+    "error.invoke",
+    "error.mail",
+    "progress.invoke",
+    "handoff",
+    "agent.started",
+    "agent.stopped",
+    "agent.rolled_back",
+    "agent.migrated",
+)
+_PREFIXES: Final = (
+    *(f"{name}." for name in _RESERVED),
+    "after.",
+    "signal.",
+    "escape.",
+    "alarm.",
+    "plan.",
+    "workspace.",
+    "message.",
+    "transfer.",
+)
+
+
+def is_reserved(event: EventName) -> bool:
+    """Tell whether only the framework may send an event of this name.
+
+    A descriptor takes all names that it is a prefix of in whole words, so `error.execution.x` is as good as
+    `error.execution` to a chart. The words `done`, `error`, `after`, `plan` and so on belong to charts.
+
+    >>> [is_reserved(name) for name in ("done.invoke.slow", "after.5d.WAITING", "handoff", "error.execution")]
+    [True, True, True, True]
+    >>> [is_reserved(name) for name in ("done", "error", "error.tool", "agent.hired", "after", "handoffs")]
+    [False, False, False, False, False, False]
+    """
+    return event.startswith(_PREFIXES) or event in _RESERVED
+
 
 def name_of(name: Name) -> str:
     """The text that a name stands for: an Enum member's value where that is text, else the member's name.

@@ -32,7 +32,7 @@ from gatechart.wire.answers import (
     PageDocument,
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.wire.mail_documents import ReceiptDocument
+from gatechart.wire.mail_documents import MailDocument, ReceiptDocument
 
 
 def _finite(payload: Payload) -> Payload:
@@ -40,7 +40,13 @@ def _finite(payload: Payload) -> Payload:
     return payload
 
 
+def _finite_result(result: JsonValue) -> JsonValue:
+    check_finite({"result": result})
+    return result
+
+
 Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
+Result: TypeAlias = Annotated[JsonValue, AfterValidator(_finite_result)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=2**62)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, lt=2**62)]
 Moment: TypeAlias = Annotated[Time, Strict()]  # or a number would count as seconds since 1970
@@ -164,6 +170,28 @@ class CancelHandoffCall(WritingCall):
     once: str | None = None
 
 
+class FireTimerCall(WritingCall):
+    """`Runtime.fire_timer`. Made again it finds no timer, if the agent has taken it."""
+
+    answer: ClassVar[type[Document]] = MailDocument
+    verb: Literal["fire_timer"] = "fire_timer"
+    number: Count
+    reason: str
+
+
+class EndInvokeCall(WritingCall):
+    """`Runtime.end_invoke`."""
+
+    answer: ClassVar[type[Document]] = ReceiptDocument
+    verb: Literal["end_invoke"] = "end_invoke"
+    id: AgentId
+    invoke: str
+    result: Result = None
+    error: str | None = None
+    reason: str
+    once: str | None = None
+
+
 class EraseCall(WritingCall):
     """`Runtime.erase`. An agent that was erased is unknown, and so the same call again is told."""
 
@@ -245,6 +273,8 @@ Call: TypeAlias = Annotated[
     | RollbackCall
     | HandoffCall
     | CancelHandoffCall
+    | FireTimerCall
+    | EndInvokeCall
     | EraseCall
     | ReadCall
     | SnapshotAtCall

@@ -16,6 +16,7 @@ from gatechart.values import (
     HistoryEntry,
     Memory,
     OpenHandoff,
+    Origin,
     Outcome,
     Refusal,
     Snapshot,
@@ -136,6 +137,7 @@ class EntryDocument(Document):
     status: Status
     took_us: int
     guard_errors: tuple[GuardError, ...]
+    origin: Origin = Origin.OUTSIDE  # of the event
 
     @classmethod
     def of(cls, entry: HistoryEntry) -> EntryDocument:
@@ -152,6 +154,7 @@ class EntryDocument(Document):
             status=entry.status,
             took_us=entry.took_us,
             guard_errors=entry.guard_errors,
+            origin=entry.event.origin,
         )
 
     def value(self) -> HistoryEntry:

@@ -13,6 +13,7 @@ from gatechart.values import (
     Mail,
     MailStatus,
     Mode,
+    Origin,
     Reason,
     Receipt,
 )
@@ -37,6 +38,8 @@ class MailDocument(Document):
     retry_at: Time | None
     reason: str
     epoch: int = 0
+    origin: Origin = Origin.OUTSIDE
+    operator_reason: str = ""
 
     @classmethod
     def of(cls, mail: Mail) -> MailDocument:
@@ -57,6 +60,8 @@ class MailDocument(Document):
             retry_at=mail.retry_at,
             reason=mail.reason,
             epoch=mail.epoch,
+            origin=mail.origin,
+            operator_reason=mail.operator_reason,
         )
 
     def value(self) -> Mail:
@@ -77,6 +82,7 @@ class MailDocument(Document):
             attempts=self.attempts,
             retry_at=self.retry_at,
             reason=self.reason,
+            operator_reason=self.operator_reason,
         )
 
 

@@ -34,8 +34,10 @@ from gatechart.wire.answers import (
 from gatechart.wire.calls import (
     Call,
     CancelHandoffCall,
+    EndInvokeCall,
     EraseCall,
     FindCall,
+    FireTimerCall,
     HandoffCall,
     HandoffsCall,
     HistoryCall,
@@ -51,7 +53,7 @@ from gatechart.wire.calls import (
     WritingCall,
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.wire.mail_documents import ReceiptDocument
+from gatechart.wire.mail_documents import MailDocument, ReceiptDocument
 from gatechart.wire.making import handoff_asked
 
 
@@ -123,6 +125,23 @@ class Performer(Protocol):
         ...
 
     async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+        """See Runtime."""
+        ...
+
+    async def fire_timer(self, number: int, *, reason: str) -> Mail:
+        """See Runtime."""
+        ...
+
+    async def end_invoke(
+        self,
+        id: AgentId,  # noqa: A002
+        invoke: str,
+        result: Any = None,
+        *,
+        error: str | None = None,
+        reason: str,
+        once: str | None = None,
+    ) -> Receipt:
         """See Runtime."""
         ...
 
@@ -198,6 +217,10 @@ async def _write(host: Performer, call: Call) -> Document:
             return AskedDocument(handoff=await host.handoff(call.id, **handoff_asked(call), once=call.once))
         case CancelHandoffCall(id=id_, reason=reason, once=once):
             return ReceiptDocument.of(await host.cancel_handoff(id_, reason=reason, once=once))
+        case FireTimerCall(number=number, reason=reason):
+            return MailDocument.of(await host.fire_timer(number, reason=reason))
+        case EndInvokeCall():
+            return ReceiptDocument.of(await host.end_invoke(**_given(call)))
         case EraseCall(id=id_):
             await host.erase(id_)
             return DoneDocument()

@@ -38,8 +38,10 @@ from gatechart.wire.answers import (
 from gatechart.wire.calls import (
     Call,
     CancelHandoffCall,
+    EndInvokeCall,
     EraseCall,
     FindCall,
+    FireTimerCall,
     HandoffsCall,
     HistoryCall,
     MailCall,
@@ -53,7 +55,7 @@ from gatechart.wire.calls import (
     StopCall,
 )
 from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.wire.mail_documents import ReceiptDocument
+from gatechart.wire.mail_documents import MailDocument, ReceiptDocument
 from gatechart.wire.making import handoff_call, made
 
 D = TypeVar("D", bound=Document)
@@ -177,6 +179,25 @@ class Verbs(ABC):
     async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
         """Withdraws a handoff. As `Runtime.cancel_handoff`."""
         call = made(CancelHandoffCall, id=id, reason=reason, once=once)
+        return (await self._call(call, ReceiptDocument)).value()
+
+    async def fire_timer(self, number: int, *, reason: str) -> Mail:
+        """Deliver a timer now instead of when it is due. As `Runtime.fire_timer`."""
+        return (await self._call(made(FireTimerCall, number=number, reason=reason), MailDocument)).value()
+
+    async def end_invoke(
+        self,
+        id: AgentId,  # noqa: A002
+        invoke: str,
+        result: Any = None,
+        *,
+        error: str | None = None,
+        reason: str,
+        once: str | None = None,
+    ) -> Receipt:
+        """End a running invoke with a result, or with an error. As `Runtime.end_invoke`."""
+        plain = finite_payload({"result": result}, "end_invoke")["result"]
+        call = made(EndInvokeCall, id=id, invoke=invoke, result=plain, error=error, reason=reason, once=once)
         return (await self._call(call, ReceiptDocument)).value()
 
     async def read(self, id: AgentId) -> Snapshot:  # noqa: A002

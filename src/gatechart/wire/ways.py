@@ -11,8 +11,10 @@ from gatechart.values.frozen import value
 from gatechart.wire.calls import (
     BaseCall,
     CancelHandoffCall,
+    EndInvokeCall,
     EraseCall,
     FindCall,
+    FireTimerCall,
     HandoffCall,
     HandoffsCall,
     HistoryCall,
@@ -85,6 +87,8 @@ WAYS: Final[Mapping[type[BaseCall], Way]] = {
     HandoffsCall: Way("GET", "/handoffs"),
     CancelHandoffCall: Way("POST", "/handoffs/{id}/cancel", 202),
     MailCall: Way("GET", "/mail"),
+    FireTimerCall: Way("POST", "/mail/{number}/fire"),
+    EndInvokeCall: Way("POST", "/agents/{id}/invokes/{invoke}/end", 202),
 }
 """Every call's way. `start_on` shares that of `start`: its body has a trigger."""
 

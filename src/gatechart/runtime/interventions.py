@@ -1,0 +1,121 @@
+"""What operators do in the framework's place: a timer fires now, an invoke ends with a result that they give."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, PayloadError, RuntimeClosedError
+from gatechart.runtime.arguments import MOST, is_count
+from gatechart.runtime.core import Core
+from gatechart.runtime.outside import Outside
+from gatechart.runtime.work import report_mail
+from gatechart.turn import checked_id, known_id, plain_payload
+from gatechart.values import (
+    AgentId,
+    Invocation,
+    Mail,
+    MailChange,
+    MailQuery,
+    MailStatus,
+    Receipt,
+    Report,
+    Unit,
+    Verdict,
+)
+
+
+async def fire_timer(core: Core, outside: Outside, number: int, reason: str) -> Mail:
+    """Let a timer, or other mail with a due time, be delivered now. Raises NoTimerError, PayloadError."""
+    why = checked_operator_reason(reason)
+    timer = await _timer(core, number)
+    fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
+    change = MailChange(fired)
+    verdict = await _written(core, "fire_timer", change, lambda: outside.amend(fired.recipient, number, fired))
+    if verdict is not Verdict.COMMITTED:  # it was cancelled, or applied, meanwhile
+        raise NoTimerError(number)
+    return fired
+
+
+async def end_invoke(
+    core: Core,
+    outside: Outside,
+    agent_id: AgentId,
+    invoke: str,
+    *,
+    result: Any,
+    error: str | None,
+    reason: str,
+    once: str | None,
+) -> Receipt:
+    """End an invoke that is running with a result, or with an error. Raises NoInvokeError, PayloadError."""
+    kind, payload = ending(invoke, result, error)
+    why, event_id = checked_operator_reason(reason), checked_id(once)
+    await core.store.load(known_id(agent_id))  # an agent that is not there has no invokes either: say which it is
+    if event_id is not None and await _was_ended(core, agent_id, f"{kind}.invoke.{invoke}", event_id):
+        return Receipt(core.store.numbers(1), repeat=True)
+    call = await _running(core, agent_id, invoke)
+    mail = replace(report_mail(core, call, kind, payload), id=event_id, operator_reason=why)
+
+    def then() -> None:
+        outside.calls.adopt(call, None)
+        outside.accept(mail)
+
+    verdict = await _written(core, "end_invoke", Report(call, mail, ends=True), then)
+    if verdict is not Verdict.COMMITTED:  # it ended, or its state was left, meanwhile
+        raise NoInvokeError(agent_id, invoke, ())
+    return Receipt(mail.number)
+
+
+def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[str, Any]]:
+    """Return the kind and the payload of the event that tells how an operator ended an invoke. Raises PayloadError."""
+    if error is None:
+        return "done", plain_payload({"result": result}, f"done.invoke.{invoke}")
+    if result is not None:
+        raise PayloadError("end_invoke", ("it has both a result and an error",), "one of them")
+    told = {"type": "OperatorError", "message": error, "traceback": "", "attempts": 0}
+    return "error", plain_payload(told, f"error.invoke.{invoke}")
+
+
+def checked_operator_reason(reason: str) -> str:
+    """Return the reason. Raises PayloadError if it is empty, or not a text that every store can keep."""
+    try:
+        return checked_id(reason) or ""
+    except PayloadError:
+        raise PayloadError("reason", (f"it is {reason!r}",), "a text that says why, for the history") from None
+
+
+async def _timer(core: Core, number: int) -> Mail:
+    found = await core.store.mail(MailQuery(after=number - 1, limit=1)) if is_count(number) and number else ()
+    if not found or found[0].number != number or found[0].status is not MailStatus.WAITING or found[0].due is None:
+        raise NoTimerError(number)
+    return found[0]
+
+
+async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
+    """Return the running invocation. Invokes that are active together have different ids."""
+    found = [running.invocation for _, running in await core.store.running(agent_id=agent_id, after=0, limit=MOST)]
+    for call in found:
+        if call.invoke == invoke:
+            return call
+    raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in found))
+
+
+async def _was_ended(core: Core, agent_id: AgentId, event: str, event_id: str) -> bool:
+    """Tell whether this very call was made before, and its event waits or was applied."""
+    applied = await core.store.applied(agent_id, event_id)
+    waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, MOST))
+    before = applied.event.name if applied else next((each.event for each in waiting if each.id == event_id), None)
+    if before not in (None, event):
+        raise EventIdReusedError(agent_id, event_id, before)
+    return before is not None
+
+
+async def _written(core: Core, call: str, unit: Unit, then: Callable[[], None]) -> Verdict:
+    """Return the store's verdict, in a task of the runtime: whoever stops waiting does not stop the commit."""
+    verdict = await asyncio.shield(core.spawn(core.persist(unit, then)))
+    if verdict is None:
+        raise RuntimeClosedError(call)
+    return verdict
