@@ -49,7 +49,7 @@ def test_an_event_of_the_machine_that_nothing_raises_is_found(event, state):
         ("done.state.A", State("A", parallel=True, states=[LEFT, RIGHT])),
         ("E *", "A"),
         ("error.execution", "A"),
-        ("after.party", "A"),
+        ("afterparty", "A"),
     ],
 )
 def test_what_the_machine_raises_and_what_comes_from_outside_is_not_found(event, state):
@@ -110,3 +110,57 @@ def test_an_invoke_whose_end_nothing_waits_for_is_noted():
 
 def test_an_invoke_whose_end_is_awaited_is_not_noted():
     assert places(graph_of([Transition("A", "done", "B")], states=[SEARCHING]), "GC206") == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "progress.invoke.x",
+        "handoff.agreed",
+        "handoff.offered.ELSEWHERE",
+        "handoff.requested",
+        "agent.started.A",
+        "agent.stopped",
+        "agent.rolled_back",
+        "agent.migrated",
+        "signal.loop",
+        "escape.reroute",
+        "alarm.tick",
+        "plan.ready",
+        "workspace.changed",
+        "message.hello",
+        "transfer.refunds",
+    ],
+)
+def test_a_reserved_name_that_nothing_produces_is_waited_for_in_vain(event):
+    (finding,) = found(graph_of([Transition("A", event, "B")]), "GC204")
+    assert finding.problem == f"nothing raises {event!r}"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "error.execution",
+        "error.mail",
+        "error.platform",
+        "error.*",
+        "handoff.accepted",
+        "handoff.*",
+        "handoff.offered.A",
+        "progress.invoke.search",
+        "*",
+        "plan",
+        "agent.hired",
+    ],
+)
+def test_what_the_framework_can_send_in_any_state_is_not_waited_for_in_vain(event):
+    assert waits(event, states=[SEARCHING]) == []
+
+
+def test_what_an_action_says_that_it_raises_is_not_waited_for_in_vain():
+    def ring(context, event, turn):
+        turn.raise_event("alarm.tick")
+
+    ring.raises = ("alarm.tick",)
+    graph = graph_of([Transition("A", "RUNG", actions=ring), Transition("A", "alarm.tick", "B")])
+    assert found(graph, "GC204") == ()

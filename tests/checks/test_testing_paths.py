@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart import AgentContext, Runtime
+from gatechart.errors import ReservedEventError
 from gatechart.graph import EntryPoint, State, Then, Transition
 from gatechart.testing.paths import path_cases, walk_path
 from gatechart.testing.rehearsal import rehearse
@@ -31,9 +32,8 @@ DESK = graph_of(
 
 
 async def walk(graph, path, payloads=None):
-    async with Runtime.open("memory:", graphs=[graph]) as runtime:
-        agent = await runtime.start(graph.name, at=path.entry_point)
-        await walk_path(path, agent, payloads)
+    async with rehearse(graph, path.entry_point, as_framework=True) as rehearsal:
+        await walk_path(path, rehearsal, payloads)
 
 
 def one(graph, from_="A"):
@@ -91,7 +91,15 @@ async def test_a_beginning_that_goes_another_way_is_told():
         await walk(graph, one(graph))
 
 
-@pytest.mark.parametrize("path", path_cases(DESK))
-async def test_a_rehearsal_walks_a_path(path):
-    async with rehearse(DESK, path.entry_point) as rehearsal:
-        await walk_path(path, rehearsal, {"ASKED": {"query": "refund"}})
+async def test_an_agent_of_a_runtime_walks_a_path_that_has_only_events_of_its_own():
+    case, timed = path_cases(DESK)
+    async with Runtime.open("memory:", graphs=[DESK]) as runtime:
+        await walk_path(case.values[0], await runtime.start("desk", at="A"), {"ASKED": {"query": "refund"}})
+        with pytest.raises(ReservedEventError):
+            await walk_path(timed.values[0], await runtime.start("desk", at="A"))
+
+
+async def test_a_rehearsal_plays_the_framework_only_when_it_is_told_to():
+    async with rehearse(DESK, "A") as rehearsal:
+        with pytest.raises(ReservedEventError):
+            await rehearsal.send("after.30s.A")

@@ -8,6 +8,7 @@ SAMPLE = (
     "test_runtime_failures",
     "test_runtime_ids",
     "test_runtime_inside_turn",
+    "test_runtime_reserved",
     "test_runtime_until",
 )
 """Modules whose tests run on Restate with those that are not slow."""
@@ -32,6 +33,7 @@ NEEDS = {
         "runtime_invokes": {"test_a_stream_cannot_be_watched_inside_a_turn"},
         "client": ALL,  # of `gatechart serve`, which tells changes
         "serving_verbs": ALL,
+        "serving_reserved": ALL,
     },
     "bounds_inboxes": {
         "runtime_mail": {

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gatechart import Runtime
-from gatechart.errors import NoHandoffError
+from gatechart.errors import NoHandoffError, ReservedEventError
 from gatechart.values import HandoffQuery, Mail, Mode, Posting, Side, Status
 from tests.runtime.handovers import (
     ACCEPTED,
@@ -238,15 +238,14 @@ async def test_an_offer_whose_id_is_settled_is_refused(place):
         assert (target.configuration, await runtime.mail(), await statuses(runtime)) == (("RESTING",), [], [REJECTED])
 
 
-async def test_what_a_person_calls_an_offer_is_an_event_as_any_other(place):
+async def test_a_person_cannot_forge_an_offer(place):
     async with house(place) as runtime:
         target = await runtime.start("crowded", at="RESTING")
-        await target.send("handoff.offered.WORKING", {"any": "thing"})
-        await runtime.post("nobody-yet", "handoff.offered.WORKING", {}, id="1")
-        await rest(runtime)
-        assert (target.configuration, target.snapshot.handoffs) == (("WORKING",), ())
-        assert await runtime.handoffs() == []
-        assert [mail.recipient for mail in await runtime.mail()] == ["nobody-yet"]
+        with pytest.raises(ReservedEventError):
+            await target.send("handoff.offered.WORKING", {"any": "thing"})
+        with pytest.raises(ReservedEventError):
+            await runtime.post("nobody-yet", "handoff.offered.WORKING", {}, id="1")
+        assert (target.configuration, await runtime.handoffs(), await runtime.mail()) == (("RESTING",), [], [])
 
 
 async def test_an_operator_hands_on_what_an_agent_does(place):

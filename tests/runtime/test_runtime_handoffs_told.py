@@ -88,7 +88,7 @@ async def test_an_agent_cannot_answer_for_another_one(place):
         agent = await asked(runtime, agent=target.id, ladder="again")
         waiting = (await runtime.handoffs())[-1]
         false = await runtime.start("liar", at="TALKING")
-        with pytest.raises(ActionFailedError, match="kept for handoffs"):
+        with pytest.raises(ActionFailedError, match="only gatechart itself sends"):
             await false.send("LIE", {"to": agent.id, "handoff": waiting.id})
         assert agent.configuration == ("WAITING",)
 

@@ -7,15 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Limits, Runtime
+from gatechart import Limits, Origin, Runtime
 from gatechart.errors import (
     AgentExistsError,
     AnswerUnreadableError,
+    NoInvokeError,
     OwnerGoneError,
     OwnershipLostError,
     PayloadError,
     RequestLateError,
     RequestTimeoutError,
+    ReservedEventError,
     StoreFailedError,
     StoreUnreachableError,
     UnknownAgentError,
@@ -29,6 +31,7 @@ from gatechart.stores.waiting_room import WaitingRoom
 from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
 from gatechart.wire import SnapshotDocument, StartCall, read_reply
+from tests.runtime.test_runtime_reserved import RESERVED
 from tests.wire.charts import lamp, shade
 
 GRAPHS = (lamp, shade)
@@ -74,6 +77,34 @@ async def test_what_the_owner_raises_is_raised_to_who_asked(asker):
     with pytest.raises(UnknownGraphError):
         await asker.start("lantern", at="ON")
     assert raised.value.agent_id == "nobody"
+
+
+async def test_who_asks_through_the_database_cannot_speak_for_the_framework(owner, asker, place):
+    await asker.start("lamp", at="ON", id="a")
+    for name in RESERVED:
+        for ask in (asker.send, asker.post):
+            with pytest.raises(ReservedEventError):
+                await ask("a", name)
+    async with open_asking(place) as asking:
+        for verb in ("send", "post"):  # written into the table by a program that checks nothing
+            call = f'{{"verb":"{verb}","to":"a","event":"done.invoke.scan"}}'
+            number = await asking.ask(Request(verb, "ana", call, NOON.replace(year=9000)))
+            while (answer := await asking.answer_to(number)) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert '"error":"ReservedEventError"' in answer
+    assert ((await asker.read("a")).version, await asker.mail("a")) == (1, ())
+
+
+async def test_an_operator_asks_through_the_database(owner, asker):
+    await asker.start("lamp", at="ON", id="a")
+    posted = await asker.post("a", "SWITCHED", due=NOON.replace(year=9000))
+    await asker.fire_timer(posted.number, reason="it is dark already")
+    agent = await owner.resume("a")
+    await agent.until("OFF")
+    *_, last = await asker.history("a")
+    assert (last.event.origin, last.event.operator_reason) == (Origin.OPERATOR, "it is dark already")
+    with pytest.raises(NoInvokeError):
+        await asker.end_invoke("a", "scan", reason="by hand")
 
 
 async def test_a_call_of_a_newer_gatechart_is_answered_with_an_error(owner, place):

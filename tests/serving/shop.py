@@ -42,10 +42,18 @@ async def search(context, work):
     return "found"
 
 
+async def search_long(context, work):
+    await asyncio.Event().wait()
+
+
 shop = StateTransitionGraph(
     "shop",
     context=Desk,
-    states=[State("SEARCHING", invoke=Invoke(search)), State("CLOSED", final=True)],
+    states=[
+        State("SEARCHING", invoke=Invoke(search)),
+        State("SEARCHING_LONG", invoke=Invoke(search_long)),
+        State("CLOSED", final=True),
+    ],
     transitions=[
         Transition("OPEN", "COUNTED", actions=count),
         Transition("OPEN", "NOTED", actions=note),
@@ -53,9 +61,10 @@ shop = StateTransitionGraph(
         Transition("OPEN", "DAWDLED", actions=[dawdle, count]),
         Transition("OPEN", "ASKED", "SEARCHING"),
         Transition("SEARCHING", "done.invoke.search", "OPEN"),
+        Transition("SEARCHING_LONG", "done.invoke.search_long", "OPEN"),
         Transition(ANY, "LEFT", "CLOSED"),
     ],
-    entry_points=[EntryPoint("OPEN", opens_on=["CALLED", "WRITTEN"], takes=Order), "SEARCHING"],
+    entry_points=[EntryPoint("OPEN", opens_on=["CALLED", "WRITTEN"], takes=Order), "SEARCHING", "SEARCHING_LONG"],
 )
 strict = StateTransitionGraph(
     "strict",

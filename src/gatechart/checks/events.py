@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Final, Protocol, runtime_checkable
@@ -11,10 +10,17 @@ from gatechart.checks.descriptors import is_taken, prefixes_of, words_of
 from gatechart.checks.finding import NEVER_AWAITED, NEVER_RAISED, RESULT_UNUSED, Finding
 from gatechart.checks.steps import steps_of
 from gatechart.graph import ROOT, Kind, Node, StateTransitionGraph
-from gatechart.values import EventName, StateName
+from gatechart.values import OFFERED, EventName, StateName, is_reserved
 
-_OWN: Final = re.compile(r"(done\.state|done\.invoke|error\.invoke|after\.[\d.]+\s*(ms|s|m|h|d))\..+")
-"""The events that come from the machine itself and from what its states wait for."""
+_ANYWHERE: Final = (
+    "error.execution",
+    "error.communication",
+    "error.platform",
+    "error.mail",
+    *(f"handoff.{word}" for word in ("accepted", "rejected", "completed", "failed", "expired", "cancelled")),
+    "handoff.withdrawn",
+)
+"""The framework's events that may come in any state, for an operator can have any agent hand on its work."""
 
 
 @runtime_checkable
@@ -41,7 +47,7 @@ def event_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
 def _never_raised(graph: StateTransitionGraph) -> Iterator[Finding]:
     own = own_events(graph)
     raisers: dict[EventName, list[StateName]] = {}
-    for event, owner in own:
+    for event, owner in (*own, *_raised_anywhere(graph)):
         for name in dict.fromkeys((event, *prefixes_of(event))):
             raisers.setdefault(name, []).append(owner)
     known = tuple(dict.fromkeys(event for event, _ in own))
@@ -49,10 +55,18 @@ def _never_raised(graph: StateTransitionGraph) -> Iterator[Finding]:
         for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
             names = (event,) if event in raisers else words_of(event)
             for name in names:
-                if _OWN.fullmatch(name) and not any(
+                if is_reserved(name) and not any(
                     is_together(graph, node.name, owner) for owner in raisers.get(name, ())
                 ):
                     yield _told(node, event, name, tuple(raisers.get(name, ())), known)
+
+
+def _raised_anywhere(graph: StateTransitionGraph) -> Iterator[tuple[EventName, StateName]]:
+    """Yield the reserved events that may come in any state, each with the root as its owner."""
+    yield from ((event, ROOT) for event in _ANYWHERE)
+    yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
+    for node in graph.nodes.values():
+        yield from ((event, ROOT) for event in _raised(node) if is_reserved(event))
 
 
 def _told(
@@ -63,8 +77,14 @@ def _told(
         problem = f"{name!r} comes while {owners[0]!r} is active, and then this state is not"
         return NEVER_RAISED.at(place, problem, f"wait for it in {owners[0]!r}, or in a state around it")
     near = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else "name an invoke, a delay or a state with a final child, as it is"
+    remedy = f"did you mean {near[0]!r}?" if near else _remedy(name)
     return NEVER_RAISED.at(place, f"nothing raises {name!r}", remedy)
+
+
+def _remedy(name: EventName) -> str:
+    if name.startswith(("done.", "error.invoke", "progress.", "after.")):
+        return "name an invoke, a delay or a state with a final child, as it is"
+    return "only the framework sends events of such names, and this is none of them; choose another name"
 
 
 def own_events(graph: StateTransitionGraph) -> tuple[tuple[EventName, StateName], ...]:
@@ -76,6 +96,7 @@ def _own_events(graph: StateTransitionGraph, node: Node) -> Iterator[tuple[Event
     for invoke in node.invokes:
         yield f"done.invoke.{invoke.id}", node.name
         yield f"error.invoke.{invoke.id}", node.name
+        yield f"progress.invoke.{invoke.id}", node.name
     for event, _ in node.timers:
         yield event, node.name
     if node.name != ROOT and _can_be_done(graph, node.name):

@@ -3,7 +3,7 @@
 ```python
 @pytest.mark.parametrize("path", path_cases(support))
 async def test_support_takes(path: Path) -> None:
-    async with rehearse(support, path.entry_point) as rehearsal:
+    async with rehearse(support, path.entry_point, as_framework=True) as rehearsal:  # for timers and invokes, too
         await walk_path(path, rehearsal, payloads={"ASKED": {"query": "refund"}})
 ```
 """
