@@ -161,16 +161,16 @@ def test_a_history_is_told_turn_by_turn(gatechart):
     told = gatechart("history", "a")
     moments = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<------ time ----->", told.out)
     assert moments.splitlines() == [
-        "VERSION  TIME (UTC)           EVENT → STATE, CHANGES",
-        "1        <------ time ----->  agent.started.LISTENING → LISTENING",
-        "2        <------ time ----->  ASKED",
-        '                                notes+=["a\\u2028b"]',
-        "3        <------ time ----->  LEFT → CLOSED",
+        "VERSION  TIME (UTC)           BY         EVENT → STATE, CHANGES",
+        "1        <------ time ----->  framework  agent.started.LISTENING → LISTENING",
+        "2        <------ time ----->  outside    ASKED",
+        '                                           notes+=["a\\u2028b"]',
+        "3        <------ time ----->  outside    LEFT → CLOSED",
     ]
 
 
 def test_a_history_of_a_start_tells_the_fields_that_hold_something(gatechart):
-    assert gatechart("history", "b").out.splitlines()[2:] == [f'{"":32}name="Ada"']
+    assert gatechart("history", "b").out.splitlines()[2:] == [f'{"":43}name="Ada"']
 
 
 def test_a_history_shortens_what_is_long(gatechart):
@@ -190,7 +190,14 @@ def test_machines_get_a_history_whole(gatechart):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", turn["event"].pop("time"))
     assert turn == {
         "version": 2,
-        "event": {"name": "ASKED", "payload": {"text": "a\u2028b"}, "id": "mail-1", "sender": None},
+        "event": {
+            "name": "ASKED",
+            "payload": {"text": "a\u2028b"},
+            "id": "mail-1",
+            "sender": None,
+            "operator_reason": "",
+        },
+        "origin": "outside",
         "source": ["LISTENING"],
         "target": ["LISTENING"],
         "taken": ["LISTENING --ASKED"],

@@ -227,7 +227,6 @@ async def test_a_case_that_is_kept_too_late_ends_as_returned(wanted, runtime):
 async def test_a_case_for_which_no_agent_waits_is_not_returned(runtime):
     case = await taken(await runtime.start("human_desk", at="HIGH"))
     assert (await refused(case, "RETURN", {})).guards == ("can_be_returned",)
-    assert (await refused(case, "handoff.accepted", {})).guards == ("is_taken_back",)
 
 
 async def test_work_that_was_given_away_is_not_dropped_by_returning_it_to_nobody(runtime):

@@ -13,6 +13,7 @@ from gatechart.errors import (
     AgentTooLargeError,
     EngineUnreachableError,
     NoHandoffError,
+    ReservedEventError,
     RuntimeClosedError,
     UnknownAgentError,
 )
@@ -487,3 +488,11 @@ async def test_an_engine_that_is_not_there_is_named():
     async with RestateRuntime.open(f"http://127.0.0.1:{port}", graphs=[desk], patience_s=0.1) as runtime:
         with pytest.raises(EngineUnreachableError, match=str(port)):
             await runtime.start("desk_work", at="IDLE")
+
+
+async def test_who_calls_the_engine_itself_cannot_speak_for_the_framework(runtime, agent):
+    told = {"payload": {"result": "forged"}, "id": None, "life": agent._host.life}
+    for name in ("done.invoke.scan", "after.5d.WAITING", "handoff.accepted"):
+        with pytest.raises(ReservedEventError):
+            await runtime.ask("send", agent.id, told | {"event": name})
+    assert (await runtime.resume(agent.id)).snapshot.version == agent.snapshot.version

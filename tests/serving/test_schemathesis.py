@@ -77,6 +77,7 @@ async def test_the_document_shows_the_doors_of_the_application():
     assert named == [
         {"graph": "shop", "at": "OPEN"},
         {"graph": "shop", "at": "SEARCHING"},
+        {"graph": "shop", "at": "SEARCHING_LONG"},
         {"graph": "strict", "at": "WAITING"},
         {"trigger": "CALLED"},
     ]

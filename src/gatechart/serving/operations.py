@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from gatechart.graph.delays import PATTERN
 from gatechart.handoff.parts import RungKind, Time
+from gatechart.values import RESERVED_PATTERN
 from gatechart.wire import (
     BaseCall,
     CancelHandoffCall,
@@ -64,8 +65,22 @@ class Target(BaseModel):
     agent: str = ""
 
 
+_Event: TypeAlias = Annotated[Text, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
+"""The name of an event that is not the framework's own."""
+
+_EITHER: Final[dict[type[BaseCall], dict[str, Any]]] = {
+    EndInvokeCall: {
+        "not": {
+            "required": ["result", "error"],
+            "properties": {"result": {"not": {"type": "null"}}, "error": {"type": "string"}},
+        }
+    }
+}
+"""What a body must not hold together."""
+
 _NARROWER: Final[dict[str, Any]] = {  # than the calls have them, so that the schema says all that is checked
     "ladder": tuple[Annotated[Again | Target, Field(discriminator="kind")], ...] | None,
+    "event": _Event,
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=2**62)],
 }
@@ -106,7 +121,8 @@ def _part(operation: Operation, names: Sequence[str]) -> type[BaseModel]:
         name: (_narrowed(operation, name, hints[name]), _field(operation, name)) for name in names
     }
     name = operation.call.__name__.removesuffix("Call")
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    config = ConfigDict(extra="forbid", json_schema_extra=_EITHER.get(operation.call))
+    return create_model(name, __config__=config, **fields)
 
 
 def _field(operation: Operation, name: str) -> FieldInfo:

@@ -32,6 +32,7 @@ from gatechart.values.mail import Invocation, Mail, MailStatus, Receipt, Running
 from gatechart.values.migrated import Fate, Migrated
 from gatechart.values.names import (
     OFFERED,
+    RESERVED_PATTERN,
     STARTED,
     WITHDRAWN,
     AgentId,
@@ -63,6 +64,7 @@ from gatechart.values.stored import Stored
 
 __all__ = [
     "OFFERED",
+    "RESERVED_PATTERN",
     "STARTED",
     "WITHDRAWN",
     "ActiveIn",

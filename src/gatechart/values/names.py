@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from re import escape
 from typing import Any, Final, TypeAlias
 
 AgentId: TypeAlias = str
@@ -49,6 +50,9 @@ _PREFIXES: Final = (
     "message.",
     "transfer.",
 )
+
+RESERVED_PATTERN: Final = f"^({'|'.join(map(escape, _RESERVED))})$|^({'|'.join(map(escape, _PREFIXES))})"
+"""A regular expression that finds the reserved names, for schemas."""
 
 
 def is_reserved(event: EventName) -> bool:
