@@ -256,9 +256,11 @@ class Interpreter:
             self.running = False
             return
         self.internal_queue.append(Event(f"done.state.{name}", {}, event.time))
+        # Beyond Appendix D, which asks about the grandparent only: section 3.4 knows no such bound.
         outer = self.parent[name]
-        if self.states[outer].parallel and all(map(self.is_in_final_state, self.children(outer))):
+        while self.states[outer].parallel and all(map(self.is_in_final_state, self.children(outer))):
             self.internal_queue.append(Event(f"done.state.{outer}", {}, event.time))
+            outer = self.parent[outer]
 
     # Where a transition leads.
 

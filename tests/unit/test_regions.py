@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from gatechart.graph import ANY, State, StateTransitionGraph, Transition
@@ -275,6 +277,66 @@ async def test_the_ends_are_told_in_the_turn_that_brings_them_after_all_entry_ac
         "P --done.state.P--> END",
     )
     assert ended.snapshot.status is Status.DONE
+
+
+def order(*transitions: Transition) -> StateTransitionGraph:
+    """An order with its goods, a parallel state in a parallel state, and its payment."""
+    goods = [State(name, states=[f"{name}_OPEN", State(f"{name}_DONE", final=True)]) for name in ("PACKING", "LABEL")]
+    payment = State("PAYMENT", states=["DUE", State("PAYMENT_DONE", final=True)])
+    regions = [State("GOODS", parallel=True, states=goods), payment]
+    return StateTransitionGraph(
+        "order",
+        context=Trail,
+        states=[State("ORDER", parallel=True, states=regions), State("CLOSED", final=True)],
+        transitions=[
+            Transition("PACKING_OPEN", "PACKED", "PACKING_DONE"),
+            Transition("LABEL_OPEN", "PRINTED", "LABEL_DONE"),
+            Transition("DUE", "PAID", "PAYMENT_DONE"),
+            Transition("ORDER", "done.state.ORDER", "CLOSED"),
+            *transitions,
+        ],
+        entry_points=["ORDER"],
+    )
+
+
+@pytest.mark.parametrize("happening", tuple(permutations(["PACKED", "PRINTED", "PAID"])))
+async def test_a_parallel_state_is_done_whichever_of_its_regions_ends_last(happening: tuple[str, ...]) -> None:
+    graph = order()
+    snapshot = (await started(graph)).snapshot
+    for event in happening:
+        assert snapshot.status is Status.ACTIVE
+        snapshot = (await applied(graph, snapshot, event)).snapshot
+    assert (snapshot.configuration, snapshot.status) == (("CLOSED",), Status.DONE)
+
+
+def test_the_ends_of_nested_parallel_states_are_told_from_the_inside_out_in_one_microstep() -> None:
+    graph = order(Transition("ORDER", "ENDED", ["LABEL_DONE", "PACKING_DONE", "PAYMENT_DONE"]))
+    inner = ["done.state.PACKING", "done.state.LABEL", "done.state.GOODS"]
+    assert done_events(plan_of(graph, "PACKING_OPEN LABEL_OPEN DUE", "ENDED")) == [
+        *inner,
+        "done.state.PAYMENT",
+        "done.state.ORDER",
+    ]
+    assert done_events(plan_of(graph, "PACKING_DONE LABEL_OPEN PAYMENT_DONE", "PRINTED")) == [
+        *inner[1:],
+        "done.state.ORDER",
+    ]
+
+
+def test_the_end_of_a_region_in_a_compound_state_is_no_end_of_what_lies_around_that() -> None:
+    ends = [State(name, states=[f"{name}1", State(f"{name}END", final=True)]) for name in "AB"]
+    outer = State("O", parallel=True, states=[State("C", states=[State("I", parallel=True, states=ends)])])
+    graph = graph_of(Transition("A1", "GO", "AEND"), states=[outer, State("OUT")])
+    assert done_events(plan_of(graph, "A1 BEND")) == ["done.state.A", "done.state.I"]
+
+
+@pytest.mark.parametrize("depth", [3, 6])
+def test_the_end_of_a_parallel_state_is_told_at_any_depth(depth: int) -> None:
+    state = State("R0", states=["LAST", State("END", final=True)])
+    for number in range(1, depth + 1):
+        state = State(f"R{number}", parallel=True, states=[state])
+    graph = graph_of(Transition("LAST", "GO", "END"), states=[state, State("OUT")])
+    assert done_events(plan_of(graph, "LAST")) == [f"done.state.R{number}" for number in range(depth + 1)]
 
 
 # How far an internal transition reaches.

@@ -167,11 +167,13 @@ def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, 
 
 
 def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterator[Done]:
+    """The ends that entering a final state brings about: its parent's, then those of parallel states around that."""
     parent = tree.nodes[tree.nodes[final].parent]
     yield Done(f"done.state.{parent.name}", tree.nodes[final].data)
-    outer = tree.nodes[parent.parent]
-    if outer.kind is Kind.PARALLEL and tree.is_done(outer.name, active):
-        yield Done(f"done.state.{outer.name}", None)
+    for outer in parent.ancestors:
+        if tree.nodes[outer].kind is not Kind.PARALLEL or not tree.is_done(outer, active):
+            return
+        yield Done(f"done.state.{outer}", None)
 
 
 def _remember(tree: Tree, active: frozenset[StateName], exits: Sequence[StateName]) -> Memory:
