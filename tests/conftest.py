@@ -12,13 +12,15 @@ from tests.on_restate.elsewhere import home_of, is_sample, why_not
 from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 from tests.processes import needs_processes
 
-from . import skipped
+from . import legality, skipped
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
 DEADLINE_S = 90
 PLACES = {"sqlite": "sqlite_url", "postgresql": "postgres_url", "restate": "restate_place"}
 LEFT_OUT = pytest.StashKey[Counter]()  # how many tests say nothing of Restate, by reason
+
+legality.watch()
 
 
 @pytest.fixture
@@ -130,3 +132,11 @@ def _ends(request):
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def _commits_are_legal():
+    """A test that commits what no agent can be in fails, whatever it is about."""
+    yield
+    illegal = legality.found()
+    assert not illegal, illegal

@@ -2,6 +2,11 @@
 
 The procedures have the names that they have in https://www.w3.org/TR/scxml/#AlgorithmforSCXMLInterpretation. It works
 on the definition alone, and on charts without invokes and without events from actions.
+
+It departs from Appendix D in what is marked as ours. The one that mends a flaw: `addAncestorStatesToEnter` goes up to
+the parent of a history state even where that parent, and states in between, have stayed active. Appendix D then enters
+these a second time, and begins their other regions anew beside what is active there, which section 3.11 forbids. Here
+`is_active` keeps out what is in the configuration; what is exited has left that by then.
 """
 
 from __future__ import annotations
@@ -198,6 +203,10 @@ class Interpreter:
                     self.add_ancestor_states_to_enter(state, ancestor, to_enter, by_default, default_history)
             self.stay_in_source(transition, ancestor, to_enter, by_default, default_history)
 
+    def is_active(self, name):
+        """Ours: whether a state has stayed active, so that it is not to be entered."""
+        return name in self.configuration
+
     def stay_in_source(self, transition, domain, to_enter, by_default, default_history):
         """Ours, beyond SCXML: an internal transition may leave from a parallel state, or lead to its own source."""
         if self.states[domain].parallel:
@@ -213,7 +222,7 @@ class Interpreter:
             remembered = self.history_value.get(name, self.states[name].initial.targets)
             self.add_all(remembered, self.parent[name], more)
             return
-        if name not in to_enter:
+        if name not in to_enter and not self.is_active(name):
             to_enter.append(name)
         if self.is_compound(name):
             if name not in by_default:
@@ -230,6 +239,8 @@ class Interpreter:
 
     def add_ancestor_states_to_enter(self, name, ancestor, to_enter, by_default, default_history):
         for outer in self.proper_ancestors(name, ancestor):
+            if self.is_active(outer):
+                continue
             if outer not in to_enter:
                 to_enter.append(outer)
             if self.states[outer].parallel:
@@ -237,6 +248,8 @@ class Interpreter:
 
     def enter_other_regions(self, name, to_enter, by_default, default_history):
         for child in self.children(name):
+            if self.is_active(child):
+                continue
             if not any(state == child or self.is_descendant(state, child) for state in to_enter):
                 self.add_descendant_states_to_enter(child, to_enter, by_default, default_history)
 

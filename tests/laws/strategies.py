@@ -82,7 +82,7 @@ def every(states):
 
 
 @st.composite
-def charts(draw):
+def any_charts(draw):
     states = tuple(_state(draw, f"s{number}", depth=0) for number in range(draw(st.integers(2, 3))))
     inside = every(states)
     lines = _lines(states)
@@ -92,19 +92,64 @@ def charts(draw):
 
 
 @st.composite
+def charts_with_ways_back(draw):
+    """Regions in regions, with ways from leaves to the history states around them, near and far, and to leaves beside.
+
+    These go wrong where what is entered for a history state ends short of what has stayed active.
+    """
+    states = (_atomic("s0"), _nest(draw, "s1", depth=0))
+    inside = every(states)
+    lines = _lines(states)
+    ways = [Transition("s0", "a", "s1"), Transition("s1", "d", "s0", actions=[note("s1/d")])]
+    for leaf in (each for each in inside[1:] if not each.states and each.history is None):
+        back = [each.name for outer in lines[leaf.name] for each in outer.states if each.history is not None]
+        beside = [each.name for each in lines[leaf.name][-1].states if each.history is None]
+        for targets in (beside, back or beside):
+            event, target = draw(st.sampled_from(EVENTS)), draw(st.sampled_from(targets))
+            ways.append(Transition(leaf.name, event, target, actions=[note(f"{leaf.name}/{event}")]))
+    return Chart(states, ways)
+
+
+def _nest(draw, name, *, depth):
+    """A compound or parallel state, its leaves two or three levels further in; the outermost has a history state."""
+    parallel = depth < 2 and draw(st.booleans())
+    inner = [depth < 2, depth < 2 and draw(st.integers(0, 2)) > 0]
+    children = [
+        _nest(draw, f"{name}{n}", depth=depth + 1) if is_nest else _atomic(f"{name}{n}")
+        for n, is_nest in enumerate(inner)
+    ]
+    leaves = [each for each in every(children) if not each.states and each.history is None]
+    history = _history(draw, f"{name}h", leaves) if depth == 0 or draw(st.booleans()) else []
+    return State(name, states=[*history, *children], parallel=parallel, **_tells(name))
+
+
+def _atomic(name):
+    return State(name, **_tells(name))
+
+
+def _tells(name):
+    return {"on_entry": [note(f"+{name}")], "on_exit": [note(f"-{name}")]}
+
+
+def charts():
+    return any_charts() | charts_with_ways_back()
+
+
+@st.composite
 def stories(draw):
     """Events with the answers that guards are to give from then on."""
     return draw(st.lists(st.tuples(st.sampled_from((*EVENTS, "d")), st.integers(0, 2 ** (3 * GUARDS) - 1)), max_size=8))
 
 
 def _state(draw, name, *, depth, may_be_final=True):
-    kinds = ["atomic", "atomic", *["final"] * may_be_final, *["compound", "compound", "parallel"] * (depth < 3)]
+    inner = ["compound", "compound", "parallel", *["parallel"] * (not may_be_final)]  # regions are often parallel, too
+    kinds = ["atomic", "atomic", *["final"] * may_be_final, *inner * (depth < 3)]
     kind = draw(st.sampled_from(kinds))
-    tells = {"on_entry": [note(f"+{name}")], "on_exit": [note(f"-{name}")]}
+    tells = _tells(name)
     if kind == "final":
         return State(name, final=True, **tells)
     if kind == "atomic":
-        return State(name, **tells)
+        return _atomic(name)
     parallel = kind == "parallel"
     count = draw(st.integers(2 if parallel else 1, 3 if depth < 2 else 2))
     children = [_state(draw, f"{name}{n}", depth=depth + 1, may_be_final=not parallel) for n in range(count)]
@@ -169,4 +214,7 @@ def _are_parted_by_regions(first, second, lines):
     if first in other or second in line:
         return False
     common = [state for state, name in zip(lines[first], other, strict=False) if state.name == name]
-    return bool(common) and common[-1].parallel
+    if not common or not common[-1].parallel:
+        return False
+    of_all_regions = {state.name for state in common[-1].states if state.history is not None}
+    return of_all_regions.isdisjoint((first, second))

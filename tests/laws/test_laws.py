@@ -10,7 +10,7 @@ from gatechart.checks import paths, reach
 from gatechart.checks.paths import TooManyConfigurationsError
 
 from .oracle import active_states, faults_of, replay
-from .strategies import charts, stories
+from .strategies import charts, charts_with_ways_back, stories
 from .support import life_by_the_standard, life_told, live, start, tell, told
 
 lawful = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -63,6 +63,22 @@ def test_what_is_entered_and_left_adds_up_to_the_configuration(chart, story):
         active, faults = replay(graph.tree, told(graph, each))
         assert faults == []
         assert active == active_states(graph.tree, each.configuration)
+
+
+@settings(lawful, max_examples=600)
+@given(charts_with_ways_back(), stories())
+def test_a_way_back_from_inside_leads_to_a_legal_configuration(chart, story):
+    graph, snapshot = one_life(chart, story)
+    for each in live(graph, snapshot, story):
+        assert faults_of(graph.tree, each.configuration) == []
+
+
+@settings(lawful, max_examples=200)
+@given(charts_with_ways_back(), stories())
+def test_a_way_back_from_inside_enters_nothing_that_has_stayed_active(chart, story):
+    graph, snapshot = one_life(chart, story)
+    for each in live(graph, snapshot, story):
+        assert replay(graph.tree, told(graph, each))[1] == []
 
 
 @settings(lawful, max_examples=150)  # the standard says what most of the other laws do

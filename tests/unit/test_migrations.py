@@ -132,6 +132,7 @@ house = StateTransitionGraph(
             states=[
                 State("LIGHT", states=["DARK", "LIT", State("WAS", history=Recall.SHALLOW, initial="DARK")]),
                 State("HEAT", states=["COLD", "WARM"]),
+                State("AS_LEFT", history=Recall.DEEP, initial="LIT"),
             ],
         ),
     ],
@@ -168,6 +169,16 @@ def test_what_the_graph_cannot_be_in_is_told(leaves, problem):
         ((("GONE", ("LIT",)),), "'GONE', which remembers, is no history state of version '2'"),
         ((("DARK", ("LIT",)),), "'DARK', which remembers, is no history state of version '2'"),
         ((("WAS", ("DIM",)),), "'DIM', which 'WAS' remembers, is no state of version '2'"),
+        ((("WAS", ("WAS",)),), "'WAS', which 'WAS' remembers, is a history state of version '2'"),
+        ((("WAS", ("WARM",)),), "'WARM', which 'WAS' remembers, is not inside 'LIVED_IN.LIGHT'"),
+        ((("AS_LEFT", ("LIT", "WARM")),), None),
+        ((("AS_LEFT", ("LIT",)),), None),  # the other region then begins as it does by default
+        ((("AS_LEFT", ("LIGHT", "WARM")),), None),
+        (
+            (("WAS", ("LIT",)), ("AS_LEFT", ("LIT", "WARM", "COLD"))),
+            "'COLD' and 'WARM' would be active in 'LIVED_IN.HEAT' at once, as 'AS_LEFT' remembers it",
+        ),
+        ((("AS_LEFT", ()),), None),
     ],
 )
 def test_what_is_remembered_must_be_there_too(memory, problem):

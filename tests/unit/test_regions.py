@@ -4,8 +4,8 @@ from itertools import permutations
 
 import pytest
 
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
-from gatechart.kernel import Block, Done, Plan, candidates, plan_entry, plan_microstep
+from gatechart.graph import ANY, Initial, State, StateTransitionGraph, Transition
+from gatechart.kernel import Block, Done, Plan, candidates, misfit, plan_entry, plan_microstep
 from gatechart.values import Memory, Status
 
 from .support import Trail, applied, note, started, trail_of
@@ -50,6 +50,9 @@ def plan_of(graph: StateTransitionGraph, leaves: str, event: str = "GO", memory:
     configuration = tuple(leaves.split())
     enabled = tuple(edges[0] for edges in candidates(graph, configuration, event))
     return plan_microstep(graph, configuration, memory, enabled)
+
+
+async def wait(context: object, work: object) -> None: ...
 
 
 def told(plan: Plan) -> tuple[str, str, str, str]:
@@ -192,6 +195,48 @@ async def test_an_agent_goes_back_to_where_its_regions_were() -> None:
     for event, leaves in (("BEGUN", ("L2b", "R2")), ("GO", ("OUT",)), ("BACK", ("L2b", "R2"))):
         snapshot = (await applied(graph, snapshot, event)).snapshot
         assert snapshot.configuration == leaves
+
+
+# History states as targets from within what they remember.
+
+
+def test_an_outer_history_state_enters_nothing_that_has_stayed_active() -> None:
+    inner = State("A", invoke=wait, states=[State("B", states=["C1", "C2"])])
+    graph = graph_of(
+        Transition("C1", "NEXT", "C2"),
+        Transition("C2", "AGAIN", "H"),
+        states=[State("S", states=[State("H", history="deep", initial="C1"), inner]), State("OUT")],
+    )
+    plan = plan_of(graph, "C2", "AGAIN")
+    assert told(plan) == ("C2", "C2", "C1", "C1")
+    assert (plan.left, plan.attended) == ((), ())
+    remembering = plan_of(graph, "C2", "AGAIN", (("H", ("C1",)),))
+    assert told(remembering) == ("C2", "C2", "C1", "C1")
+
+
+def test_an_outer_history_state_leaves_the_other_regions_alone() -> None:
+    regions = [State("R1", states=["X"]), State("R2", states=["Y1", "Y2"])]
+    history = State("H", history="shallow", initial=Initial("X", actions=note("default")))
+    graph = graph_of(
+        Transition("X", "a", "H"),
+        Transition("Y1", "b", "Y2"),
+        states=[State("S", states=[history, State("P", parallel=True, states=regions)]), State("OUT")],
+    )
+    plan = plan_of(graph, "X Y2", "a")
+    assert told(plan) == ("X", "X", "X", "X Y2")
+    assert misfit(graph, plan.configuration, plan.memory) is None
+
+
+def test_a_region_moves_on_while_another_goes_back_by_an_outer_history_state() -> None:
+    graph = graph_of(Transition("L2b", "GO", "DH"), Transition("R1", "GO", "R2"))
+    assert told(plan_of(graph, "L2b R1")) == ("L2b R1", "R1 L2b L2", "L1 R2", "L1 R2")
+
+
+def test_the_default_of_a_history_state_is_done_once_however_often_it_is_named() -> None:
+    history = State("H", history="shallow", initial=Initial("B", actions=note("default")))
+    graph = graph_of(Transition("OUT", "GO", ["H", "H"]), states=["OUT", State("A", states=[history, "B"])])
+    deeds = plan_of(graph, "OUT").deeds
+    assert [deed.place for deed in deeds if isinstance(deed, Block)] == ["default of H"]
 
 
 # Several targets.

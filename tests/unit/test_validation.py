@@ -503,3 +503,22 @@ def test_a_sound_definition_has_no_faults() -> None:
         transitions=[GO, Transition("A", "GO", "P", guard=is_yes), Transition(ANY, "STOPPED", "END")],
         entry_points=["A", EntryPoint("B", opens_on=["X", "Y"], guard=is_yes)],
     )
+
+
+REGIONS = [State("L", states=["L1", "L2"]), State("R", states=["R1", "R2"])]
+
+
+def test_a_history_state_of_a_parallel_state_stands_for_all_its_regions() -> None:
+    parallel = State("P", parallel=True, states=[State("H", history="deep", initial="L1"), *REGIONS])
+    assert fault_of(states=["A", parallel], transitions=[Transition("A", "GO", ["R2", "H"])]) == (
+        "transition 'A --GO--> R2, H': 'R2' and 'H' cannot be active together; "
+        "name states of different regions of a parallel state"
+    )
+
+
+def test_a_history_state_has_no_other_as_its_default() -> None:
+    inner = State("C", states=["C1", State("I", history="deep", initial="C1")])
+    outer = State("B", states=[State("H", history="deep", initial="I"), inner])
+    assert fault_of(states=["A", outer]) == (
+        "state 'H': its initial state 'I' is a history state; name the states to enter while nothing is remembered"
+    )

@@ -36,7 +36,8 @@ def find_ways(graph: StateTransitionGraph) -> Ways:
 
 def entered(graph: StateTransitionGraph, targets: tuple[StateName, ...], domain: StateName) -> frozenset[StateName]:
     """What is entered for the targets within the domain, where no history state remembers anything."""
-    entry = entry_of(Tree(graph.nodes, ()), [(targets, domain)])
+    stays = frozenset((domain, *graph.nodes[domain].ancestors))
+    entry = entry_of(Tree(graph.nodes, ()), [(targets, domain)], stays)
     return frozenset((*entry.states, *entry.unremembered))
 
 

@@ -156,6 +156,7 @@ def _is_missing(target: str, inside: Sequence[str]) -> bool:
 
 def _history_faults(parent: State) -> Iterator[Fault]:
     inside = tuple(child.name for child in walk(parent.states) if child.history is None)
+    recalling = {child.name for child in walk(parent.states) if child.history is not None}
     for child in parent.states:
         place = f"state {child.name!r}"
         if child.history is None:
@@ -164,7 +165,10 @@ def _history_faults(parent: State) -> Iterator[Fault]:
             yield Fault(place, "nothing says where to go while it remembers nothing", "give it initial=")
             continue
         for target in child.initial.targets:
-            if _is_missing(target, inside):
+            if target in recalling:
+                problem = f"its initial state {target!r} is a history state"
+                yield Fault(place, problem, "name the states to enter while nothing is remembered")
+            elif _is_missing(target, inside):
                 yield Fault(
                     place, f"its initial state {target!r} is not inside {parent.name!r}", suggestion(target, inside)
                 )
@@ -237,9 +241,14 @@ def _are_nested(outer: tuple[State, ...], inner: tuple[State, ...]) -> bool:
 
 
 def _are_regions_apart(first: tuple[State, ...], second: tuple[State, ...]) -> bool:
-    """Whether two lines from the root part at a parallel state, so that both their ends can be active."""
+    """Whether two lines from the root part at a parallel state, so that both their ends can be active.
+
+    A history state of the parallel state itself stands for all its regions, and so for none apart from another.
+    """
     shared = [one for one, other in zip(first, second, strict=False) if one is other]
-    return shared[-1].parallel and len(shared) < min(len(first), len(second))
+    if not shared[-1].parallel or len(shared) == min(len(first), len(second)):
+        return False
+    return first[len(shared)].history is None and second[len(shared)].history is None
 
 
 def _door_faults(entry: EntryPoint, states: Sequence[State]) -> Iterator[Fault]:

@@ -23,16 +23,17 @@ class Entry:
     unremembered: tuple[StateName, ...]  # history states that were entered by their defaults
 
 
-def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]]) -> Entry:
-    """What is entered for the targets of each aim, within the domain that stays active."""
-    entering = _Entering(tree)
+def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]], stays: frozenset[StateName]) -> Entry:
+    """What is entered for the targets of each aim, within the domain that stays active.
+
+    stays: the states that are active and not exited, the root among them. None of these is entered: a history state
+    stands for states far inside its parent, and may be a target of transitions that stay inside the parent themselves.
+    """
+    entering = _Entering(tree, stays)
     aims = tuple(aims)
-    for targets, domain in aims:
-        is_entered = domain in entering.states  # by a transition that leaves and enters what this one stays in
+    for targets, _ in aims:
         for target in targets:
             entering.go_down(target)
-        if not is_entered:
-            entering.states.discard(domain)  # an internal transition to its own source stays there
     for targets, domain in aims:
         for target in targets:
             for state in tree.stands_for(target):
@@ -49,11 +50,12 @@ def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]]
 class _Entering:
     """The states that are to be entered, while they are being gathered."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, stays: frozenset[StateName]) -> None:
         self.tree = tree
+        self.stays = stays
         self.states: set[StateName] = set()
         self.by_default: set[StateName] = set()
-        self.unremembered: list[StateName] = []
+        self.unremembered: dict[StateName, None] = {}  # in the order in which they are met
 
     def go_down(self, state: StateName) -> None:
         """Adds the state and the descendants that it begins with."""
@@ -61,33 +63,35 @@ class _Entering:
         if node.kind is Kind.HISTORY:
             self._recall(state)
             return
-        self.states.add(state)
+        if state not in self.stays:  # an internal transition to its own source stays there, and begins anew inside
+            self.states.add(state)
         if node.kind is Kind.COMPOUND and node.default:
             self.by_default.add(state)
             self._enter(node.default.targets, below=state)
         self.complete(state)
 
     def go_up(self, state: StateName, below: StateName) -> None:
-        """Adds the ancestors of the state, up to one that is active or added otherwise; none if it is that itself."""
+        """Adds the ancestors of the state, up to one that stays or is added otherwise; none if it is that itself."""
         for ancestor in self.tree.nodes[state].ancestors:
-            if below in (state, ancestor):
+            if below in (state, ancestor) or ancestor in self.stays:
                 return
             self.states.add(ancestor)
             self.complete(ancestor)
 
     def complete(self, state: StateName) -> None:
-        """Adds those regions of a parallel state in which nothing is to be entered yet."""
+        """Adds those regions of a parallel state in which nothing is active or to be entered yet."""
         node = self.tree.nodes[state]
         if node.kind is Kind.PARALLEL:
             for child in node.children:
-                if not any(each == child or self.tree.is_inside(each, child) for each in self.states):
+                taken = self.states | self.stays
+                if not any(each == child or self.tree.is_inside(each, child) for each in taken):
                     self.go_down(child)
 
     def _recall(self, history: StateName) -> None:
         node = self.tree.nodes[history]
         remembered = self.tree.remembered(history)
         if not remembered:
-            self.unremembered.append(history)
+            self.unremembered[history] = None
         self._enter(remembered or (node.default.targets if node.default else ()), below=node.parent)
 
     def _enter(self, targets: tuple[StateName, ...], below: StateName) -> None:

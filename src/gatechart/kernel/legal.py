@@ -5,27 +5,26 @@ Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 3.11: legal state confi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from gatechart.graph import ROOT, Kind, Node, StateTransitionGraph
+from gatechart.kernel.entry import entry_of
+from gatechart.kernel.tree import Tree
 from gatechart.values import Memory, StateName
 
 
 def misfit(graph: StateTransitionGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:
     """What keeps these states from being the active leaves of the graph; None where nothing does.
 
-    memory: what history states remember, which must be there, too.
+    memory: what history states remember. Entering that must not lead to where an agent cannot be, either.
     """
     leaves = tuple(leaves)
     for leaf in leaves:
         if leaf not in graph.nodes or not graph.nodes[leaf].kind.is_leaf:
             return f"{leaf!r} is no leaf of version {graph.version!r}"
     active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)} | {ROOT}
-    for state in active:
-        problem = _misfit_below(graph, graph.nodes[state], active)
-        if problem:
-            return problem
-    return next(filter(None, (_misfit_in_memory(graph, history, states) for history, states in memory)), None)
+    problem = _misfit_among(graph, active)
+    return problem or next(filter(None, (_misfit_in_memory(graph, *each) for each in memory)), None)
 
 
 def path_of(graph: StateTransitionGraph, state: StateName) -> str:
@@ -40,7 +39,11 @@ def path_of(graph: StateTransitionGraph, state: StateName) -> str:
     return ".".join((*outer, state))
 
 
-def _misfit_below(graph: StateTransitionGraph, node: Node, active: set[StateName]) -> str | None:
+def _misfit_among(graph: StateTransitionGraph, active: Collection[StateName]) -> str | None:
+    return next(filter(None, (_misfit_below(graph, graph.nodes[state], active) for state in active)), None)
+
+
+def _misfit_below(graph: StateTransitionGraph, node: Node, active: Collection[StateName]) -> str | None:
     children = [child for child in node.children if graph.nodes[child].kind is not Kind.HISTORY]
     inside = [child for child in children if child in active]
     if node.kind is Kind.PARALLEL and len(inside) < len(children):
@@ -54,8 +57,19 @@ def _misfit_below(graph: StateTransitionGraph, node: Node, active: set[StateName
     return None
 
 
-def _misfit_in_memory(graph: StateTransitionGraph, history: StateName, states: Iterable[StateName]) -> str | None:
-    if history not in graph.nodes or graph.nodes[history].kind is not Kind.HISTORY:
-        return f"{history!r}, which remembers, is no history state of version {graph.version!r}"
-    missing = [state for state in states if state not in graph.nodes]
-    return f"{missing[0]!r}, which {history!r} remembers, is no state of version {graph.version!r}" if missing else None
+def _misfit_in_memory(graph: StateTransitionGraph, history: StateName, states: tuple[StateName, ...]) -> str | None:
+    nodes, version = graph.nodes, f"version {graph.version!r}"
+    if history not in nodes or nodes[history].kind is not Kind.HISTORY:
+        return f"{history!r}, which remembers, is no history state of {version}"
+    outer = nodes[history].parent
+    for state in states:
+        remembered = f"{state!r}, which {history!r} remembers,"
+        if state not in nodes:
+            return f"{remembered} is no state of {version}"
+        if nodes[state].kind is Kind.HISTORY:
+            return f"{remembered} is a history state of {version}"
+        if outer not in nodes[state].ancestors:
+            return f"{remembered} is not inside {path_of(graph, outer)!r}"
+    entry = entry_of(Tree(nodes, ((history, states),)), [((history,), ROOT)], frozenset({ROOT}))
+    problem = _misfit_among(graph, sorted((ROOT, *entry.states), key=lambda state: nodes[state].order))
+    return problem and f"{problem}, as {history!r} remembers it"

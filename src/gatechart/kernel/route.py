@@ -72,7 +72,7 @@ def plan_entry(graph: StateTransitionGraph, targets: Sequence[StateName]) -> Pla
     remembered: Plan | None = graph.memo.get(key)
     if remembered is None:
         tree = Tree(graph.nodes, ())
-        remembered = _assemble(tree, frozenset(), (), (), entry_of(tree, [(*key, ROOT)]))
+        remembered = _assemble(tree, frozenset(), (), (), entry_of(tree, [(*key, ROOT)], frozenset({ROOT})))
         graph.memo[key] = remembered
     return remembered
 
@@ -89,8 +89,19 @@ def _plan(tree: Tree, configuration: Configuration, enabled: Sequence[Edge]) -> 
         {state for edge in taken for state in _exit_set(tree, active, edge)}, key=tree.order_of, reverse=True
     )
     tree = Tree(tree.nodes, _remember(tree, active, exits))  # a history state recalls what is left just now, too
-    aims = [(edge.targets, tree.domain(edge)) for edge in taken if edge.targets]
-    return _assemble(tree, active, taken, exits, entry_of(tree, aims))
+    entry = entry_of(tree, _aims(tree, taken), (active | {ROOT}) - set(exits))
+    return _assemble(tree, active, taken, exits, entry)
+
+
+def _aims(tree: Tree, taken: Sequence[Edge]) -> Iterator[tuple[tuple[StateName, ...], StateName]]:
+    """The targets of each transition with its domain.
+
+    Without those internal ones that lead from a leaf to itself: they enter nothing, even where another region makes the
+    leaf be left meanwhile.
+    """
+    for edge in taken:
+        if edge.targets and not tree.nodes[domain := tree.domain(edge)].kind.is_leaf:
+            yield edge.targets, domain
 
 
 def _without_conflicts(tree: Tree, active: frozenset[StateName], enabled: Sequence[Edge]) -> tuple[Edge, ...]:
