@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gatechart.errors import Fault
 from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.values import LONGEST_NAME, unkept
 
 
 def texts(names: Iterable[object]) -> tuple[str, ...]:
@@ -37,6 +38,14 @@ def entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
         yield from _no_text(place, "name", entry.name)
     for trigger in entry.opens_on:
         yield from _no_text(place, "trigger", trigger)
+
+
+def unkept_names(place: str, what: str, names: Iterable[object], longest: int = LONGEST_NAME) -> Iterator[Fault]:
+    """A fault for each of the names, as far as they are texts, that no database could keep."""
+    for name in texts(names):
+        problem = unkept(name.replace("\0", ""), longest)  # which nobody sends, and which stores write in another way
+        if problem:
+            yield Fault(place, f"its {what}: {problem}", "give it a shorter name, of characters that a text can have")
 
 
 def _no_text(place: str, what: str, value: object) -> Iterator[Fault]:

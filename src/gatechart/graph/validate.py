@@ -17,7 +17,8 @@ from gatechart.graph.compile import delayed_transitions, walk
 from gatechart.graph.definition import ANY, EntryPoint, OnRefusal, State, Transition, callable_name
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.handoff_faults import acceptance_faults, agent_faults, function_faults, handoff_faults
-from gatechart.graph.misfits import entry_misfits, no_state_name, texts, transition_misfits
+from gatechart.graph.misfits import entry_misfits, no_state_name, texts, transition_misfits, unkept_names
+from gatechart.values import LONGEST_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for entry in draft.entry_points for fault in entry_misfits(entry)),
         *_graph_faults(draft),
         *_name_faults(states),
+        *_unkept_faults(states, transitions, doors),
         *_initial_faults("graph", root),
         *(fault for state in states for fault in _state_faults(state)),
         *(fault for state in states for fault in (*_kind_faults(state), *_waiting_faults(state))),
@@ -71,6 +73,8 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
     for what, text in (("name", draft.name), ("version", draft.version)):
         if not isinstance(text, str) or not text:
             yield Fault("graph", f"its {what} is {text!r}", "give it a text that is not empty")
+        else:
+            yield from unkept_names("graph", what, [text])
     if not (isinstance(draft.context, type) and issubclass(draft.context, AgentContext)):
         yield Fault("context", f"{draft.context!r} is no context type", "pass a subclass of AgentContext")
     if not isinstance(draft.on_refusal, OnRefusal):
@@ -90,6 +94,20 @@ def _name_faults(states: Sequence[State]) -> Iterator[Fault]:
             yield no_state_name(state)
     for double in _doubles(state.name for state in states):
         yield Fault(f"state {double!r}", "the name occurs twice", "rename one; names are unique in a graph")
+
+
+def _unkept_faults(
+    states: Sequence[State], transitions: Sequence[Transition], doors: Sequence[EntryPoint]
+) -> Iterator[Fault]:
+    """Names that no database could keep, or not in its indexes."""
+    for state in states:
+        place = f"state {state.name!r}"
+        yield from unkept_names(place, "name", [state.name])
+        yield from unkept_names(place, "invoke", [invoke.id for invoke in state.invoke])
+    for entry in doors:
+        yield from unkept_names(f"entry point {entry.name!r}", "name", [entry.name])
+    for event in dict.fromkeys(each.event for each in transitions):  # done.invoke.* may be longer than its invoke
+        yield from unkept_names(f"event {event!r}", "name", [event], longest=2 * LONGEST_NAME)
 
 
 def _doubles(names: Iterable[object]) -> Iterator[str]:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
-from gatechart.values import Obstacle
+from gatechart.values import Obstacle, in_utc
 
-
-def _in_utc(time: datetime) -> datetime:
-    try:
-        return time.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{time} has no time in UTC; bring one between the years 1 and 9999 UTC") from None
-
-
-Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
 """A moment with its time zone, kept in UTC: zones whose offset has seconds would not come back from JSON."""
 
 

@@ -11,7 +11,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.restate.kept import OUTCOME, SNAPSHOT, plain
 from gatechart.runtime.arguments import check_version
 from gatechart.runtime.watchers import ended
-from gatechart.turn import checked_id, checked_name, plain_payload
+from gatechart.turn import checked_id, checked_name, checked_words, plain_payload
 from gatechart.values import HistoryEntry, Name, Outcome, Snapshot, Status, name_of
 
 if TYPE_CHECKING:
@@ -52,9 +52,11 @@ class RestateHost:
     async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
         """See Host. It waits for the projection."""
         check_version("rollback", version)
+        checked_words(reason)
+        checked_id(once, "once")
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
         passed = await self._runtime.given_away(await self._newest("rollback"), target)
-        told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": checked_id(once), "life": self.life}
+        told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": once, "life": self.life}
         answer = await self._ask("roll_back", told | {"passed": passed})
         return self._see(answer)
 

@@ -25,14 +25,24 @@ from gatechart.restate.host import RestateHost
 from gatechart.restate.ingress import Ingress
 from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
-from gatechart.runtime.arguments import check_part, checked_member
+from gatechart.runtime.arguments import check_part, checked_member, handoffs_asked
 from gatechart.runtime.core import check_outside_turns, random_id
 from gatechart.runtime.going_back import check_given_away
 from gatechart.runtime.interventions import checked_operator_reason, ending
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
-from gatechart.turn import check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
+from gatechart.turn import (
+    checked_addressee,
+    checked_due,
+    checked_id,
+    checked_name,
+    checked_words,
+    fit_payload,
+    known_id,
+    plain_payload,
+    sought_id,
+)
 from gatechart.values import (
     WITHDRAWN,
     AgentId,
@@ -237,9 +247,8 @@ class RestateRuntime:
         """See Runtime.post. Whether its id came before is found when it arrives, and the receipt does not tell."""
         self._admit("post")
         name = checked_name(event)
-        check_due(due)
-        content = plain_payload(payload, name)
-        mail = Mail(0, known_id(to), name, content, datetime.now(UTC), checked_id(id), due=due)
+        content, moment = plain_payload(payload, name), checked_due(due)
+        mail = Mail(0, checked_addressee(to), name, content, datetime.now(UTC), checked_id(id), due=moment)
         await self._post("post", mail)
         return Receipt(0)
 
@@ -320,7 +329,8 @@ class RestateRuntime:
 
     async def cancel_handoff(self, id: str, *, reason: str) -> Receipt:  # noqa: A002
         """See Runtime.cancel_handoff. The handoff has to be projected. Raises NoHandoffError."""
-        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=id))
+        checked_words(reason)
+        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=sought_id(id)))
         if not found or not is_open(found[0].status):
             raise NoHandoffError(id, found[0].status.value if found else None)
         told = {"handoff": id, "expired": False, "reason": reason}
@@ -340,10 +350,10 @@ class RestateRuntime:
         limit: int = 100,
     ) -> Sequence[HandoffRecord]:
         """See Runtime.handoffs. It lags, and those that were rejected or withdrawn without a turn stay pending."""
-        store = self._projection("handoffs")
-        check_part("handoffs", after, limit)
-        wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
-        return await store.handoffs(HandoffQuery(source, target, wanted, request, id, after, limit))
+        query = handoffs_asked(
+            id=id, request=request, source=source, target=target, status=status, after=after, limit=limit
+        )
+        return await self._projection("handoffs").handoffs(query)
 
     def changes(self) -> NoReturn:
         """Raises ElsewhereError."""

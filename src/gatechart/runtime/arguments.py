@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from gatechart.errors import PayloadError
+from gatechart.turn import known_id, sought_id
+from gatechart.values import AgentId, HandoffQuery, HandoffStatus
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -20,6 +22,25 @@ def checked_member(call: str, name: str, value: str, kind: type[E]) -> E:
         raise PayloadError(
             call, (f"{name} is {value!r}",), " or ".join(repr(str(each.value)) for each in kind)
         ) from None
+
+
+def handoffs_asked(
+    *,
+    id: str | None,  # noqa: A002
+    request: str | None,
+    source: AgentId | None,
+    target: AgentId | None,
+    status: HandoffStatus | str | None,
+    after: int,
+    limit: int,
+) -> HandoffQuery:
+    """The query in the store's terms. Raises PayloadError, and UnknownAgentError where no agent can have the id."""
+    check_part("handoffs", after, limit)
+    for agent_id in (source, target):
+        if agent_id is not None:
+            known_id(agent_id)
+    wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
+    return HandoffQuery(source, target, wanted, sought_id(request, "request"), sought_id(id), after, limit)
 
 
 def check_part(call: str, after: int, limit: int | None) -> None:

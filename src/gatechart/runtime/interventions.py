@@ -12,7 +12,7 @@ from gatechart.runtime.arguments import MOST, is_count
 from gatechart.runtime.core import Core
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.work import report_mail
-from gatechart.turn import checked_id, known_id, plain_payload
+from gatechart.turn import checked_id, checked_words, known_id, plain_payload
 from gatechart.values import (
     AgentId,
     Invocation,
@@ -81,10 +81,9 @@ def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[st
 
 def checked_operator_reason(reason: str) -> str:
     """Return the reason. Raises PayloadError if it is empty, or not a text that every store can keep."""
-    try:
-        return checked_id(reason) or ""
-    except PayloadError:
-        raise PayloadError("reason", (f"it is {reason!r}",), "a text that says why, for the history") from None
+    if checked_words(reason):
+        return reason
+    raise PayloadError("reason", ("it is empty",), "a text that says why, for the history")
 
 
 async def _timer(core: Core, number: int) -> Mail:

@@ -20,7 +20,7 @@ from gatechart.runtime.going_back import attended
 from gatechart.turn import (
     Standing,
     beginnings,
-    check_due,
+    checked_due,
     delegated,
     plain_payload,
     raised_name,
@@ -169,8 +169,7 @@ def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> It
 
 def _sound(mail: Mail) -> Mail:
     """The mail as every store can keep it. Raises PayloadError."""
-    check_due(mail.due)
-    return replace(mail, payload=plain_payload(mail.payload, raised_name(mail.event)))
+    return replace(mail, payload=plain_payload(mail.payload, raised_name(mail.event)), due=checked_due(mail.due))
 
 
 def _call_effects(

@@ -35,6 +35,7 @@ from gatechart.turn import (
     Void,
     checked_id,
     checked_name,
+    checked_words,
     plain_payload,
     requested,
     take_mail,
@@ -173,7 +174,8 @@ class Resident:
         """See Host."""
         self.core.admit("rollback", writes=True)
         check_version("rollback", version)
-        checked_id(once)
+        checked_words(reason)
+        checked_id(once, "once")
         return await self._in_turn(lambda: self._roll_back(version, reason, once))
 
     async def hand_on(self, ask: Callable[[Turn], str], once: str | None = None) -> str:

@@ -16,7 +16,7 @@ from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostErro
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
 from gatechart.ports import Clock, Ids, Requests, Store
-from gatechart.runtime.arguments import check_part, checked_member
+from gatechart.runtime.arguments import check_part, checked_member, handoffs_asked
 from gatechart.runtime.commits import Committer
 from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_at_once
 from gatechart.runtime.feeds import Feeds, Subscription
@@ -31,7 +31,19 @@ from gatechart.runtime.once import is_withdrawn, turn_of
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
-from gatechart.turn import Turn, begin, check_due, checked_id, checked_name, fit_payload, known_id, plain_payload
+from gatechart.turn import (
+    Turn,
+    begin,
+    checked_addressee,
+    checked_due,
+    checked_id,
+    checked_name,
+    checked_words,
+    fit_payload,
+    known_id,
+    plain_payload,
+    sought_id,
+)
 from gatechart.values import (
     STARTED,
     WITHDRAWN,
@@ -188,7 +200,7 @@ class Runtime:
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
         fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(id) or checked_id(once) or self._core.ids()
+        agent_id = checked_id(id) or checked_id(once, "once") or self._core.ids()
         name = f"{STARTED}{entry.name}"
         event = Event(name, plain_payload(fitted, name), self._core.clock.now(), once)
         if once is not None and await turn_of(self._core.store, agent_id, event, once) is not None:
@@ -286,9 +298,9 @@ class Runtime:
         """
         self._core.admit("post", writes=True)
         name = checked_name(event)
-        check_due(due)
         content = plain_payload(payload, name)
-        mail = Mail(0, known_id(to), name, content, self._core.clock.now(), checked_id(id), due=due)
+        now, moment = self._core.clock.now(), checked_due(due)
+        mail = Mail(0, checked_addressee(to), name, content, now, checked_id(id), due=moment)
         return await self._outside.post.post(mail)
 
     async def mail(
@@ -379,7 +391,7 @@ class Runtime:
                 to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
             )
 
-        return await (await self._outside.residents.get(known_id(id))).hand_on(ask, checked_id(once))
+        return await (await self._outside.residents.get(known_id(id))).hand_on(ask, checked_id(once, "once"))
 
     async def handoffs(
         self,
@@ -397,9 +409,10 @@ class Runtime:
         request: all attempts of one, by the id of the first. Raises PayloadError.
         """
         self._core.admit("handoffs", writes=False)
-        check_part("handoffs", after, limit)
-        wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
-        return await self._core.store.handoffs(HandoffQuery(source, target, wanted, request, id, after, limit))
+        query = handoffs_asked(
+            id=id, request=request, source=source, target=target, status=status, after=after, limit=limit
+        )
+        return await self._core.store.handoffs(query)
 
     async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
         """Withdraws a handoff: one that is not accepted is cancelled, a delegation ended, a transfer stands.
@@ -409,13 +422,15 @@ class Runtime:
         Raises NoHandoffError where there is none, or it is over.
         """
         self._core.admit("cancel_handoff", writes=True)
-        found = await self._core.store.handoffs(HandoffQuery(id=id))
+        checked_words(reason)
+        checked_id(once, "once")
+        found = await self._core.store.handoffs(HandoffQuery(id=sought_id(id)))
         if not found or not is_open(found[0].status):
             if found and once is not None and await is_withdrawn(self._core.store, found[0], reason, once):
                 return Receipt(self._core.store.numbers(1), repeat=True)
             raise NoHandoffError(id, found[0].status.value if found else None)
         told = {"handoff": id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), checked_id(once), found[0].source)
+        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), once, found[0].source)
         return await self._outside.post.post(mail)
 
     @asynccontextmanager

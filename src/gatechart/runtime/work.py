@@ -18,7 +18,7 @@ from gatechart.context import problems_of
 from gatechart.errors import InvocationOverError, StepRepeatedError, StepResultError
 from gatechart.runtime.core import Core
 from gatechart.runtime.feeds import Feeds
-from gatechart.turn import plain_payload
+from gatechart.turn import checked_key, checked_words, plain_payload
 from gatechart.values import AgentId, Invocation, Mail, Report, Retry, StepRecord, Verdict
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
@@ -75,10 +75,11 @@ class Work(Generic[ServicesT]):
         returns: the type of the result, as the function is annotated if left out. Results are kept as JSON and come
         back as this type, plain JSON values where it is not known.
 
-        Raises StepRepeatedError where the name was used before, StepResultError where the result cannot be kept,
-        InvocationOverError where the state has been left meanwhile, and what the function raises.
+        Raises PayloadError where no store can keep the name, StepRepeatedError where it was used before,
+        StepResultError where the result cannot be kept, InvocationOverError where the state has been left meanwhile,
+        and what the function raises.
         """
-        if name in self._names:
+        if checked_key(name, "step") in self._names:
             raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
         self._names.add(name)
         kept = _Kept(self.agent_id, name, _returned(function) if returns is None else returns)
@@ -90,10 +91,11 @@ class Work(Generic[ServicesT]):
     def idempotency_key(self, name: str) -> str:
         """A key for outside systems that do a thing once for each key: the same whenever the invocation is repeated.
 
-        It stays the same where a migration renames the state. Source: version 5 of RFC 9562.
+        It stays the same where a migration renames the state. Raises PayloadError for a name that no store can keep.
+        Source: version 5 of RFC 9562.
         """
         it = self._invocation
-        return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, name))))
+        return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, checked_words(name, "key")))))
 
     async def sleep(self, seconds: float) -> None:
         """Waits by the runtime's clock. A repeat of the invocation waits anew; a state's timer does not."""

@@ -1,6 +1,17 @@
 """One event processed to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
-from gatechart.turn.arguments import check_due, checked_id, checked_name, known_id, raised_name
+from gatechart.turn.arguments import (
+    checked_addressee,
+    checked_due,
+    checked_id,
+    checked_key,
+    checked_moment,
+    checked_name,
+    checked_words,
+    known_id,
+    raised_name,
+    sought_id,
+)
 from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, is_word_of_handoff, requested, take_mail
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
@@ -24,10 +35,14 @@ __all__ = [
     "begin",
     "begin_with_offer",
     "beginnings",
-    "check_due",
     "check_finite",
+    "checked_addressee",
+    "checked_due",
     "checked_id",
+    "checked_key",
+    "checked_moment",
     "checked_name",
+    "checked_words",
     "committed_context",
     "delegated",
     "failures",
@@ -44,6 +59,7 @@ __all__ = [
     "rejected",
     "rejection",
     "requested",
+    "sought_id",
     "still_awaited",
     "take_mail",
     "take_turn",

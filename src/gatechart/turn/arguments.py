@@ -1,18 +1,47 @@
-"""What senders may pass: ids and names that every store can keep, moments that every clock can tell."""
+"""What senders may pass: ids, names, keys and reasons that every store can keep, moments that every clock can tell.
+
+This is the door: every way in passes here, so that all homes refuse the same. What names something that may have been
+accepted before there were limits, an agent's id where it is looked up, may be longer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from gatechart.errors import PayloadError, ReservedEventError, UnknownAgentError
-from gatechart.values import AgentId, EventName, Mode, Name, Reason, is_reserved, name_of
+from gatechart.values import (
+    LONGEST_NAME,
+    LONGEST_REASON,
+    AgentId,
+    EventName,
+    Mode,
+    Name,
+    Reason,
+    in_utc,
+    is_reserved,
+    name_of,
+    unkept,
+)
+
+_SHOWN = 60  # characters of a text that is refused
 
 
-def checked_id(id: str | None) -> str | None:  # noqa: A002
-    """The id, as it came. Raises PayloadError where it is neither None nor a text that every store can keep."""
-    if id is None or _is_kept(id):
-        return id
-    raise PayloadError("id", (f"it is {id!r}",), "a text that is not empty and has no NUL, or None")
+def checked_id(id: str | None, what: str = "id") -> str | None:  # noqa: A002
+    """The id, as it came. Raises PayloadError where it is neither None nor a text that every store can keep.
+
+    what: it is, for the error.
+    """
+    return None if id is None else checked_key(id, what)
+
+
+def checked_key(key: str, what: str = "key") -> str:
+    """The id, name or key, as it came. Raises PayloadError where it is no text that every store can keep."""
+    problem = unkept(key, LONGEST_NAME) or ("" if key else "it is empty")
+    if not problem:
+        return key
+    expected = f"a text of 1 to {LONGEST_NAME} characters, without NUL and lone surrogates"
+    raise PayloadError(what, (f"{_shown(key)}: {problem}",), expected)
 
 
 def checked_name(event: Name) -> EventName:
@@ -28,23 +57,53 @@ def checked_name(event: Name) -> EventName:
 
 def raised_name(event: Name) -> EventName:
     """Return the name of an event that a turn raises for itself, which may be any. Raises PayloadError."""
-    name = name_of(event)
-    if _is_kept(name):
-        return name
-    raise PayloadError("event", (f"its name is {name!r}",), "a text that is not empty, or an Enum member")
+    return checked_key(name_of(event), "event")
 
 
-def check_due(due: datetime | None) -> None:
-    """Raises PayloadError where the moment has no time zone."""
-    if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
+def checked_words(text: str, what: str = "reason") -> str:
+    """Words for people, empty perhaps, as they came. Raises PayloadError where no store could keep them."""
+    problem = unkept(text, LONGEST_REASON)
+    if not problem:
+        return text
+    expected = f"a text of at most {LONGEST_REASON:,} characters, without NUL and lone surrogates"
+    raise PayloadError(what, (f"{_shown(text)}: {problem}",), expected)
+
+
+def checked_due(due: datetime | None) -> datetime | None:
+    """The moment, in UTC. Raises PayloadError where it has no time zone, or UTC no such moment."""
+    if due is None:
+        return None
+    if not isinstance(due, datetime) or due.tzinfo is None or due.utcoffset() is None:
         raise PayloadError("due", (f"it is {due!r}",), "a datetime with a time zone, or None")
+    return checked_moment(due, "due")
+
+
+def checked_moment(moment: datetime, what: str) -> datetime:
+    """The aware moment, in UTC. Raises PayloadError where UTC has no such moment."""
+    try:
+        return in_utc(moment)
+    except ValueError as error:
+        raise PayloadError(what, (str(error),), "a moment between the years 1 and 9999 UTC") from None
 
 
 def known_id(id: AgentId) -> AgentId:  # noqa: A002
-    """The id, as it came. Raises UnknownAgentError where no agent can have it."""
-    if _is_kept(id):
+    """The id of an agent that is looked up, as it came. Raises UnknownAgentError where no agent can have it."""
+    if id and not unkept(id):
         return id
     raise UnknownAgentError(id)
+
+
+def sought_id(id: str | None, what: str = "id") -> str | None:  # noqa: A002
+    """The id of what is looked up, as it came. Raises PayloadError where nothing can have it."""
+    problem = "" if id is None else unkept(id)
+    if problem:
+        raise PayloadError(what, (f"{_shown(id)}: {problem}",), "a text without NUL and lone surrogates, or None")
+    return id
+
+
+def checked_addressee(id: AgentId) -> AgentId:  # noqa: A002
+    """The id of an agent that may be yet to begin. Raises UnknownAgentError, and PayloadError where it is too long."""
+    return checked_key(known_id(id), "agent id")
 
 
 def checked_mode(mode: Mode | str) -> Mode:
@@ -61,13 +120,14 @@ def checked_reason(reason: Reason | str) -> Reason:
     raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(each.value) for each in Reason))
 
 
-def _is_kept(text: object) -> bool:
-    return isinstance(text, str) and text != "" and "\0" not in text and (text.isascii() or _is_unicode(text))
+def check_targets(targets: Sequence[str], what: str = "ladder") -> None:
+    """Raises PayloadError where a name or an id, empty perhaps, is no text that every store can keep."""
+    for each in targets:
+        if each != "":
+            checked_key(each, what)
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _shown(text: object) -> str:
+    """The text as the error shows it."""
+    shown = repr(text)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"

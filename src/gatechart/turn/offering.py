@@ -10,6 +10,7 @@ from typing import Any
 from gatechart.errors import PayloadError
 from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
 from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, loop_in, next_offer, rungs, with_attempt
+from gatechart.turn.arguments import checked_moment
 from gatechart.turn.payload import plain_payload
 from gatechart.values import (
     OFFERED,
@@ -178,7 +179,7 @@ def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | 
     if deadline is None or isinstance(deadline, datetime):
         if deadline is not None and deadline.tzinfo is None:
             raise PayloadError("handoff", (f"the deadline {deadline!r} has no time zone",), "an aware datetime")
-        return deadline
+        return None if deadline is None else checked_moment(deadline, "handoff")
     seconds = seconds_of(deadline)
     if seconds is None:
         raise PayloadError("handoff", (f"{deadline!r} is no delay",), '"30s", "2m", a timedelta or an aware datetime')

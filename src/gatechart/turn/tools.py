@@ -13,16 +13,19 @@ from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
-from gatechart.graph import Delay, StateTransitionGraph, seconds_of
+from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
 from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
-    check_due,
+    check_targets,
+    checked_addressee,
+    checked_due,
     checked_id,
     checked_mode,
     checked_name,
     checked_reason,
-    known_id,
+    checked_words,
     raised_name,
+    sought_id,
 )
 from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.turn.payload import plain_payload
@@ -107,8 +110,8 @@ class Turn(Generic[ServicesT]):
         agent can have the id.
         """
         name = checked_name(event)
-        check_due(due)
-        self.asked.append(Send(known_id(to), name, plain_payload(payload, name), checked_id(id), due))
+        content = plain_payload(payload, name)
+        self.asked.append(Send(checked_addressee(to), name, content, checked_id(id), checked_due(due)))
 
     def after(
         self, delay: Delay, event: Name, payload: Any = None, *, key: str | None = None, replaces: bool = True
@@ -122,7 +125,7 @@ class Turn(Generic[ServicesT]):
         name, seconds = checked_name(event), seconds_of(delay)
         if seconds is None:
             raise PayloadError(f"timer {name!r}", (f"{delay!r} is no delay",), '"30s", "2m", a timedelta or seconds')
-        timer_key = checked_id(key) or self.new_id()
+        timer_key = checked_id(key, "key") or self.new_id()
         timer = Timer(name, self.now + timedelta(seconds=seconds), plain_payload(payload, name), key=timer_key)
         if key is not None and replaces:
             self.cancel(key)
@@ -130,7 +133,8 @@ class Turn(Generic[ServicesT]):
         return timer_key
 
     def cancel(self, key: str) -> None:
-        """Drops the timer of this key, unless it has arrived already."""
+        """Drops the timer of this key, unless it has arrived already. Raises PayloadError for what can be no key."""
+        sought_id(key, "key")
         self.asked[:] = [asked for asked in self.asked if not (isinstance(asked, Timer) and asked.key == key)]
         self.asked.append(CancelTimer(key))
 
@@ -166,6 +170,9 @@ class Turn(Generic[ServicesT]):
         Raises PayloadError, and HandoffNotAwaitedError, later, where the turn ends in a final state.
         """
         wanted = checked_mode(mode)
+        check_targets([graph_name(to)], "handoff")
+        if ladder is not None:
+            check_targets([text for each in ladder.targets for text in (each.graph, each.at, each.agent)])
         taken = next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None)
         state = ", ".join(self.came_from or sorted(self.active))
         made = stamped(
@@ -173,11 +180,17 @@ class Turn(Generic[ServicesT]):
             reason=None if reason is None else checked_reason(reason),
             to=to,
             at=raised_name(at),
-            agent=None if agent is None else known_id(agent),
+            agent=None if agent is None else checked_addressee(agent),
             mode=wanted,
             due=deadline_of(deadline, self.now),
             ladder=ladder,
-            step=PathStep(agent=self.agent_id, graph=self.graph, state=state, achieved=achieved, time=self.now),
+            step=PathStep(
+                agent=self.agent_id,
+                graph=self.graph,
+                state=state,
+                achieved=checked_words(achieved, "achieved"),
+                time=self.now,
+            ),
             taken=taken,
             ids=self.random,
         )
@@ -193,8 +206,8 @@ class Turn(Generic[ServicesT]):
         self._conclude(handoff, HandoffStatus.COMPLETED, "", content)
 
     def fail(self, handoff: str, details: str) -> None:
-        """Ends a handoff that this agent took and cannot complete. Raises UnknownHandoffError."""
-        self._conclude(handoff, HandoffStatus.FAILED, details, None)
+        """Ends a handoff that this agent took and cannot complete. Raises UnknownHandoffError, PayloadError."""
+        self._conclude(handoff, HandoffStatus.FAILED, checked_words(details, "details"), None)
 
     def _conclude(self, handoff: str, status: HandoffStatus, details: str, result: Payload | None) -> None:
         taken = {each.id: each for each in self.handoffs if each.side is Side.TOOK and each.id not in self.concluded}

@@ -1,6 +1,7 @@
 """The frozen values that everything else speaks in: events, snapshots, effects, mail, records, history."""
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.values.bounds import EARLIEST, LATEST, LONGEST_NAME, LONGEST_REASON, in_utc, unkept
 from gatechart.values.capabilities import Capabilities
 from gatechart.values.effects import (
     Adopt,
@@ -63,6 +64,10 @@ from gatechart.values.retry import Retry
 from gatechart.values.stored import Stored
 
 __all__ = [
+    "EARLIEST",
+    "LATEST",
+    "LONGEST_NAME",
+    "LONGEST_REASON",
     "OFFERED",
     "RESERVED_PATTERN",
     "STARTED",
@@ -133,6 +138,8 @@ __all__ = [
     "TurnRecord",
     "Unit",
     "Verdict",
+    "in_utc",
     "is_reserved",
     "name_of",
+    "unkept",
 ]
