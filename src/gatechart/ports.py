@@ -53,7 +53,8 @@ class Ids(Protocol):
 class Store(Protocol):
     """Keeps agents, their mail and what they have under way through a crash. A call that raises has written nothing.
 
-    Raises an OutsideError that says what failed where the database does.
+    Raises an OutsideError that says what failed where the database does, and UnwritableError for what it will never
+    keep, such as a text that is too long for it.
     """
 
     @property

@@ -113,6 +113,7 @@ REMEDIES: dict[str, str] = {
     "UnknownMailError": "list them with mail(status='refused') or 'dead'",
     "UnknownStateError": "there are 'one', 'two'",
     "UnknownTriggerError": "there are 'one', 'two'",
+    "UnwritableError": "keep large things elsewhere",
     "UnknownVersionError": "versions 7 to 7 can be had",
 }
 

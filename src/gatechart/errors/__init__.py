@@ -97,6 +97,7 @@ from gatechart.errors.runs import (
     StepResultError,
     TurnTimeoutError,
     UnknownMailError,
+    UnwritableError,
 )
 
 __all__ = [
@@ -177,6 +178,7 @@ __all__ = [
     "UnknownStateError",
     "UnknownTriggerError",
     "UnknownVersionError",
+    "UnwritableError",
     "listing",
     "suggestion",
 ]

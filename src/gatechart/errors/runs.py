@@ -198,3 +198,16 @@ class ReadOnlyError(EventError):
             f"{self.call}() is for the owner of the database, but the runtime only reads it; "
             f"open it for writing{instead}"
         )
+
+
+@dataclass(eq=False)
+class UnwritableError(EventError):
+    """The database refuses what was to be written, and always will. Nothing of it was written."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the database cannot keep what was to be written: {self.problem}; nothing was written. Mend what made it: "
+            "keep large things elsewhere and their keys in the context, and trying the same again is of no use"
+        )

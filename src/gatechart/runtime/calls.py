@@ -12,7 +12,7 @@ from inspect import isawaitable
 from typing import Any, Final
 
 from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError
+from gatechart.errors import InvocationOverError, UnknownInvokeError, UnwritableError
 from gatechart.graph import Invoke, StateTransitionGraph
 from gatechart.runtime.core import Core, log_failure, traceback_of
 from gatechart.runtime.feeds import Feeds
@@ -97,10 +97,17 @@ class Calls:
         call = running.invocation
         try:
             kind, payload = await self._outcome(running)
-            mail = report_mail(self._core, call, kind, payload)
-            await self._core.persist(Report(call, mail, ends=True), lambda: self._accept(mail))
+            try:
+                await self._report(call, kind, payload)
+            except UnwritableError as error:
+                logger.warning("the result of an invoke cannot be kept", extra={"agent_id": call.agent_id})
+                await self._report(call, "error", told_failure(error, 1))
         except InvocationOverError:
             logger.debug("an invoke went on after its state had been left", extra={"agent_id": call.agent_id})
+
+    async def _report(self, call: Invocation, kind: str, payload: Any) -> None:
+        mail = report_mail(self._core.clock.now(), call, kind, payload)
+        await self._core.persist_mail(Report(call, mail, ends=True), self._accept)
 
     def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
         tasks = self._tasks.get(call.agent_id, {})

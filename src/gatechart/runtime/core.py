@@ -21,7 +21,7 @@ from gatechart.runtime.commits import Committer, nothing
 from gatechart.runtime.feeds import Feeds
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.telemetry import Telemetry
-from gatechart.values import AgentId, HistoryEntry, Retry, TurnRecord, Unit, Verdict
+from gatechart.values import AgentId, Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +29,7 @@ LONGEST_NAP_S: Final = 5.0
 STORE_RETRY: Final = Retry(attempts=2**62, first_s=0.1, factor=2.0, most_s=10.0)
 
 T = TypeVar("T")
+UnitT = TypeVar("UnitT", bound=Unit)
 
 
 class SystemClock:
@@ -164,13 +165,28 @@ class Core:
 
     async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
         """The store's verdict, however long the store cannot write for now; None where the runtime closes before."""
-        attempts = counting()
+        return await self._persisted(lambda: unit, lambda _: then())
+
+    async def persist_mail(self, unit: Report | Answer, accept: Callable[[Mail], None]) -> Verdict | None:
+        """The verdict, as of `persist`, of a unit that sends mail, which is accepted once it is committed.
+
+        Its mail gets a number as often as it is tried: it would come before mail that was committed meanwhile, should
+        the runtime crash with both.
+        """
+        return await self._persisted(
+            lambda: unit.numbered(self.store.numbers(1)), lambda committed: accept(committed.mail)
+        )
+
+    async def _persisted(self, made: Callable[[], UnitT], then: Callable[[UnitT], None]) -> Verdict | None:
+        """made: the unit, as it is to be tried next."""
+        tried: list[UnitT] = []  # the last one
 
         async def commit() -> Verdict:
-            if next(attempts) and await self.committer.is_written(unit):  # by an attempt whose answer was lost
-                then()
+            if tried and await self.committer.is_written(tried[0]):  # by an attempt whose answer was lost
+                then(tried[0])
                 return Verdict.COMMITTED
-            return await self.committer.commit(unit, then)
+            tried[:] = [made()]
+            return await self.committer.commit(tried[0], partial(then, tried[0]))
 
         try:
             return await self.ask(commit)

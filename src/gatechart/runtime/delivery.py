@@ -81,8 +81,8 @@ async def take(recipient: Recipient, mail: Mail, note: Process | None = None) ->
             tries += 1
             await _wait_between(core, mail, tries)
             continue
-        if after.status is MailStatus.DEAD and after.event.startswith(OFFERED):
-            await give_up(core, after, recipient.accept)
+        is_offer = after.status is MailStatus.DEAD and after.event.startswith(OFFERED)
+        if is_offer and await give_up(core, after, recipient.accept):
             return True
         if after.status is MailStatus.DEAD and note is not None and process is not note and is_word_of_handoff(mail):
             process = note

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from pydantic import ValidationError
 
 from gatechart.context import problems_of
-from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError
+from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError, UnwritableError
 from gatechart.ports import Requests
 from gatechart.runtime.core import Core
 from gatechart.values import Request
@@ -112,12 +112,18 @@ class Intake:
                 text = await self._reply_to(request)
                 if text is None:
                     return
-                await self._core.ask(partial(self._answer, request.number, text))
+                await self._core.ask(partial(self._answer_in_any_case, request, text))
                 waiting.popleft()
                 self._numbers.discard(request.number)
                 self._has_room.set()
         finally:
             del self._under_way[asker]
+
+    async def _answer_in_any_case(self, request: Request, text: str) -> None:
+        try:
+            await self._answer(request.number, text)
+        except UnwritableError as error:
+            await self._answer(request.number, _failed(request, error))
 
     async def _answer(self, number: int, text: str) -> None:
         await self._requests.answer(number, text, datetime.now(UTC))
@@ -126,13 +132,13 @@ class Intake:
         """The reply; None where the runtime closes before, and it is left to the next one."""
         try:
             answer = await self._perform(_read(request), request.id)
+            return Reply(answer=answer.model_dump(mode="json")).model_dump_json()
         except RuntimeClosedError as error:
             if not self._core.is_open:
                 return None
             return _failed(request, error)
         except Exception as error:
             return _failed(request, error)
-        return Reply(answer=answer.model_dump(mode="json")).model_dump_json()
 
 
 def _read(request: Request) -> Call:

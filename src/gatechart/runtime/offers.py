@@ -10,7 +10,7 @@ from functools import partial
 from time import time_ns
 from typing import Any, Final, TypeVar
 
-from gatechart.errors import OutsideError, RuntimeClosedError, TurnTimeoutError
+from gatechart.errors import OutsideError, RuntimeClosedError, TurnTimeoutError, UnwritableError
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime.arguments import MOST
 from gatechart.runtime.core import Core, OpenTurn
@@ -83,8 +83,8 @@ async def answer(
     """Ends mail about a handoff that makes no turn, and tells the agent that asked. accept: takes the reply."""
     if isinstance(given, Rejection):
         now, start_ns = core.clock.now(), time_ns()
-        reply = Mail(core.store.numbers(1), given.asked_by, given.event, given.told, now, sender=agent_id)
-        verdict = await core.persist(Answer(given.settle, now, consumes, reply), lambda: accept(reply))
+        reply = Mail(0, given.asked_by, given.event, given.told, now, sender=agent_id)
+        verdict = await core.persist_mail(Answer(given.settle, now, consumes, reply), accept)
         if verdict is Verdict.COMMITTED:
             await _tell(core, given, start_ns)
         if verdict is not Verdict.STALE:
@@ -92,10 +92,15 @@ async def answer(
     await core.persist(MailEnd(consumes))
 
 
-async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> None:
-    """Rejects an offer whose every attempt failed."""
+async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> bool:
+    """Rejects an offer whose every attempt failed; False where not even that can be written."""
     given = rejected(mail.happens(core.clock.now()), core.packet_migrations, Obstacle.FAILURE, mail.reason)
-    await answer(core, mail.recipient, given, mail.number, accept)
+    try:
+        await answer(core, mail.recipient, given, mail.number, accept)
+    except UnwritableError:
+        logger.exception("an offer cannot be rejected", extra={"agent_id": mail.recipient, "handoff": mail.id})
+        return False
+    return True
 
 
 async def erase(

@@ -106,9 +106,9 @@ class Work(Generic[ServicesT]):
 
         Raises PayloadError, and InvocationOverError where the state has been left meanwhile.
         """
-        mail = report_mail(self._core, self._invocation, "progress", plain_payload(payload, "progress"))
+        mail = report_mail(self.now, self._invocation, "progress", plain_payload(payload, "progress"))
         report = Report(self._invocation, mail, ends=False)
-        if await self._core.persist(report, lambda: self._report(mail)) is not Verdict.COMMITTED:
+        if await self._core.persist_mail(report, self._report) is not Verdict.COMMITTED:
             raise InvocationOverError(self.agent_id, self._invocation.state, self._invocation.invoke)
 
     def publish(self, item: Any) -> None:
@@ -137,14 +137,17 @@ class Work(Generic[ServicesT]):
             await self.sleep(wait_s)
 
 
-def report_mail(core: Core, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:
-    """Mail from an invocation to its agent: `<kind>.invoke.<id>`, which counts as long as the state lasts."""
+def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:
+    """Mail from an invocation to its agent: `<kind>.invoke.<id>`, which counts as long as the state lasts.
+
+    It has no number yet.
+    """
     return Mail(
-        core.store.numbers(1),
+        0,
         invocation.agent_id,
         f"{kind}.invoke.{invocation.invoke}",
         payload,
-        core.clock.now(),
+        now,
         state=invocation.state,
         epoch=invocation.epoch,
     )

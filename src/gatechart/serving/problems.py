@@ -27,6 +27,7 @@ from gatechart.errors import (
     UnknownStateError,
     UnknownTriggerError,
     UnknownVersionError,
+    UnwritableError,
 )
 
 RETRY_AFTER: Final = {"retry-after": "1"}
@@ -47,7 +48,7 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
         ),
         404,
     ),
-    ((EntryRefusedError, PacketError, PayloadError, ReservedEventError), 422),
+    ((EntryRefusedError, PacketError, PayloadError, ReservedEventError, UnwritableError), 422),
     (InboxFullError, 429),
     (RuntimeClosedError, 503),
     ((EventError, AmbiguousTriggerError), 409),  # valid, but not now: what is there speaks against it

@@ -119,7 +119,10 @@ class Database(Protocol):
         ...
 
     def write_errors(self) -> AbstractContextManager[None]:
-        """Turns what the database raises inside into the OutsideError that names it."""
+        """Turns what goes wrong inside into the error that names it: an OutsideError where it may pass or be mended.
+
+        UnwritableError where what is to be written is what the database will never take.
+        """
         ...
 
     def last_number(self, connection: Connection) -> int:

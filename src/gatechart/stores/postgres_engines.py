@@ -22,6 +22,7 @@ from gatechart.errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
     StoreUnreadableError,
+    UnwritableError,
 )
 from gatechart.stores.postgres_text import keep_every_text
 
@@ -31,6 +32,8 @@ KEEPALIVE: Final = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", 
 KEPT_STATEMENTS: Final = 500  # prepared on a connection: more than there are
 
 FAILURES: Final = (DBAPIError, EmulatedDBAPIException, OSError)  # as SQLAlchemy, its cursor and a socket raise them
+
+UNKEPT: Final = (ValueError, TypeError, OverflowError)  # as a value raises them that no column takes
 
 _Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by the beginning of an SQLSTATE
 
@@ -80,11 +83,13 @@ def read_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def write_errors(name: str) -> Iterator[None]:
-    """Turns what the database raises inside into the error that names it."""
+    """Turns what goes wrong inside, in the database or on the way into it, into the error that names it."""
     try:
         yield
     except FAILURES as error:
         raise _named(name, error, WRITING) from error
+    except UNKEPT as error:  # made into rows, or encoded
+        raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
 
 def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
@@ -93,6 +98,8 @@ def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
     told = str(cause) or type(cause).__name__
     state = state_of(error)
     kind = next((kind for prefix, kind in kinds.items() if state and state.startswith(prefix)), None)
+    if kind is None and kinds is WRITING and isinstance(cause, UNKEPT):
+        kind = _unwritable
     if kind is None:
         kind = StoreUnreachableError if is_cut(error) else StoreFailedError
     return kind(name, told)
@@ -109,6 +116,10 @@ def _unkept(_name: str, problem: str) -> PayloadError:
     return PayloadError("text", (f"PostgreSQL keeps no text with the character NUL: {problem}",), "names without it")
 
 
+def _unwritable(_name: str, problem: str) -> UnwritableError:
+    return UnwritableError(problem)
+
+
 _GONE: Final = ("08", "57P")  # connection exceptions; shut down, crashed, or starting
 _ALWAYS: Final[_Kinds] = {
     "28": StoreUnreachableError,  # who it is
@@ -121,11 +132,16 @@ _ALWAYS: Final[_Kinds] = {
     "42703": StoreCorruptError,
     "XX001": StoreCorruptError,
     "XX002": StoreCorruptError,
-    "22021": _unkept,
-    "22P05": _unkept,
 }
-READING: Final[_Kinds] = {**_ALWAYS, "42501": StoreUnreadableError}
-WRITING: Final[_Kinds] = {**_ALWAYS, "42501": StoreReadOnlyError, "25006": StoreReadOnlyError}
+READING: Final[_Kinds] = {**_ALWAYS, "42501": StoreUnreadableError, "22021": _unkept, "22P05": _unkept}
+WRITING: Final[_Kinds] = {
+    **_ALWAYS,
+    "42501": StoreReadOnlyError,
+    "25006": StoreReadOnlyError,
+    "22": _unwritable,  # data exceptions
+    "23": _unwritable,  # integrity constraints
+    "54": _unwritable,  # limits of the program, such as an index's of its rows
+}
 
 
 def _prepared(engine: AsyncEngine) -> AsyncEngine:

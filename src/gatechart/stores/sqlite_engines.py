@@ -14,12 +14,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from gatechart.errors import (
-    OutsideError,
+    GatechartError,
     StoreBusyError,
     StoreCorruptError,
     StoreFailedError,
     StoreReadOnlyError,
     StoreUnreadableError,
+    UnwritableError,
 )
 from gatechart.stores.dialects import driver_cursor
 
@@ -65,14 +66,21 @@ def read_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Turns what the database raises inside into the OutsideError that names it."""
+    """Turns what goes wrong inside, in the database or on the way into it, into the error that names it."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
         raise _named(path, error, _WRITING) from error
+    except (ValueError, TypeError, OverflowError) as error:  # made into rows, or encoded
+        raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
 
-_Kinds: TypeAlias = Mapping[str, Callable[[str, str], OutsideError]]  # by the beginning of SQLite's name for the error
+_Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by how SQLite's name for the error begins
+
+
+def _unwritable(_path: str, problem: str) -> UnwritableError:
+    return UnwritableError(problem)
+
 
 _ALWAYS: Final[_Kinds] = {
     "SQLITE_BUSY": StoreBusyError,
@@ -91,10 +99,13 @@ _WRITING: Final[_Kinds] = {
     "SQLITE_CANTOPEN": StoreReadOnlyError,
     "SQLITE_PERM": StoreReadOnlyError,
     "SQLITE_READONLY": StoreReadOnlyError,
+    "SQLITE_CONSTRAINT": _unwritable,
+    "SQLITE_MISMATCH": _unwritable,
+    "SQLITE_TOOBIG": _unwritable,
 }
 
 
-def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> OutsideError:
+def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> GatechartError:
     cause = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(cause, "sqlite_errorname", "")
     kind = next((kind for prefix, kind in kinds.items() if code.startswith(prefix)), StoreFailedError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
@@ -126,6 +126,10 @@ class Report:
     mail: Mail
     ends: bool
 
+    def numbered(self, number: int) -> Report:
+        """The same under this number."""
+        return replace(self, mail=replace(self.mail, number=number))
+
 
 @value
 class Answer:
@@ -135,6 +139,15 @@ class Answer:
     time: datetime
     consumes: int  # the number of the mail that it answers
     reply: Mail
+
+    @property
+    def mail(self) -> Mail:
+        """What it sends."""
+        return self.reply
+
+    def numbered(self, number: int) -> Answer:
+        """The same under this number."""
+        return replace(self, reply=replace(self.reply, number=number))
 
 
 @value
