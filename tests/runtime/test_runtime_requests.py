@@ -291,6 +291,26 @@ async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):
         assert "secret" not in calls_of(place)
 
 
+@pytest.mark.parametrize("word", ["active", "OFF", "answer", "b-event", "lamp", "start"])
+async def test_an_erased_agent_that_is_called_like_a_common_word_takes_no_answers_of_others_along(place, word):
+    late = NOON.replace(year=9000)
+    calls = [
+        '{"verb":"start","graph":"lamp","at":"OFF","id":"b","payload":{"text":"of b"}}',
+        '{"verb":"send","to":"b","event":"SWITCHED","payload":{"text":"active"},"id":"b-event"}',
+        f'{{"verb":"start","graph":"lamp","at":"OFF","id":"{word}","payload":{{"text":"my secret"}}}}',
+        f'{{"verb":"start","graph":"lamp","at":"OFF","once":"{word}"}}',
+        f'{{"verb":"rollback","id":"{word}","version":7,"reason":"a secret"}}',
+    ]
+    async with Runtime.open(place, graphs=GRAPHS) as runtime, open_asking(place) as asking:
+        numbers = [await asking.ask(Request(f"r-{n}", "ana", call, late)) for n, call in enumerate(calls)]
+        while None in [await asking.answer_to(each) for each in numbers]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        before = [await asking.answer_to(each) for each in numbers]
+        assert all(f'"{word}"' in text for text in before[2:])
+        await runtime.erase(word)
+        assert [await asking.answer_to(each) for each in numbers] == [*before[:2], "{}", "{}", "{}"]
+
+
 def calls_of(url):
     with closing(sqlite3.connect(str(url).partition("///")[2])) as connection:
         return " ".join(call for (call,) in connection.execute("SELECT call FROM requests"))

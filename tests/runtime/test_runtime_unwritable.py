@@ -106,7 +106,7 @@ async def test_a_sender_is_told_and_the_agent_goes_on(poisoned):
     async with Runtime.open(url, graphs=[job]) as runtime:
         agent = await runtime.start("job", at="IDLE", id="a")
         await poison(url, "history", "event", "POISON", state)
-        with pytest.raises(UnwritableError, match="cannot keep what was to be written: .*poison"):
+        with pytest.raises(UnwritableError, match=r"cannot keep what was to be written: .*poison"):
             await agent.send("POISON")
         assert (await agent.send("NOTED")).version == 2
         assert agent.context.notes == ["NOTED"]
@@ -215,7 +215,7 @@ async def test_a_report_whose_commit_is_tried_again_comes_behind_what_was_accept
             await runtime.post("a", "NOTED")
             is_full = False
             async with asyncio.timeout(20):
-                while len(found := await runtime.mail("a")) < 3:
+                while len(found := await runtime.mail("a")) < 3:  # noqa: ASYNC110  the store tells nobody
                     await asyncio.sleep(0.01)
             assert [mail.event for mail in found] == ["PASSED", "NOTED", "done.invoke.work"]
             gate.opened.set()

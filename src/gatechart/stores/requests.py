@@ -17,6 +17,7 @@ from gatechart.stores.rows import from_us, to_json, to_us
 from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner, requests
 from gatechart.values import AgentId, Request
+from gatechart.wire import is_about
 
 T = TypeVar("T")
 
@@ -174,8 +175,14 @@ def empty_answers(connection: Connection, agent_id: AgentId) -> None:
     The rows stay, so that an asker who has not fetched his answer does not take his request for one never begun.
     """
     place, named = _PLACES[connection.dialect.name], to_json(agent_id)
-    is_named = or_(place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0)
-    connection.execute(update(requests).where(~_IS_OPEN, is_named).values(call="{}", answer="{}"))
+    is_named = or_(place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0)  # if only as another word
+    found = connection.execute(
+        select(requests.c.number, requests.c.call, requests.c.answer).where(~_IS_OPEN, is_named)
+    ).all()
+    numbers = [row.number for row in found if is_about(agent_id, row.call, row.answer)]
+    if numbers:
+        empty = update(requests).where(requests.c.number.in_(listed(int))).values(call="{}", answer="{}")
+        connection.execute(empty, {"values": to_json(numbers)})
 
 
 def _is_over(now: datetime) -> ColumnElement[bool]:

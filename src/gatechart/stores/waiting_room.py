@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic_core import to_json
-
 from gatechart.values import AgentId, Request
+from gatechart.wire import is_about
 
 KEPT: Final = timedelta(hours=1)
 
@@ -87,9 +86,8 @@ class WaitingRoom:
 
     def empty_answers(self, agent_id: AgentId) -> None:
         """Leaves nothing of an agent that is erased in what was asked and answered."""
-        named = to_json(agent_id).decode()
         for each in self._asked.values():
-            if each.answer is not None and (named in each.request.call or named in each.answer):
+            if each.answer is not None and is_about(agent_id, each.request.call, each.answer):
                 each.request, each.answer = replace(each.request, call="{}"), "{}"
 
 

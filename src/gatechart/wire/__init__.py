@@ -42,6 +42,7 @@ from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, S
 from gatechart.wire.errors import ErrorDocument, Reply, facts_of, read_reply
 from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
 from gatechart.wire.making import handoff_asked, handoff_call
+from gatechart.wire.naming import is_about
 from gatechart.wire.performing import Performer, perform, perform_once
 from gatechart.wire.verbs import Verbs
 
@@ -88,6 +89,7 @@ __all__ = [
     "facts_of",
     "handoff_asked",
     "handoff_call",
+    "is_about",
     "perform",
     "perform_once",
     "read_reply",

@@ -1,0 +1,47 @@
+"""Which agent a call is about, read from its text and from that of its answer, whatever else they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from gatechart.values import AgentId
+
+_ADDRESSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "send": ("to",),  # its id is the event's
+        "post": ("to",),
+        "handoff": ("id", "agent"),
+        "cancel_handoff": (),  # its id is the handoff's
+    }
+)
+_ADDRESS: Final = ("id",)  # of all other calls
+
+
+def is_about(agent_id: AgentId, call: str, answer: str) -> bool:
+    """Whether the call was made of this agent, or the answer is of it. Texts that are no JSON objects are not.
+
+    >>> is_about("active", '{"verb": "send", "to": "b"}', '{"answer": {"agent_id": "b", "status": "active"}}')
+    False
+    """
+    asked, told = _object(call), _object(answer)
+    fields = _ADDRESSES.get(str(asked.get("verb")), _ADDRESS)
+    facts = _within(_within(told, "error"), "facts")
+    named = (*(asked.get(name) for name in fields), _within(told, "answer").get("agent_id"), facts.get("agent_id"))
+    return agent_id in named
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        value = from_json(text)
+    except (ValueError, TypeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _within(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
