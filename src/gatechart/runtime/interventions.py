@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from gatechart.values import (
     MailStatus,
     Receipt,
     Report,
-    Unit,
     Verdict,
 )
 
@@ -32,8 +31,8 @@ async def fire_timer(core: Core, outside: Outside, number: int, reason: str) -> 
     why = checked_operator_reason(reason)
     timer = await _timer(core, number)
     fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
-    change = MailChange(fired)
-    verdict = await _written(core, "fire_timer", change, lambda: outside.amend(fired.recipient, number, fired))
+    change = core.persist(MailChange(fired), lambda: outside.amend(fired.recipient, number, fired))
+    verdict = await _written(core, "fire_timer", change)
     if verdict is not Verdict.COMMITTED:  # it was cancelled, or applied, meanwhile
         raise NoTimerError(number)
     return fired
@@ -57,16 +56,18 @@ async def end_invoke(
     if event_id is not None and await _was_ended(core, agent_id, f"{kind}.invoke.{invoke}", event_id):
         return Receipt(core.store.numbers(1), repeat=True)
     call = await _running(core, agent_id, invoke)
-    mail = replace(report_mail(core, call, kind, payload), id=event_id, operator_reason=why)
+    mail = replace(report_mail(core.clock.now(), call, kind, payload), id=event_id, operator_reason=why)
+    numbers: list[int] = []
 
-    def then() -> None:
+    def accept(mail: Mail) -> None:
+        numbers.append(mail.number)
         outside.calls.adopt(call, None)
         outside.accept(mail)
 
-    verdict = await _written(core, "end_invoke", Report(call, mail, ends=True), then)
+    verdict = await _written(core, "end_invoke", core.persist_mail(Report(call, mail, ends=True), accept))
     if verdict is not Verdict.COMMITTED:  # it ended, or its state was left, meanwhile
         raise NoInvokeError(agent_id, invoke, ())
-    return Receipt(mail.number)
+    return Receipt(numbers[0])
 
 
 def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[str, Any]]:
@@ -112,9 +113,9 @@ async def _was_ended(core: Core, agent_id: AgentId, event: str, event_id: str) -
     return before is not None
 
 
-async def _written(core: Core, call: str, unit: Unit, then: Callable[[], None]) -> Verdict:
+async def _written(core: Core, call: str, commit: Coroutine[Any, Any, Verdict | None]) -> Verdict:
     """Return the store's verdict, in a task of the runtime: whoever stops waiting does not stop the commit."""
-    verdict = await asyncio.shield(core.spawn(core.persist(unit, then)))
+    verdict = await asyncio.shield(core.spawn(commit))
     if verdict is None:
         raise RuntimeClosedError(call)
     return verdict
