@@ -185,3 +185,47 @@ def standing_by(shop, home):
             yield process
         finally:
             process.kill()
+
+
+EXITS = """
+import sys
+from gatechart import ANY, AgentContext, Invoke, State, StateTransitionGraph, Transition
+
+class Notes(AgentContext):
+    notes: list[str] = []
+
+def leave(context, event):
+    sys.exit(3)
+
+def note(context, event):
+    context.notes.append(event.name)
+
+async def depart(context, work):
+    await work.step("depart", sys.exit, 3)
+
+exits = StateTransitionGraph(
+    "exits", context=Notes, states=[State("BUSY", invoke=Invoke(depart, timeout_s=60))],
+    transitions=[
+        Transition(ANY, "LEFT", actions=leave),
+        Transition(ANY, "NOTED", actions=note),
+        Transition("BUSY", "error.invoke.depart", "TOLD", actions=note),
+    ],
+    entry_points=["BUSY"],
+)
+"""
+
+
+@on_both
+def test_code_that_exits_does_not_end_the_host(shop, home, gatechart):
+    (shop / "exits.py").write_text(EXITS)
+    app = ("--app", "exits:exits")
+    assert gatechart("start", "exits", "--at", "BUSY", "--id", "x", *app).code == 0
+    for event in ("LEFT", "NOTED"):
+        assert gatechart("post", "x", event, *app).code == 0
+    hosted = subprocess.run(
+        [GATECHART, "run", "--once", *app], cwd=shop, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert hosted.returncode == 0
+    left, *_ = gatechart("mail", "--agent", "x", "--json").document["mail"]
+    assert (left["event"], left["attempts"], "SystemExit: 3" in left["reason"]) == ("LEFT", 1, True)
+    assert gatechart("show", "x", "--json", *app).document["invokes"] == []

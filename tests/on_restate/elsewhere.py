@@ -5,6 +5,7 @@ import re
 
 SAMPLE = (
     "test_runtime_capabilities",
+    "test_runtime_exits",
     "test_runtime_failures",
     "test_runtime_ids",
     "test_runtime_inside_turn",

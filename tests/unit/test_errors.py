@@ -59,6 +59,7 @@ REMEDIES: dict[str, str] = {
     "EntryRefusedError": "its entry points are one, two",
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
+    "ExitRaisedError": "raise an Exception there",
     "FeedLaggedError": "a larger Limits(feed=...)",
     "HandoffStateError": "it can become 'one', 'two'",
     "HandoffNotAwaitedError": "lead to a state that waits for handoff.accepted",

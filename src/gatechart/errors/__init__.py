@@ -40,6 +40,7 @@ from gatechart.errors.engine import (
     EngineUnreachableError,
     ServiceAddressError,
 )
+from gatechart.errors.exits import ExitRaisedError, contain, contained, failure_in, is_failure
 from gatechart.errors.handoffs import (
     HandoffNotAwaitedError,
     HandoffStateError,
@@ -120,6 +121,7 @@ __all__ = [
     "EventError",
     "EventIdReusedError",
     "EventRefusedError",
+    "ExitRaisedError",
     "Fault",
     "FeedLaggedError",
     "FileFault",
@@ -179,6 +181,10 @@ __all__ = [
     "UnknownTriggerError",
     "UnknownVersionError",
     "UnwritableError",
+    "contain",
+    "contained",
+    "failure_in",
+    "is_failure",
     "listing",
     "suggestion",
 ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from gatechart.context import problems_of
-from gatechart.errors import PacketError
+from gatechart.errors import PacketError, is_failure
 from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket
 from gatechart.handoff.texts import readable
 
@@ -79,7 +79,9 @@ def _migrated(packet: dict[str, Any], step: PacketMigration, version: int) -> di
     remedy = "Mend the migration"
     try:
         upgraded = step.function(packet)
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise PacketError((readable(f"{name} raised {type(error).__name__}: {error}"),), version, remedy) from error
     if not isinstance(upgraded, dict):
         raise PacketError((f"{name} returned a {type(upgraded).__name__}, no dict",), version, remedy)

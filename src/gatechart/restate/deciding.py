@@ -24,6 +24,7 @@ from gatechart.errors import (
     RollbackError,
     UnknownAgentError,
     UnknownMailError,
+    contained,
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.restate.arriving import adopt, awaken, keep, stay
@@ -63,7 +64,8 @@ async def decide(
     sitting = Sitting(bench, agent_id, kept, ids)
     sitting.granted = granted
     try:
-        await verb_of(sitting, verb)(sitting, argument)
+        with contained():
+            await verb_of(sitting, verb)(sitting, argument)
     except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
         if not isinstance(error, EventError):
             logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)

@@ -10,16 +10,15 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from datetime import datetime
-from inspect import isawaitable
 from typing import Any
 
 from pydantic_core import to_json
 
 from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError
+from gatechart.errors import InvocationOverError, UnknownInvokeError, contained
 from gatechart.graph import Invoke, StateTransitionGraph
 from gatechart.restate.terms import Bench
-from gatechart.runtime.calls import told_failure
+from gatechart.runtime.calls import result_of, told_failure
 from gatechart.runtime.work import Work
 from gatechart.turn import plain_payload
 from gatechart.values import Running
@@ -73,27 +72,19 @@ class Session:
         except UnknownInvokeError as error:
             return {"error": told_failure(error, failed)}
         work = SessionWork(self, recorded)
-        context = read_only_context(self._graph().context, self.running.context)
         try:
-            async with asyncio.timeout(invoke.timeout_s):
-                result = await _result(invoke, context, work)
-            return {"done": plain_payload({"result": result}, f"done.invoke.{invoke.id}")}
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling() > 0:
-                raise
-            return self._failed(invoke, RuntimeError("it ended itself by a CancelledError"), failed + 1, error)
+            with contained():
+                context = read_only_context(self._graph().context, self.running.context)
+                async with asyncio.timeout(invoke.timeout_s):
+                    result = await result_of(invoke, context, work)
+                return {"done": plain_payload({"result": result}, f"done.invoke.{invoke.id}")}
         except TimeoutError as error:
             late = TimeoutError("it took longer than its timeout_s") if not str(error) else error
             return self._failed(invoke, late, failed + 1)
         except Exception as error:
             return self._failed(invoke, error, failed + 1)
 
-    def _failed(
-        self, invoke: Invoke, error: Exception, failed: int, cause: BaseException | None = None
-    ) -> dict[str, Any]:
-        if cause is not None:
-            error.__cause__ = cause
+    def _failed(self, invoke: Invoke, error: Exception, failed: int) -> dict[str, Any]:
         wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
         report = told_failure(error, failed)
         known = {"agent_id": self.running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
@@ -114,12 +105,6 @@ class Session:
             if invoke.id == call.invoke:
                 return invoke
         raise UnknownInvokeError(self.running.graph, call.state, call.invoke)
-
-
-async def _result(invoke: Invoke, context: Any, work: SessionWork) -> Any:
-    assert invoke.function is not None  # else it is an agent, which is no call
-    result = invoke.function(context, work)
-    return await result if isawaitable(result) else result
 
 
 class SessionWork(Work[Any]):

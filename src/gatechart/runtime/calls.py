@@ -12,7 +12,7 @@ from inspect import isawaitable
 from typing import Any, Final
 
 from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError, UnwritableError
+from gatechart.errors import InvocationOverError, UnknownInvokeError, UnwritableError, contained, failure_in
 from gatechart.graph import Invoke, StateTransitionGraph
 from gatechart.runtime.core import Core, log_failure, traceback_of
 from gatechart.runtime.feeds import Feeds
@@ -124,9 +124,10 @@ class Calls:
         while True:
             try:
                 invoke = self._invoke(running)
-                async with self._slots:
-                    result = await self._attempt(invoke, running)
-                return "done", plain_payload({"result": result}, f"done.invoke.{invoke.id}")
+                with contained():
+                    async with self._slots:
+                        result = await self._attempt(invoke, running)
+                    return "done", plain_payload({"result": result}, f"done.invoke.{invoke.id}")
             except InvocationOverError:
                 raise
             except UnknownInvokeError as error:
@@ -150,11 +151,9 @@ class Calls:
         recorded = await self._core.ask(partial(self._core.store.steps, call))
         work = Work(self._core, call, recorded, self._accept, self.streams)
         context = read_only_context(self._graph(running).context, running.context)
-        result = _result(invoke, context, work)
+        result = result_of(invoke, context, work)
         try:
             return await (result if invoke.timeout_s is None else self._within(invoke.timeout_s, result))
-        except asyncio.CancelledError as error:
-            raise RuntimeError("it ended itself by a CancelledError") from error
         finally:
             _end_if_cancelled()
 
@@ -194,13 +193,16 @@ def _end_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
-async def _result(invoke: Invoke, context: Any, work: Work) -> Any:
+async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
+    """What the function returned. It raises Exceptions alone, for its task may be one that nobody else looks at."""
     assert invoke.function is not None  # else it is an agent, which is no call
-    result = invoke.function(context, work)
-    return await result if isawaitable(result) else result
+    with contained():
+        result = invoke.function(context, work)
+        return await result if isawaitable(result) else result
 
 
-def told_failure(error: Exception, attempts: int) -> dict[str, Any]:
+def told_failure(raised: Exception, attempts: int) -> dict[str, Any]:
     """What an agent is told of an invocation that failed."""
+    error = failure_in(raised)
     message = message_of(error).encode(errors="replace").decode()
     return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}

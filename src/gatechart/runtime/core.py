@@ -14,7 +14,14 @@ from itertools import count as counting
 from secrets import token_hex
 from typing import Any, Final, TypeVar
 
-from gatechart.errors import InsideTurnError, OutsideError, OwnershipLostError, ReadOnlyError, RuntimeClosedError
+from gatechart.errors import (
+    InsideTurnError,
+    OutsideError,
+    OwnershipLostError,
+    ReadOnlyError,
+    RuntimeClosedError,
+    contain,
+)
 from gatechart.handoff import PacketMigration
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.commits import Committer, nothing
@@ -51,7 +58,11 @@ def random_id() -> AgentId:
 
 
 class OpenTurn:
-    """Marks what runs inside it, and the tasks begun there, as part of a turn, for as long as the turn is open."""
+    """Marks what runs inside it, and the tasks begun there, as part of a turn, for as long as the turn is open.
+
+    All that an application's code may raise in a turn comes out of it as an Exception: what ends a task would leave the
+    turn's mail to nobody, and SystemExit would end every host at it.
+    """
 
     __slots__ = ("_token", "agent_id", "is_open")
 
@@ -63,9 +74,10 @@ class OpenTurn:
         self.is_open = True
         self._token = _open_turn.set(self)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.is_open = False
         _open_turn.reset(self._token)
+        contain(error)
 
 
 _open_turn: ContextVar[OpenTurn | None] = ContextVar("open_turn", default=None)

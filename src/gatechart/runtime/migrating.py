@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from gatechart.context import problems_of, read_context, write_context
-from gatechart.errors import IncompatibleGraphError, PayloadError
+from gatechart.errors import IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import Migration, StateTransitionGraph, callable_name
 from gatechart.kernel import misfit
 from gatechart.ports import Store
@@ -130,19 +130,21 @@ def _waits(graph: StateTransitionGraph, stored: Stored, each: OpenHandoff) -> tu
 
 def _delegated(graph: StateTransitionGraph, after: Snapshot, states: Sequence[StateName], event: Event) -> Standing:
     try:
-        return delegated(graph, after, states, event)
+        with contained():
+            return delegated(graph, after, states, event)
     except Exception as error:
-        raise _unfit(graph, after, f"an agent that it invokes there cannot be asked: {told(error)}") from error
+        problem = f"an agent that it invokes there cannot be asked: {told(failure_in(error))}"
+        raise _unfit(graph, after, problem) from error
 
 
 def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> Stored:
     name = callable_name(step.function)
     try:
-        result = step.function(stored)
+        with contained():
+            result = step.function(stored)
     except Exception as error:
-        raise _unfit(
-            graph, before, f"migration {name} of {step.before!r} to {step.after!r} raised {told(error)}"
-        ) from error
+        problem = f"migration {name} of {step.before!r} to {step.after!r} raised {told(failure_in(error))}"
+        raise _unfit(graph, before, problem) from error
     if not isinstance(result, Stored):
         raise _unfit(graph, before, f"migration {name} returned a {type(result).__name__}, not a Stored")
     return result
@@ -150,7 +152,8 @@ def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, store
 
 def _context_text(graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> str:
     try:
-        return write_context(read_context(graph.context, json.dumps(stored.context)))
+        with contained():
+            return write_context(read_context(graph.context, json.dumps(stored.context)))
     except Exception as error:
         problems = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else told(error)
         raise _unfit(graph, before, f"its context would be no {graph.context.__name__}: {problems}") from error

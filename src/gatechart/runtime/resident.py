@@ -20,7 +20,7 @@ from gatechart.errors import (
 from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.runtime.arguments import check_part, check_version
 from gatechart.runtime.commits import NOBODY_CAN_WRITE
-from gatechart.runtime.core import Core, run_at_once
+from gatechart.runtime.core import Core, OpenTurn, run_at_once
 from gatechart.runtime.going_back import check_given_away, going_back, rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
 from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged
@@ -342,7 +342,9 @@ class Resident:
         if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
             raise RollbackError(now.agent_id, version, target.graph_version, now.graph_version)
         await check_given_away(core.store, now, target)
-        await self._commit(rolled_back(self.graph, now, target, event, core.services))
+        with OpenTurn(now.agent_id):
+            turn = rolled_back(self.graph, now, target, event, core.services)
+        await self._commit(turn)
         return self.snapshot
 
     async def _hand_on(self, ask: Callable[[Turn], str], once: str | None) -> str:
@@ -353,7 +355,8 @@ class Resident:
         done = None if once is None else await turn_of(self.core.store, self.snapshot.agent_id, event, once)
         if done is not None:
             return await request_of(self.core.store, done)
-        turn = requested(self.graph, self.snapshot, event, lambda turn: made.append(ask(turn)), services)
+        with OpenTurn(self.snapshot.agent_id):
+            turn = requested(self.graph, self.snapshot, event, lambda turn: made.append(ask(turn)), services)
         await self._commit(turn)
         return made[0]
 

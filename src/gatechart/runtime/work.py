@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
-from gatechart.errors import InvocationOverError, StepRepeatedError, StepResultError
+from gatechart.errors import InvocationOverError, StepRepeatedError, StepResultError, is_failure
 from gatechart.runtime.core import Core
 from gatechart.runtime.feeds import Feeds
 from gatechart.turn import checked_key, checked_words, plain_payload
@@ -129,7 +129,9 @@ class Work(Generic[ServicesT]):
         while True:
             try:
                 return await _called(call)
-            except Exception:
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 failed += 1
                 wait_s = None if retry is None else retry.wait_s(failed)
                 if wait_s is None:

@@ -5,12 +5,11 @@ Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/, `mainEventLoop`.
 
 from __future__ import annotations
 
-from asyncio import CancelledError, current_task
 from collections.abc import Sequence
 from inspect import isawaitable, iscoroutine
 from typing import Any
 
-from gatechart.errors import MicrostepLimitError
+from gatechart.errors import MicrostepLimitError, is_failure
 from gatechart.graph import Edge, StateTransitionGraph, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.payload import plain_payload
@@ -84,7 +83,9 @@ class Macrostep:
         leaf = self.graph.nodes[self.configuration[0]]
         try:
             return {} if leaf.data is None else plain_payload(leaf.data(self.context, self.event), self.event.name)
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             failure = Failure("data", f"final state {leaf.name}", self.event, error, undoes=True)
             raise failure.failed(self.turn.agent_id, self.turn.event.name) from error
 
@@ -147,7 +148,9 @@ class Macrostep:
                     answer = ask.function(self.context, self.event)
                 if agrees(answer, ask.name):
                     return edge
-            except Exception as error:
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 self._note_guard(edge, ask.name, error)
         return None
 
@@ -155,7 +158,7 @@ class Macrostep:
         nodes = self.graph.nodes
         return frozenset(state for leaf in self.configuration for state in (leaf, *nodes[leaf].ancestors[:-1]))
 
-    def _note_guard(self, edge: Edge, guard: str, error: Exception) -> None:
+    def _note_guard(self, edge: Edge, guard: str, error: BaseException) -> None:
         self.guard_errors.append(GuardError(guard, edge.label, told(error)))
         if self.event.name != ERROR_EXECUTION:  # a handler's own guard must not call for itself again
             failure = Failure(guard, f"guard of {edge.label}", self.event, error, undoes=False)
@@ -193,8 +196,8 @@ class Macrostep:
                     await result
                 elif result is not None:
                     _refuse_awaitable(step.name, result, "declare it with async def")
-            except (Exception, CancelledError) as error:
-                if isinstance(error, CancelledError) and _is_task_cancelled():
+            except BaseException as error:
+                if not is_failure(error):
                     raise
                 self._note_action(step, block, error)
                 return
@@ -211,7 +214,9 @@ class Macrostep:
     def _raise_done(self, done: Done) -> None:
         try:
             payload = dict(done.data(self.context, self.event)) if done.data else {}
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             failure = Failure("data", done.event, self.event, error, undoes=True)
             self._raised.append(failure.raised())
             payload = {}
@@ -221,12 +226,6 @@ class Macrostep:
 def _period(taken: Sequence[str]) -> int:
     """How many transitions lie between the last one and its occurrence before."""
     return next((step for step in range(1, len(taken)) if taken[-1 - step] == taken[-1]), len(taken))
-
-
-def _is_task_cancelled() -> bool:
-    """Whether the turn's own task is being ended, rather than something that an action waited for."""
-    task = current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def agrees(answer: object, guard: str) -> bool:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, RootModel, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import describe_fields, problems_of, values_of
-from gatechart.errors import PayloadError
+from gatechart.errors import PayloadError, contained
 from gatechart.graph import EntryPoint
 from gatechart.values import Event, EventName, Payload
 
@@ -123,9 +123,10 @@ def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None
     if entry.takes is None:
         raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to bring one")
     try:
-        return entry.takes.model_validate(
-            _values(payload), by_alias=True, by_name=True, from_attributes=isinstance(payload, BaseModel)
-        )
+        with contained():
+            return entry.takes.model_validate(
+                _values(payload), by_alias=True, by_name=True, from_attributes=isinstance(payload, BaseModel)
+            )
     except ValidationError as error:
         expected = f"{entry.takes.__name__}({describe_fields(entry.takes)})"
         raise PayloadError(taker, problems_of(error), expected) from error

@@ -23,7 +23,7 @@ from gatechart.context import (
     read_context,
     write_context,
 )
-from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleGraphError, PayloadError
+from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleGraphError, PayloadError, is_failure
 from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import plan_entry
@@ -114,7 +114,9 @@ def entry_fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseMo
         return fields_for(graph.context, payload)
     try:
         return {} if payload is None else entry.context_fields(payload)
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         problem = f"maps={callable_name(entry.maps)} raised {told(error)}"
         raise _no_beginning(graph, entry, (problem,)) from error
 
@@ -141,7 +143,9 @@ def ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: Age
     try:
         if agrees(entry.guard(context, own_copy(event)), callable_name(entry.guard)):
             return
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raised = told(error)
     raise EntryGuardError(graph.name, entry.name, callable_name(entry.guard), raised)
 
