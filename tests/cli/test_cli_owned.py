@@ -117,7 +117,7 @@ def test_other_commands_that_write_name_the_owner(host, home, gatechart):
         ("rollback", "o-0", "1", "--reason", "x"),
         ("prune", "--older-than", "1d", "--yes"),
         ("migrate",),
-        ("mail", "retry", "1"),
+        ("mail", "discard", "1"),
         ("run", "--once"),
         ("upgrade",),
     ):

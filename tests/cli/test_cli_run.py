@@ -187,6 +187,18 @@ def standing_by(shop, home):
             process.kill()
 
 
+@on_both
+def test_the_wait_of_mail_that_failed_is_lifted_beside_its_host(hosting, gatechart):
+    gatechart("start", "shop", "--at", "FOUND", "--id", "a")
+    with hosting():
+        gatechart("post", "a", "JAMMED")
+        deadline = time.monotonic() + 30
+        while not (mail := gatechart("mail", "--agent", "a", "--json").document["mail"])[0]["attempts"]:
+            assert time.monotonic() < deadline
+        lifted = gatechart("mail", "retry", str(mail[0]["number"]))
+        assert (lifted.code, lifted.out) == (0, f"mail {mail[0]['number']} waits again for a: JAMMED\n")
+
+
 EXITS = """
 import sys
 from gatechart import ANY, AgentContext, Invoke, State, StateTransitionGraph, Transition

@@ -1,5 +1,7 @@
 """What can be asked over HTTP, and what comes back."""
 
+import asyncio
+
 from .conftest import within
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
@@ -73,6 +75,22 @@ async def test_posted_mail_is_accepted_and_applied(http, served):
         assert (await within(anext(changes))).event.id == "m1"
     again = await http.post("/agents/a/mail", json={"event": "COUNTED", "id": "m1"})
     assert (again.status_code, again.json()["repeat"]) == (202, True)
+
+
+async def test_the_wait_of_mail_that_failed_is_lifted(http):
+    await http.post("/agents", json={**CASE, "id": "a"})
+    number = (await http.post("/agents/a/mail", json={"event": "JAMMED"})).json()["mail"]
+    async with asyncio.timeout(10):
+        while (mail := (await http.get("/mail")).json()["mail"])[0]["retry_at"] is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    lifted = await http.post(f"/mail/{number}/retry")
+    assert (lifted.status_code, lifted.json()["status"], lifted.json()["retry_at"]) == (200, "waiting", None)
+    assert lifted.json()["attempts"] == mail[0]["attempts"]
+    async with asyncio.timeout(10):
+        while (await http.get("/mail")).json()["mail"][0]["attempts"] == mail[0]["attempts"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    unknown = await http.post("/mail/99/retry")
+    assert (unknown.status_code, unknown.json()["error"]) == (404, "UnknownMailError")
 
 
 async def test_history_versions_rollback_stop_and_erase(http):

@@ -131,18 +131,34 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
         print_whole_mail(mail)
 
 
-async def retry_mail(settings: Settings, numbers: NumbersArgument) -> None:
+async def retry_mail(
+    settings: Settings,
+    numbers: NumbersArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
     """Let refused or dead mail be delivered once more, behind what waits for its agent.
 
-    Whoever hosts the agent, such as `gatechart run`, delivers it. Where one number is wrong, nothing is done.
+    Mail that failed and waits for its next attempt keeps its place, and is tried at once. Whoever hosts the agent, such
+    as `gatechart run`, delivers it. Where one number is wrong, nothing is done.
 
     Examples:
       gatechart mail retry 17
       gatechart mail --status dead --json | jq '.mail[].number' | xargs gatechart mail retry
     """
-    async with _ended(settings, numbers) as runtime:
-        mail = [await runtime.retry(number) for number in dict.fromkeys(numbers)]
-    _print_done(settings, mail, "waits again for")
+    async with open_store(settings.store, read_only=True) as store:
+        for number in numbers:
+            found = await _numbered(store, number)
+            if found.status is MailStatus.WAITING and found.retry_at is None:
+                raise UnknownMailError(number)
+    done: dict[int, Mail] = {}
+
+    async def retry(way: Way) -> None:
+        for number in numbers:
+            if number not in done:
+                done[number] = await way.verbs.retry(number)
+
+    await carried_out(settings, (), retry, timeout_s=timeout)
+    _print_done(settings, list(done.values()), "waits again for")
 
 
 async def discard_mail(settings: Settings, numbers: NumbersArgument) -> None:

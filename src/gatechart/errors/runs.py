@@ -38,12 +38,15 @@ class InboxFullError(EventError):
 
 @dataclass(eq=False)
 class UnknownMailError(EventError):
-    """There is no refused or dead mail of this number."""
+    """There is no refused or dead mail of this number; nor, if it is to be retried, mail that failed and waits."""
 
     number: int
 
     def __str__(self) -> str:
-        return f"there is no refused or dead mail {self.number}; list them with mail(status='refused') or 'dead'"
+        return (
+            f"there is no refused or dead mail {self.number}, and none of that number that waits for another attempt; "
+            "list them with mail(status='refused') or 'dead'"
+        )
 
 
 @dataclass(eq=False)

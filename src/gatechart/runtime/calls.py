@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
 from typing import Any, Final
@@ -140,7 +139,7 @@ class Calls:
                 logger.warning("an invoke failed: %s", report["traceback"], extra=known)
                 if wait_s is None:
                     return "error", report
-            await self._sleep(wait_s)
+            await self._core.sleep(wait_s)
 
     async def _attempt(self, invoke: Invoke, running: Running) -> Any:
         """What the function returned. Raises what it raised; TimeoutError where it took too long.
@@ -159,7 +158,7 @@ class Calls:
 
     async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of the work, which is not waited for if it goes on after its cancellation."""
-        tasks = function, _ = self._core.attend(work), self._core.attend(self._sleep(seconds))
+        tasks = function, _ = self._core.attend(work), self._core.attend(self._core.sleep(seconds))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if function.done():
@@ -170,9 +169,6 @@ class Calls:
                 function.add_done_callback(partial(log_failure, "end an invoke"))
             for task in tasks:
                 task.cancel()
-
-    async def _sleep(self, seconds: float) -> None:
-        await self._core.clock.sleep_until(self._core.clock.now() + timedelta(seconds=seconds))
 
     def _graph(self, running: Running) -> StateTransitionGraph:
         return self._registry.version(running.graph, running.graph_version)

@@ -33,6 +33,7 @@ from gatechart.values import AgentId, Answer, HistoryEntry, Mail, Report, Retry,
 logger = logging.getLogger(__name__)
 
 LONGEST_NAP_S: Final = 5.0
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 STORE_RETRY: Final = Retry(attempts=2**62, first_s=0.1, factor=2.0, most_s=10.0)
 
 T = TypeVar("T")
@@ -111,6 +112,7 @@ class Core:
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, which are cancelled then
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # that wait, with the call that they made
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by number of mail
     _lost: asyncio.Future[OwnershipLostError] | None = None  # once somebody has waited for it, or told it
 
     def admit(self, call: str, *, writes: bool) -> None:
@@ -164,16 +166,53 @@ class Core:
         finally:
             del self.callers[waiting]
 
-    async def pause(self, moment: datetime) -> bool:
-        """Waits for the moment; False where the runtime closes before."""
+    async def sleep(self, seconds: float, until: datetime | None = None) -> None:
+        """Sleeps for so many seconds, and no longer, even if the clock is set back meanwhile.
+
+        until: wake at this moment, if it comes sooner.
+        """
+        wakes = min(until or _NEVER, self._in(seconds))
+        while not await self.comes(wakes):
+            wakes = min(wakes, self._in(seconds))
+
+    def _in(self, seconds: float) -> datetime:
+        try:
+            return self.clock.now() + timedelta(seconds=seconds)
+        except OverflowError:
+            return _NEVER
+
+    async def comes(self, moment: datetime) -> bool:
+        """Waits for the moment; False as soon as the clock is seen to be set back, for then it may be far away."""
+        seen = self.clock.now()
         sleeping = asyncio.ensure_future(self.clock.sleep_until(moment))
+        try:
+            while not (await asyncio.wait((sleeping,), timeout=LONGEST_NAP_S))[0]:
+                before, seen = seen, self.clock.now()
+                if seen < before:
+                    return False
+        finally:
+            sleeping.cancel()
+        return True
+
+    async def pause(self, seconds: float, until: datetime | None = None, mail: int | None = None) -> bool:
+        """Waits as `sleep` does; False if the runtime closes before. mail: the number of what waits, see `lift`."""
+        sleeping = asyncio.ensure_future(self.sleep(seconds, until))
         closing = asyncio.ensure_future(self._closing.wait())
+        if mail is not None:
+            self._pauses[mail] = sleeping
         try:
             await asyncio.wait((sleeping, closing), return_when=asyncio.FIRST_COMPLETED)
         finally:
             sleeping.cancel()
             closing.cancel()
+            if mail is not None:
+                del self._pauses[mail]
         return self.is_open
+
+    def lift(self, mail: int) -> bool:
+        """Ends the wait of the mail of this number before its next attempt; False if it does not wait here."""
+        sleeping = self._pauses.get(mail)
+        return sleeping is not None and sleeping.cancel()
 
     async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
         """The store's verdict, however long the store cannot write for now; None where the runtime closes before."""
@@ -222,7 +261,7 @@ class Core:
             except OutsideError as error:
                 wait_s = STORE_RETRY.wait_s(failed) or 0.0
                 logger.warning("the store does not answer; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
-                if not await self.pause(self.clock.now() + timedelta(seconds=wait_s)):
+                if not await self.pause(wait_s):
                     raise
         raise AssertionError("unreachable")
 

@@ -23,7 +23,7 @@ from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailQuer
 
 logger = logging.getLogger(__name__)
 
-STORE_PAUSE: Final = timedelta(seconds=1)
+STORE_PAUSE_S: Final = 1.0
 NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # what a store says of mail to be tried again
 
 
@@ -95,16 +95,19 @@ async def take(recipient: Recipient, mail: Mail, note: Process | None = None) ->
 
 
 async def _is_time(core: Core, mail: Mail) -> bool:
-    """Waits for the next attempt; False where the runtime closes before."""
+    """Waits for the next attempt; False where the runtime closes before.
+
+    The clock may have been wrong when the moment was written down: the wait is none that the policy does not have.
+    """
     if mail.retry_at is not None and mail.retry_at > core.clock.now():
-        return await core.pause(mail.retry_at)
+        return await core.pause(core.limits.mail_retry.most_s, mail.retry_at, mail.number)
     return core.is_open
 
 
 async def _wait_between(core: Core, mail: Mail, tries: int) -> None:
     """Waits where an offer is STALE again and again: another turn is behind it once, not for ever."""
     if mail.event.startswith(OFFERED) and tries > 1:
-        await core.pause(core.clock.now() + STORE_PAUSE)
+        await core.pause(STORE_PAUSE_S)
 
 
 async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | None:
@@ -164,7 +167,7 @@ async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedErr
         return not core.is_open  # where it is open, another owner has it
     if not isinstance(error, StaleAgentError):
         logger.warning("mail waits for the store", extra={"agent_id": mail.recipient}, exc_info=error)
-        await core.pause(core.clock.now() + STORE_PAUSE)
+        await core.pause(STORE_PAUSE_S)
         return True
     if mail.event.startswith(OFFERED) and not await is_pending(core, mail):
         await core.persist(MailEnd(mail.number))

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -28,7 +28,7 @@ from gatechart.values import AgentId, Mail, MailChange, MailEnd, MailQuery, Mail
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
-PAUSE: Final = timedelta(seconds=1)
+PAUSE_S: Final = 1.0
 
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -180,11 +180,13 @@ class PostOffice:
             await self.collect(agent_id)
 
     async def retry(self, number: int) -> Mail:
-        """Delivers refused or dead mail once more.
+        """Delivers refused or dead mail once more, and lifts the wait of mail that failed before its next attempt.
 
         Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
         """
-        found = await self._ended(number)
+        found = await self._numbered(number)
+        if found.status is MailStatus.WAITING:
+            return await self._lift(found)
         mail = replace(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
         verdict = await self._change(MailChange(mail), number, lambda: self.deliver(mail))
         _check_id(verdict, mail)
@@ -194,9 +196,24 @@ class PostOffice:
 
     async def discard(self, number: int) -> Mail:
         """Forgets refused or dead mail. Raises UnknownMailError."""
-        found = await self._ended(number)
+        found = await self._numbered(number)
+        if found.status is MailStatus.WAITING:
+            raise UnknownMailError(number)
         await self._change(MailEnd(number), number)
         return found
+
+    async def _lift(self, found: Mail) -> Mail:
+        if found.retry_at is None:
+            raise UnknownMailError(found.number)
+        mail = replace(found, retry_at=None)
+        await self._change(MailChange(mail), mail.number, lambda: self._try_now(mail))
+        return mail
+
+    def _try_now(self, mail: Mail) -> None:
+        """Mail that does not wait here is being tried at this moment, or was given up meanwhile, or is nobody's yet."""
+        resident = self._residents.known(mail.recipient)
+        if not self._core.lift(mail.number) and not (resident is not None and resident.holds(mail)):
+            self.deliver(mail)
 
     async def _change(self, unit: Unit, number: int, then: Callable[[], None] = nothing) -> Verdict:
         verdict = await self._core.committer.commit(unit, then)
@@ -204,11 +221,11 @@ class PostOffice:
             raise UnknownMailError(number)
         return verdict
 
-    async def _ended(self, number: int) -> Mail:
+    async def _numbered(self, number: int) -> Mail:
         if not is_count(number):
             raise UnknownMailError(number)
         found = await self._core.store.mail(MailQuery(after=number - 1, limit=1))
-        if not found or found[0].number != number or found[0].status is MailStatus.WAITING:
+        if not found or found[0].number != number:
             raise UnknownMailError(number)
         return found[0]
 
@@ -260,7 +277,7 @@ class PostOffice:
             hosted = ()
         except OutsideError:
             logger.exception("agents with mail cannot be read; it is tried again")
-            await self._core.pause(self._core.clock.now() + PAUSE)
+            await self._core.pause(PAUSE_S)
             return
         logger.debug("agents with mail were read", extra={"agents": len(hosted)})
         for agent_id in agent_ids:

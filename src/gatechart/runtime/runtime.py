@@ -323,6 +323,8 @@ class Runtime:
     async def retry(self, number: int) -> Mail:
         """Delivers refused or dead mail once more, behind what waits for the agent.
 
+        Mail that failed and waits for its next attempt keeps its place, and is tried at once.
+
         Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
         """
         self._core.admit("retry", writes=True)

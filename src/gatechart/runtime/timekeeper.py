@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush, nsmallest
 from typing import Final, TypeAlias
 
 from gatechart.runtime.core import Core
+from gatechart.turn import no_later
 from gatechart.values import AgentId, Mail
 
 Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order in which it is delivered
@@ -43,6 +44,7 @@ class Timekeeper:
 
     def add(self, mail: Mail) -> None:
         """Takes mail with a due time that was just committed."""
+        mail = no_later(mail, self._core.clock.now())
         place = _place(mail)
         if self._horizon is not None and place > self._horizon and not self._is_reading:
             return
@@ -88,8 +90,7 @@ class Timekeeper:
         self._take_over(found)
 
     def _take_over(self, found: Sequence[Mail]) -> None:
-        for mail in found:
-            self._keep(mail, _place(mail))
+        self._keep_nearer(found)
         self._horizon = _place(found[-1]) if len(found) == self._most else None
 
     def _set_alarm(self) -> None:
@@ -119,9 +120,16 @@ class Timekeeper:
         return mail is not None and mail.due == place[0]
 
     async def _sleep(self, due: datetime) -> None:
-        await self._core.clock.sleep_until(due)
+        if not await self._core.comes(due):
+            self._keep_nearer(tuple(self._mail.values()))
         self._sleeper = None
         await self._work()
+
+    def _keep_nearer(self, mails: Sequence[Mail]) -> None:
+        """Keeps mail, of which what waits for another attempt does so no longer than it may."""
+        now = self._core.clock.now()
+        for mail in (no_later(each, now) for each in mails):
+            self._keep(mail, _place(mail))
 
     def _keep(self, mail: Mail, place: Place) -> None:
         known = self._mail.get(mail.number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, Generic, get_type_hints
 from uuid import UUID, uuid5
@@ -99,7 +99,7 @@ class Work(Generic[ServicesT]):
 
     async def sleep(self, seconds: float) -> None:
         """Waits by the runtime's clock. A repeat of the invocation waits anew; a state's timer does not."""
-        await self._core.clock.sleep_until(self.now + timedelta(seconds=seconds))
+        await self._core.sleep(seconds)
 
     async def progress(self, payload: Any = None) -> None:
         """Sends the agent the event `progress.invoke.<id>`. payload: as of `Agent.send`.

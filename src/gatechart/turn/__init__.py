@@ -12,7 +12,15 @@ from gatechart.turn.arguments import (
     raised_name,
     sought_id,
 )
-from gatechart.turn.handing import REQUESTED, delegated, is_about_handoff, is_word_of_handoff, requested, take_mail
+from gatechart.turn.handing import (
+    REQUESTED,
+    delegated,
+    is_about_handoff,
+    is_word_of_handoff,
+    no_later,
+    requested,
+    take_mail,
+)
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
 from gatechart.turn.payload import check_finite, finite_payload, fit_payload, own_copy, plain_payload
@@ -52,6 +60,7 @@ __all__ = [
     "is_word_of_handoff",
     "known_id",
     "message_of",
+    "no_later",
     "own_copy",
     "plain_payload",
     "raised_name",

@@ -6,12 +6,16 @@ Only mail makes them: an event of such a name that a person sends is an event as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from math import inf
 from time import perf_counter_ns
 from typing import Any
 
 from gatechart.errors import EventRefusedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
+from gatechart.handoff.parts import RungKind
 from gatechart.turn.answering import take_answer
 from gatechart.turn.noting import macrostep_of
 from gatechart.turn.offering import ANSWERS, asked
@@ -47,6 +51,19 @@ def is_word_of_handoff(mail: Mail) -> bool:
     """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
     is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
     return is_word and mail.sender is not None and "handoff" in mail.payload
+
+
+def no_later(mail: Mail, now: datetime) -> Mail:
+    """The mail; a handoff's next attempt is due no later than the longest wait of its ladder from now.
+
+    The clock may have been wrong in the turn that offered it.
+    """
+    if mail.due is None or mail.sender is None or not mail.event.startswith(OFFERED):
+        return mail
+    rungs = [rung for rung in mail.payload.get("ladder", ()) if rung.get("kind") == RungKind.AGAIN]
+    longest_s = max((rung["most_s"] for rung in rungs), default=inf)
+    is_far = (mail.due - now).total_seconds() > longest_s
+    return replace(mail, due=now + timedelta(seconds=longest_s)) if is_far else mail
 
 
 async def take_mail(

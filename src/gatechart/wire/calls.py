@@ -124,6 +124,14 @@ class PostCall(WritingCall):
     due: Moment | None = None
 
 
+class RetryCall(WritingCall):
+    """`Runtime.retry`. Made again, it finds mail that waits already, and says so."""
+
+    answer: ClassVar[type[Document]] = MailDocument
+    verb: Literal["retry"] = "retry"
+    number: Count
+
+
 class StopCall(WritingCall):
     """`Runtime.stop`. An agent that has ended stays as it is, so it can be made again as it is."""
 
@@ -269,6 +277,7 @@ Call: TypeAlias = Annotated[
     | StartOnCall
     | SendCall
     | PostCall
+    | RetryCall
     | StopCall
     | RollbackCall
     | HandoffCall

@@ -44,6 +44,7 @@ from gatechart.wire.calls import (
     MailCall,
     PostCall,
     ReadCall,
+    RetryCall,
     RollbackCall,
     SendCall,
     SnapshotAtCall,
@@ -96,6 +97,10 @@ class Performer(Protocol):
         id: str | None = None,  # noqa: A002
         due: datetime | None = None,
     ) -> Receipt:
+        """See Runtime."""
+        ...
+
+    async def retry(self, number: int) -> Mail:
         """See Runtime."""
         ...
 
@@ -213,6 +218,8 @@ async def _write(host: Performer, call: Call) -> Document:
             return OutcomeDocument.of(to, await (await host.resume(to)).send(event, payload, id=id_))
         case PostCall(to=to, event=event, payload=payload, id=id_, due=due):
             return ReceiptDocument.of(await host.post(to, event, payload, id=id_, due=due))
+        case RetryCall(number=number):
+            return MailDocument.of(await host.retry(number))
         case HandoffCall():
             return AskedDocument(handoff=await host.handoff(call.id, **handoff_asked(call), once=call.once))
         case CancelHandoffCall(id=id_, reason=reason, once=once):

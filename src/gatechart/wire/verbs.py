@@ -47,6 +47,7 @@ from gatechart.wire.calls import (
     MailCall,
     PostCall,
     ReadCall,
+    RetryCall,
     RollbackCall,
     SendCall,
     SnapshotAtCall,
@@ -126,6 +127,10 @@ class Verbs(ABC):
         name = checked_name(event)
         call = made(PostCall, to=to, event=name, payload=finite_payload(payload, name), id=id, due=due)
         return (await self._call(call, ReceiptDocument)).value()
+
+    async def retry(self, number: int) -> Mail:
+        """Deliver refused or dead mail once more, or end the wait of mail that failed. As `Runtime.retry`."""
+        return (await self._call(made(RetryCall, number=number), MailDocument)).value()
 
     async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
         """Ends the agent in the state it is in. As `Runtime.stop`."""
