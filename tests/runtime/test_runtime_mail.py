@@ -399,7 +399,7 @@ async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock):
     await at_rest(desk, clock)
     assert [mail.attempts for mail in await desk.mail()] == [1]
     with pytest.raises(UnknownMailError):
-        await desk.retry(dead.number)
+        await desk.discard(dead.number)
     faults.broken.clear()
     clock.advance(10)
     await agent.send("NOTED", {"n": "end"})

@@ -30,6 +30,7 @@ class Decided:
     answer: Any = None  # JSON values
     following: str = ""  # the verb of the run that comes next in this invocation; none where empty
     wait_s: float = 0.0  # before it
+    waits_for: int = 0  # the number of the mail whose next attempt that is; 0 in journals in which no wait can be ended
     place: dict[str, Any] | None = None  # a place that is to be asked for before this run is begun anew
 
     def packed(self) -> bytes:
@@ -39,6 +40,7 @@ class Decided:
             "answer": self.answer,
             "following": self.following,
             "wait_s": self.wait_s,
+            "waits_for": self.waits_for,
             "place": self.place,
             "versions": [version for version, _ in self.turns],
         }

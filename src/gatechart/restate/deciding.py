@@ -35,7 +35,7 @@ from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
 from gatechart.restate.sitting import Sitting
 from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
-from gatechart.turn import begin, checked_name, fit_payload, plain_payload
+from gatechart.turn import begin, checked_name, fit_payload, no_later, plain_payload
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 from gatechart.wire import ErrorDocument, HandoffCall
 
@@ -56,13 +56,15 @@ async def decide(
     argument: Argument,
     *,
     granted: Mapping[str, bool] = NO_PLACES,
+    lifted: int = 0,
 ) -> Decided:
     """What becomes of the verb. Never raises: what a verb raises is its answer, and then nothing has changed.
 
-    granted: handoffs for which earlier runs asked for a place: whether it was had.
+    granted: handoffs for which earlier runs asked for a place: whether it was had. lifted: the number of mail whose
+    wait for another attempt was ended.
     """
     sitting = Sitting(bench, agent_id, kept, ids)
-    sitting.granted = granted
+    sitting.granted, sitting.lifted = granted, lifted
     try:
         with contained():
             await verb_of(sitting, verb)(sitting, argument)
@@ -127,8 +129,12 @@ async def _wake(sitting: Sitting, argument: Argument) -> None:
     mail = sitting.kept.numbered(argument["number"])
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         return
-    if mail.due > sitting.now:
-        sitting.wake_at(mail, mail.due)
+    nearer = no_later(mail, sitting.now)
+    if nearer is not mail:
+        sitting.kept.put(nearer)
+        sitting.is_touched = True
+    if nearer.due is not None and nearer.due > sitting.now:
+        sitting.wake_at(nearer, nearer.due)
         return
     await _drain(sitting, argument)
 
@@ -202,6 +208,13 @@ async def _erase(sitting: Sitting, _: Argument) -> None:
 
 
 async def _retry(sitting: Sitting, argument: Argument) -> None:
+    found = sitting.kept.numbered(argument["number"])
+    if found is not None and found.status is MailStatus.WAITING and found.retry_at is not None:
+        sitting.kept.put(replace(found, retry_at=None))
+        sitting.is_touched = True
+        sitting.decided.answer = {"mail": plain(MAIL, replace(found, retry_at=None))}
+        sitting.order("drain", after_s=0.0)
+        return
     mail = _ended(sitting, argument)
     sitting.kept.drop(mail.number)
     again = {"status": "waiting", "attempts": 0, "retry_at": None, "reason": "", "due": None}

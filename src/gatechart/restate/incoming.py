@@ -21,6 +21,7 @@ from gatechart.turn import (
     begin_with_offer,
     is_about_handoff,
     is_word_of_handoff,
+    no_later,
     readable,
     rejected,
     rejection,
@@ -60,7 +61,7 @@ def accept(sitting: Sitting, mail: Mail, told_with: Mapping[str, Any]) -> bool:
             sitting.is_touched = True
     before = None if mail.id is None else content_of(sitting, mail.id)
     sitting.is_touched = True
-    new = replace(mail, number=kept.number())
+    new = no_later(replace(mail, number=kept.number()), sitting.now)
     if before is None:
         kept.mail.append(new)
         if mail.event.startswith(OFFERED) and mail.sender is not None and mail.id is not None:
@@ -96,8 +97,8 @@ async def take(sitting: Sitting, following: str) -> None:
     if mail is None:
         return
     decided = sitting.decided
-    if mail.retry_at is not None and mail.retry_at > sitting.now:
-        decided.following, decided.wait_s = following, (mail.retry_at - sitting.now).total_seconds()
+    if _waits(sitting, mail):
+        decided.following = following
         return
     try:
         await _take(sitting, mail)
@@ -109,8 +110,23 @@ async def take(sitting: Sitting, following: str) -> None:
     after = next_mail(sitting)
     if sitting.decided.place is not None or following != "drain" or after is not None:
         decided.following = following
-    if after is not None and after.retry_at is not None:
-        decided.wait_s = max((after.retry_at - sitting.now).total_seconds(), 0.0)
+    if after is not None:
+        _waits(sitting, after)
+
+
+def _waits(sitting: Sitting, mail: Mail) -> bool:
+    """Whether the next run has to wait for the mail's next attempt, if only for as long as the policy ever has it.
+
+    The clock may have been wrong when the moment was written down.
+    """
+    if mail.retry_at is None or mail.retry_at <= sitting.now or mail.number == sitting.lifted:
+        return False
+    wait_s, most_s = (mail.retry_at - sitting.now).total_seconds(), sitting.bench.terms.mail_retry.most_s
+    if wait_s > most_s:
+        sitting.kept.put(replace(mail, retry_at=sitting.now + timedelta(seconds=most_s)))
+        sitting.is_touched = True
+    sitting.decided.wait_s, sitting.decided.waits_for = min(wait_s, most_s), mail.number
+    return True
 
 
 def _leave(sitting: Sitting) -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_json
-from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject
+from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject, select
 from restate.serde import BytesSerde, JsonSerde, Serde
 
 from gatechart.restate.arriving import standing, terms_for
 from gatechart.restate.decided import Decided, Order, unpacked
 from gatechart.restate.deciding import VERBS, decide
-from gatechart.restate.kept import KEPT, MAILS, SNAPSHOT, TURNS, UnderWay, plain
+from gatechart.restate.kept import KEPT, MAIL, MAILS, SNAPSHOT, TURNS, UnderWay, plain
 from gatechart.restate.terms import Bench, Names
 
 MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()
 HANDOFFS: Final[Serde[Any]] = JsonSerde()
+WAIT: Final[Serde[Any]] = JsonSerde()
 AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
 FOREVER: Final = InvocationRetryPolicy(
     initial_interval=timedelta(milliseconds=100),
@@ -38,6 +40,7 @@ def agent_object(bench: Bench) -> VirtualObject:
         agents.handler(verb)(_handler(bench, verb))
     agents.handler("look", kind="shared")(_look)
     agents.handler("mails", kind="shared")(_mails)
+    agents.handler("lift", kind="shared")(_lift)
     agents.handler("turns", kind="shared")(_turns)
     agents.handler("standing", kind="shared")(_standing)
     agents.handler("terms", kind="shared")(_terms(bench))
@@ -67,8 +70,9 @@ async def _decided(ctx: ObjectContext, bench: Bench, verb: str, argument: dict[s
     """The answer to the verb. All that decides is in journaled runs; the rest only carries out what they say."""
     kept, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
     granted: dict[str, bool] = {}
+    lifted = 0
     while True:
-        run = partial(_run, bench, ctx.key(), kept, ids, verb, argument, dict(granted))
+        run = partial(_run, bench, ctx.key(), kept, ids, verb, argument, dict(granted), lifted)
         decided = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
         if decided.place is not None:
             asked = to_json(decided.place)
@@ -79,8 +83,23 @@ async def _decided(ctx: ObjectContext, bench: Bench, verb: str, argument: dict[s
         if not decided.following:
             return decided.answer
         verb = decided.following
-        if decided.wait_s:
-            await ctx.sleep(timedelta(seconds=decided.wait_s))
+        lifted = await _waited(ctx, decided) if decided.wait_s else 0
+
+
+async def _waited(ctx: ObjectContext, decided: Decided) -> int:
+    """Waits for what was decided. Returns the number of the mail if its wait was ended before, else 0.
+
+    A run of before such waits could be ended is repeated as its journal has it: it only sleeps.
+    """
+    wait = timedelta(seconds=decided.wait_s)
+    if not decided.waits_for:
+        await ctx.sleep(wait)
+        return 0
+    name, ended = ctx.awakeable(type_hint=bool)
+    ctx.set("wait", {"mail": decided.waits_for, "ends": name}, WAIT)
+    how, _ = await select(slept=ctx.sleep(wait), ended=ended)
+    ctx.clear("wait")
+    return decided.waits_for if how == "ended" else 0
 
 
 async def _run(
@@ -91,8 +110,9 @@ async def _run(
     verb: str,
     argument: dict[str, Any],
     granted: dict[str, bool],
+    lifted: int,
 ) -> bytes:
-    return (await decide(bench, agent_id, kept, ids, verb, argument, granted=granted)).packed()
+    return (await decide(bench, agent_id, kept, ids, verb, argument, granted=granted, lifted=lifted)).packed()
 
 
 async def _carried_out(ctx: ObjectContext, names: Names, decided: Decided) -> bytes | None:
@@ -172,6 +192,19 @@ async def _mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     """All mail that waits, was refused, or is dead."""
     text = await ctx.get("agent", BYTES)
     return plain(MAILS, KEPT.validate_json(text).mail) if text else []
+
+
+async def _lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
+    """Ends the wait before another attempt at mail, and tells the mail; nothing if nobody waits for that."""
+    wait = await ctx.get("wait", WAIT)
+    if wait is None or wait["mail"] != asked["number"]:
+        return None
+    kept = KEPT.validate_json(await ctx.get("agent", BYTES) or b"{}")
+    mail = kept.numbered(asked["number"])
+    if mail is None:
+        return None
+    ctx.resolve_awakeable(wait["ends"], value=True)
+    return {"mail": plain(MAIL, replace(mail, retry_at=None))}
 
 
 async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:

@@ -272,6 +272,11 @@ class RestateRuntime:
 
     async def retry(self, number: int, *, to: AgentId) -> Mail:
         """See Runtime.retry. to: the agent whose mail it is."""
+        self._admit("retry")
+        names, told = self._names, {"number": number}
+        lifted = await self._ingress.ask("retry", names.agent, "lift", known_id(to), told, reads=True)
+        if lifted is not None:
+            return MAIL.validate_python(lifted["mail"])
         return MAIL.validate_python((await self.ask("retry", known_id(to), {"number": number}))["mail"])
 
     async def discard(self, number: int, *, to: AgentId) -> Mail:

@@ -67,6 +67,7 @@ class Sitting:
         self._has_ids_changed = False
         self.is_touched = False  # whether what is kept has changed
         self.is_left = False  # whether the mail is left to a service that knows the agent's graph
+        self.lifted = 0  # the number of mail whose wait for another attempt was ended
         self.granted: Mapping[str, bool] = {}  # handoffs for which a place was asked: whether it was had
 
     @property
