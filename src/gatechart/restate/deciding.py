@@ -140,13 +140,19 @@ async def _wake(sitting: Sitting, argument: Argument) -> None:
 
 
 async def _begin(sitting: Sitting, argument: Argument) -> None:
-    if sitting.kept.snapshot is not None:
+    once = argument.get("once")
+    if sitting.kept.snapshot is not None and once is None:
         raise AgentExistsError(sitting.agent_id)
     graph = sitting.bench.registry.graph(argument["graph"])
     entry = graph.entry_point(argument["at"])
     fitted = fit_payload(graph.name, entry, argument["payload"])
     name = f"{STARTED}{entry.name}"
-    event = Event(name, plain_payload(fitted, name), sitting.now)
+    event = Event(name, plain_payload(fitted, name), sitting.now, once)
+    if sitting.kept.snapshot is not None:
+        if sitting.first_outcome(event) is None:
+            raise AgentExistsError(sitting.agent_id)
+        _answer_snapshot(sitting)
+        return
     turn = begin(graph, entry, fitted, sitting.agent_id, event, sitting.bench.services)
     sitting.commit(await sitting.in_turn(graph, name, turn))
     if sitting.kept.mail:

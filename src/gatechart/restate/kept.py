@@ -106,6 +106,7 @@ class Applied:
     digest: str  # of its name and payload
     event: EventName
     outcome: Outcome
+    made: str = ""  # the id of the handoff that it offered, where somebody outside asked for that
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from gatechart.runtime.arguments import check_part, checked_member, handoffs_ask
 from gatechart.runtime.core import check_outside_turns, random_id
 from gatechart.runtime.going_back import check_given_away
 from gatechart.runtime.interventions import checked_operator_reason, ending
+from gatechart.runtime.once import is_withdrawn
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
@@ -150,14 +151,15 @@ class RestateRuntime:
         at: Name,
         payload: Any = None,
         id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
     ) -> Agent:
-        """See Runtime.start."""
+        """See Runtime.start. once: recognised among as many ids of the agent as `capabilities.keeps_ids` says."""
         self._admit("start")
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
         fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(id) or self._ids()
-        told = {"graph": chosen.name, "at": entry.name, "payload": plain_payload(fitted, entry.name)}
+        agent_id = checked_id(id) or checked_id(once) or self._ids()
+        told = {"graph": chosen.name, "at": entry.name, "payload": plain_payload(fitted, entry.name), "once": once}
         answer = await self.ask("begin", agent_id, told)
         return await self._handle(answer)
 
@@ -167,10 +169,11 @@ class RestateRuntime:
         payload: Any = None,
         *,
         id: AgentId | None = None,  # noqa: A002
+        once: str | None = None,
     ) -> Agent:
         """See Runtime.start_on."""
         graph, entry = self._registry.opened_by(trigger)
-        return await self.start(graph.name, at=entry.name, payload=payload, id=id)
+        return await self.start(graph.name, at=entry.name, payload=payload, id=id, once=once)
 
     async def resume(self, id: AgentId) -> Agent:  # noqa: A002
         """See Runtime.resume."""
@@ -316,6 +319,7 @@ class RestateRuntime:
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
         ladder: Ladder | None = None,
+        once: str | None = None,
     ) -> str:
         """See Runtime.handoff."""
         call = handoff_call(
@@ -328,18 +332,25 @@ class RestateRuntime:
             mode=mode,
             deadline=deadline,
             ladder=ladder,
+            once=checked_id(once),
         )
         answer = await self.ask("hand_on", call.id, call.model_dump(mode="json"))
         return str(answer["handoff"])
 
-    async def cancel_handoff(self, id: str, *, reason: str) -> Receipt:  # noqa: A002
+    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
         """See Runtime.cancel_handoff. The handoff has to be projected. Raises NoHandoffError."""
         checked_words(reason)
         found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=sought_id(id)))
         if not found or not is_open(found[0].status):
+            if (
+                found
+                and once is not None
+                and await is_withdrawn(self._projection("cancel_handoff"), found[0], reason, once)
+            ):
+                return Receipt(0, repeat=True)
             raise NoHandoffError(id, found[0].status.value if found else None)
         told = {"handoff": id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), sender=found[0].source)
+        mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), checked_id(once), sender=found[0].source)
         await self._post("cancel_handoff", mail)
         return Receipt(0)
 

@@ -116,6 +116,11 @@ class Sitting:
         """What came of events, by their ids."""
         return self._applied()
 
+    def note_made(self, event_id: str, handoff: str) -> None:
+        """Keep the id of the handoff that an event has offered, for the same call made again."""
+        known = self._applied()
+        known[event_id] = replace(known[event_id], made=handoff)
+
     async def in_turn(self, graph: StateTransitionGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
         """What the turn comes to, within the limit of time that turns have. Raises TurnTimeoutError."""
         limit_s = self.bench.terms.turn_s

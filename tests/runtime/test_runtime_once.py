@@ -1,0 +1,102 @@
+"""Calls that are made again under their id: nothing is done again, on any home."""
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from gatechart import ANY, AgentContext, EntryPoint, Runtime, StateTransitionGraph, Transition
+from gatechart.errors import AgentExistsError, EventIdReusedError, NoHandoffError
+from tests.runtime.support import soon
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Case(AgentContext):
+    name: str = ""
+
+
+giving = StateTransitionGraph(
+    "giving",
+    context=Case,
+    states=["ASKING"],
+    transitions=[Transition(ANY, "NOTED"), Transition("ASKING", "handoff.failed", "LEFT")],
+    entry_points=[EntryPoint("ASKING", opens_on="CALLED", takes=Name)],
+)
+taking = StateTransitionGraph(
+    "taking",
+    context=Case,
+    states=["WORKING"],
+    transitions=[Transition("WORKING", "handoff.cancelled", "OVER")],
+    entry_points=["WORKING"],
+)
+ADA = {"name": "Ada"}
+
+
+@pytest.fixture
+async def runtime(place):
+    async with Runtime.open(place, graphs=[giving, taking]) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", [None, "g-1"])
+async def test_an_agent_is_started_once(runtime, name):
+    start = [
+        lambda **more: runtime.start("giving", at="ASKING", **more),
+        lambda **more: runtime.start_on("CALLED", **more),
+    ]
+    for place, begin in enumerate(start):
+        named = {"once": f"call-{place}", "id": name and f"{name}-{place}"}
+        first = await begin(payload=ADA, **named)
+        await first.send("NOTED")
+        again = await begin(payload=ADA, **named)
+        assert (again.id, again.snapshot) == (first.id, first.snapshot)
+        assert (again.id, again.snapshot.version) == (named["id"] or f"call-{place}", 2)
+        with pytest.raises(EventIdReusedError):
+            await begin(payload={"name": "Bob"}, **named)
+        with pytest.raises(AgentExistsError):
+            await begin(payload=ADA, id=first.id, once="another call")
+        with pytest.raises(AgentExistsError):
+            await begin(payload=ADA, id=first.id)
+        await runtime.erase(first.id)
+        assert (await begin(payload=ADA, **named)).snapshot.version == 1
+
+
+async def test_work_is_handed_on_once(runtime):
+    agent = await runtime.start("giving", at="ASKING", payload=ADA)
+
+    def hand_on(once):
+        return runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate", once=once)
+
+    first = await hand_on("h-1")
+    await agent.send("NOTED")
+    assert await hand_on("h-1") == first
+    assert await hand_on("h-2") != first
+    assert len(await runtime.handoffs(source=agent.id)) == 2
+
+
+async def test_a_handoff_is_withdrawn_once(runtime):
+    agent = await runtime.start("giving", at="ASKING", payload=ADA)
+    handoff = await runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate")
+    assert [each.id for each in await runtime.handoffs()] == [handoff]
+    await runtime.cancel_handoff(handoff, reason="never mind", once="c-1")
+    await soon(agent.until("LEFT"))
+    async with asyncio.timeout(20):
+        while [each.status for each in await runtime.handoffs()] != ["cancelled"]:  # noqa: ASYNC110  a projection lags
+            await asyncio.sleep(0.01)
+    again = await runtime.cancel_handoff(handoff, reason="never mind", once="c-1")
+    assert again.repeat
+    with pytest.raises(NoHandoffError):
+        await runtime.cancel_handoff(handoff, reason="another reason", once="c-2")
+
+
+async def test_an_agent_goes_back_once(runtime):
+    agent = await runtime.start("giving", at="ASKING", payload=ADA)
+    await agent.send("NOTED")
+    back = await agent.rollback(1, reason="a slip", once="r-1")
+    assert (await agent.rollback(1, reason="a slip", once="r-1")) == back
+    with pytest.raises(EventIdReusedError):
+        await agent.rollback(1, reason="another", once="r-1")
+    assert (await runtime.resume(agent.id)).snapshot.version == 3
