@@ -216,23 +216,29 @@ async def _write(host: Performer, call: Call) -> Document:
     match call:
         case SendCall(to=to, event=event, payload=payload, id=id_):
             return OutcomeDocument.of(to, await (await host.resume(to)).send(event, payload, id=id_))
-        case PostCall(to=to, event=event, payload=payload, id=id_, due=due):
-            return ReceiptDocument.of(await host.post(to, event, payload, id=id_, due=due))
-        case RetryCall(number=number):
-            return MailDocument.of(await host.retry(number))
+        case PostCall() | RetryCall() | FireTimerCall() | EndInvokeCall():
+            return await _mail(host, call)
         case HandoffCall():
             return AskedDocument(handoff=await host.handoff(call.id, **handoff_asked(call), once=call.once))
         case CancelHandoffCall(id=id_, reason=reason, once=once):
             return ReceiptDocument.of(await host.cancel_handoff(id_, reason=reason, once=once))
-        case FireTimerCall(number=number, reason=reason):
-            return MailDocument.of(await host.fire_timer(number, reason=reason))
-        case EndInvokeCall():
-            return ReceiptDocument.of(await host.end_invoke(**_given(call)))
         case EraseCall(id=id_):
             await host.erase(id_)
             return DoneDocument()
         case _:
             return SnapshotDocument.of(await _change(host, call))
+
+
+async def _mail(host: Performer, call: PostCall | RetryCall | FireTimerCall | EndInvokeCall) -> Document:
+    match call:
+        case PostCall(to=to, event=event, payload=payload, id=id_, due=due):
+            return ReceiptDocument.of(await host.post(to, event, payload, id=id_, due=due))
+        case RetryCall(number=number):
+            return MailDocument.of(await host.retry(number))
+        case FireTimerCall(number=number, reason=reason):
+            return MailDocument.of(await host.fire_timer(number, reason=reason))
+        case EndInvokeCall():
+            return ReceiptDocument.of(await host.end_invoke(**_given(call)))
 
 
 async def _change(host: Performer, call: Call) -> Snapshot:
