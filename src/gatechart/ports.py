@@ -55,6 +55,10 @@ class Store(Protocol):
 
     Raises an OutsideError that says what failed where the database does, and UnwritableError for what it will never
     keep, such as a text that is too long for it.
+
+    What it has of one thing may be damaged; that keeps nothing else from being read. What is listed (`find`, `mail`,
+    `handoffs`, `history`) then has the status UNREADABLE, and only what can be shown of it; where it would be worked on
+    (`load_many`, `waiting`, `due`, `running`) it is left out and logged. `load` raises StoreCorruptError.
     """
 
     @property
@@ -153,6 +157,13 @@ class Store(Protocol):
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """The handoffs that a query asks for, in the order offered."""
+        ...
+
+    async def forget_handoff(self, handoff: str) -> bool:
+        """Forgets a handoff that is listed as UNREADABLE, with its place; False where it can be read, or there is none.
+
+        Raises OwnershipLostError.
+        """
         ...
 
     async def remember(self, graphs: Sequence[KnownGraph]) -> None:

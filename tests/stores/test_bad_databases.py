@@ -14,7 +14,7 @@ from gatechart.errors import (
 )
 from gatechart.stores import MemoryStore, open_store, upgrade_store
 from gatechart.testing.records import lives, started
-from gatechart.values import Query
+from gatechart.values import Query, Status
 
 BOTH = pytest.mark.parametrize("read_only", [False, True])
 
@@ -90,9 +90,8 @@ async def test_a_damaged_page_is_told_and_what_lies_on_others_is_read(with_agent
     ("change", "call"),
     [
         ("UPDATE agents SET configuration = 'A' WHERE id = 'a'", lambda store: store.load("a")),
-        ("UPDATE agents SET status = 'asleep' WHERE id = 'a'", lambda store: store.find(Query())),
-        ("UPDATE history SET payload = '{'", lambda store: store.history("a")),
-        ("UPDATE history SET taken = 'A' WHERE version = 2", lambda store: store.applied("a", "a-2")),
+        ("UPDATE agents SET context = '[' WHERE id = 'a'", lambda store: store.load("a")),
+        ("UPDATE history SET context = '['", lambda store: store.snapshot_at("a", 2)),
     ],
 )
 async def test_a_row_that_a_hand_has_spoilt_is_told(with_agents, sqlite_path, change, call):
@@ -103,6 +102,18 @@ async def test_a_row_that_a_hand_has_spoilt_is_told(with_agents, sqlite_path, ch
     async with open_store(with_agents, read_only=True) as store:
         with pytest.raises(StoreCorruptError, match=r"agents\.db"):
             await call(store)
+
+
+async def test_a_row_that_a_hand_has_spoilt_is_shown_among_the_others(with_agents, sqlite_path):
+    raw = sqlite3.connect(sqlite_path)
+    with raw:
+        raw.execute("UPDATE agents SET status = 'asleep' WHERE id = 'a'")
+        raw.execute("UPDATE history SET taken = 'A' WHERE version = 2")
+    raw.close()
+    async with open_store(with_agents, read_only=True) as store:
+        first, second, *_ = (await store.find(Query())).agents
+        assert (first.agent_id, first.status, second.status) == ("a", Status.UNREADABLE, Status.ACTIVE)
+        assert [entry.version for entry in await store.history("a") if entry.status is Status.UNREADABLE] == [2]
 
 
 class TestWithoutRights:

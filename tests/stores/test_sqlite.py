@@ -157,7 +157,7 @@ async def test_a_transaction_that_raises_is_taken_back(sqlite_url, error):
 @pytest.mark.parametrize(
     ("statement", "plan"),
     [
-        (due_mail((NOON, 5), 9), "SEARCH mail USING INDEX ix_mail_due_us (due_us>?)"),
+        (due_mail((NOON, 5), 9), "SEARCH mail USING INDEX ix_mail_due_us (due_us>? AND due_us<?)"),
         (waiting_mail(5, 9), "SEARCH mail USING INTEGER PRIMARY KEY (rowid>?)"),
         (found_mail(MailQuery("a", after=5)), "SEARCH mail USING INDEX ix_mail_recipient (recipient=? AND rowid>?)"),
         (NAMED, "USING INDEX uq_mail_recipient_event_id (recipient=? AND event_id=?)"),

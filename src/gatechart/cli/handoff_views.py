@@ -33,6 +33,7 @@ _STYLES: Final = {
     HandoffStatus.FAILED: "bold red",
     HandoffStatus.CANCELLED: "dim",
     HandoffStatus.EXPIRED: "dim",
+    HandoffStatus.UNREADABLE: "bold red",
 }
 
 

@@ -12,7 +12,12 @@ from rich.text import Text
 from gatechart.cli.printing import Cell, print_facts, print_line, print_table
 from gatechart.values import Event, Mail, MailStatus, Origin, Running
 
-_STYLES: Final = {MailStatus.WAITING: "green", MailStatus.REFUSED: "yellow", MailStatus.DEAD: "bold red"}
+_STYLES: Final = {
+    MailStatus.WAITING: "green",
+    MailStatus.REFUSED: "yellow",
+    MailStatus.DEAD: "bold red",
+    MailStatus.UNREADABLE: "bold red",
+}
 
 
 def print_mail(mail: Sequence[Mail]) -> None:

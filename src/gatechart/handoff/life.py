@@ -23,6 +23,7 @@ LEGAL: Final[Mapping[HandoffStatus, tuple[HandoffStatus, ...]]] = MappingProxyTy
         HandoffStatus.FAILED: (),
         HandoffStatus.CANCELLED: (),
         HandoffStatus.EXPIRED: (),
+        HandoffStatus.UNREADABLE: (),
     }
 )
 """What may follow each status; nothing follows an end."""

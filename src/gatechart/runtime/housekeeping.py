@@ -69,6 +69,8 @@ class Housekeeping:
 
     async def _fate(self, snapshot: Snapshot, *, dry_run: bool) -> Migrated | None:
         """What becomes of the agent; None where it has been erased meanwhile."""
+        if snapshot.status is Status.UNREADABLE:
+            return _told(snapshot, Fate.STUCK, snapshot.graph_version, problem="its row in the database cannot be read")
         try:
             graph, turn = await self._outside.residents.home_of(snapshot)
             if turn is None:

@@ -187,6 +187,8 @@ class PostOffice:
         found = await self._numbered(number)
         if found.status is MailStatus.WAITING:
             return await self._lift(found)
+        if found.status is MailStatus.UNREADABLE:  # to write it anew would lose what may be mended by hand
+            raise UnknownMailError(number)
         mail = replace(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
         verdict = await self._change(MailChange(mail), number, lambda: self.deliver(mail))
         _check_id(verdict, mail)
@@ -195,7 +197,7 @@ class PostOffice:
         return mail
 
     async def discard(self, number: int) -> Mail:
-        """Forgets refused or dead mail. Raises UnknownMailError."""
+        """Forgets refused or dead mail, and such as cannot be read. Raises UnknownMailError."""
         found = await self._numbered(number)
         if found.status is MailStatus.WAITING:
             raise UnknownMailError(number)

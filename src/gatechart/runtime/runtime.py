@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -12,7 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.agent import Agent
-from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError
+from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
 from gatechart.ports import Clock, Ids, Requests, Store
@@ -69,6 +70,8 @@ from gatechart.values import (
     Verdict,
 )
 from gatechart.wire import perform_once
+
+logger = logging.getLogger(__name__)
 
 DEFAULTS: Final = Limits()
 
@@ -272,6 +275,7 @@ class Runtime:
     async def erase(self, id: AgentId) -> None:  # noqa: A002
         """Forgets the agent, its history, its mail and its invokes, for good; those that wait for it are told.
 
+        Of one that is listed as unreadable nobody can read who waits for it.
         Raises UnknownAgentError.
         """
         self._core.admit("erase", writes=True)
@@ -313,7 +317,8 @@ class Runtime:
     ) -> Sequence[Mail]:
         """Mail in the order accepted, a page at a time: pass the number of the last as `after`.
 
-        status: waiting, refused or dead; mail that was applied is history. Raises PayloadError.
+        status: waiting, refused, dead, or unreadable where the database has it damaged; mail that was applied is
+        history. Raises PayloadError.
         """
         self._core.admit("mail", writes=False)
         check_part("mail", after, limit)
@@ -331,7 +336,7 @@ class Runtime:
         return await self._outside.post.retry(number)
 
     async def discard(self, number: int) -> Mail:
-        """Forgets refused or dead mail, which is returned. Raises UnknownMailError."""
+        """Forgets mail that is refused, dead or unreadable, and returns it. Raises UnknownMailError."""
         self._core.admit("discard", writes=True)
         return await self._outside.post.discard(number)
 
@@ -420,6 +425,7 @@ class Runtime:
         """Withdraws a handoff: one that is not accepted is cancelled, a delegation ended, a transfer stands.
 
         The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
+        One that is listed as unreadable is forgotten.
         once: an id of this very call, and of its mail; made again with it, it withdraws nothing again.
         Raises NoHandoffError where there is none, or it is over.
         """
@@ -427,6 +433,9 @@ class Runtime:
         checked_words(reason)
         checked_id(once, "once")
         found = await self._core.store.handoffs(HandoffQuery(id=sought_id(id)))
+        is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
+        if is_lost and await self._core.store.forget_handoff(id):
+            return Receipt(0)
         if not found or not is_open(found[0].status):
             if found and once is not None and await is_withdrawn(self._core.store, found[0], reason, once):
                 return Receipt(self._core.store.numbers(1), repeat=True)
@@ -532,8 +541,12 @@ class Runtime:
             resident.forget()
 
     async def _stop_unseen(self, agent_id: AgentId) -> None:
-        """Ends an agent that is not in memory, unless it changes meanwhile."""
-        snapshot = await self._core.store.load(agent_id)
+        """Ends an agent that is not in memory, unless it changes meanwhile, or cannot be read."""
+        try:
+            snapshot = await self._core.store.load(agent_id)
+        except StoreCorruptError:
+            logger.warning("an agent is erased that cannot be read", extra={"agent_id": agent_id})
+            return
         if snapshot.status is Status.ACTIVE:
             turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
             await self._core.committer.commit(turn, lambda: self._outside.carry_out(turn))

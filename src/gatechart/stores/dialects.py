@@ -44,6 +44,13 @@ class _Items(FunctionElement[Any]):
     inherit_cache = True
 
 
+class _StoredItems(FunctionElement[Any]):
+    """The same of a column's JSON arrays of texts; of one that is damaged no items, and no error."""
+
+    name = "stored_items"
+    inherit_cache = True
+
+
 class _Text(FunctionElement[str]):
     """An item as text; with a place, the item at that place of an item."""
 
@@ -59,6 +66,10 @@ class _Number(FunctionElement[int]):
     name = "item_number"
     inherit_cache = True
 
+
+_STRING: Final = r'"([^"\\[:cntrl:]]|\\["\\/bfnrt]|\\u00(0[1-9a-f]|1[0-9a-f]))*"'
+_ARRAY: Final = rf"^\[({_STRING}(,{_STRING})*)?\]$"
+"""A JSON array of texts as gatechart writes it, as a regular expression of PostgreSQL: which casts it without fail."""
 
 _ITEM: Final[Mapping[Kind, type[FunctionElement[Any]]]] = {str: _Text, int: _Number}
 
@@ -81,8 +92,8 @@ def unpacked(**columns: Kind) -> FromClause:
 
 
 def items_of(array: ColumnElement[str]) -> tuple[FromClause, ColumnElement[str]]:
-    """A table of the texts in a column's JSON array, and the column that holds them."""
-    table = _rows_of(array)
+    """A table of the texts in a column's JSON array, and the column that holds them; none of what is no such array."""
+    table = _StoredItems(array).table_valued("value")
     return table, _Text(table.c.value)
 
 
@@ -98,6 +109,18 @@ def _items_on_sqlite(element: _Items, compiler: Any, **options: Any) -> str:
 @compiles(_Items, "postgresql")
 def _items_on_postgres(element: _Items, compiler: Any, **options: Any) -> str:
     return f"json_array_elements(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+@compiles(_StoredItems, "sqlite")
+def _stored_items_on_sqlite(element: _StoredItems, compiler: Any, **options: Any) -> str:
+    array = compiler.process(element.clauses, **options)
+    return f"json_each(CASE WHEN typeof({array}) = 'text' AND json_valid({array}) THEN {array} ELSE '[]' END)"
+
+
+@compiles(_StoredItems, "postgresql")
+def _stored_items_on_postgres(element: _StoredItems, compiler: Any, **options: Any) -> str:
+    array = compiler.process(element.clauses, **options)
+    return f"json_array_elements(CAST(CASE WHEN {array} ~ '{_ARRAY}' THEN {array} ELSE '[]' END AS JSON))"
 
 
 @compiles(_Text, "sqlite")

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Row
 
 from gatechart.stores.book import Entry
+from gatechart.stores.damage import UNREADABLE, check_row, json_object, kinds_of, tell, text_of
 from gatechart.stores.rows import Texts, from_us, to_json, to_us
+from gatechart.stores.tables import handoffs
 from gatechart.values import (
+    EARLIEST,
     HandoffChange,
     HandoffRecord,
     HandoffStatus,
     Mode,
     Reason,
+    unkept,
 )
+
+NAMELESS: Final = "unreadable handoff "  # with its key behind it
+
+_HANDOFF: Final = kinds_of(handoffs)
 
 
 def handoff_row(record: HandoffRecord, texts: Texts) -> dict[str, Any]:
@@ -58,7 +66,8 @@ def to_changes(text: str) -> tuple[HandoffChange, ...]:
 
 
 def to_record(row: Row[Any]) -> HandoffRecord:
-    """The handoff of a row of `handoffs`."""
+    """The handoff of a row of `handoffs`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _HANDOFF)
     return HandoffRecord(
         id=row.id,
         request=row.request,
@@ -70,10 +79,40 @@ def to_record(row: Row[Any]) -> HandoffRecord:
         is_new=bool(row.is_new),
         mode=Mode(row.mode),
         reason=Reason(row.reason),
-        packet=json.loads(row.packet),
+        packet=json_object(row.packet, "packet"),
         deadline=None if row.deadline_us is None else from_us(row.deadline_us),
         status=HandoffStatus(row.status),
         changes=to_changes(row.changes),
-        result=None if row.result is None else json.loads(row.result),
+        result=None if row.result is None else json_object(row.result, "result"),
         number=row.key,
     )
+
+
+def to_shown(row: Row[Any]) -> HandoffRecord:
+    """The handoff of a row of `handoffs`; of one that is damaged, what can be shown of it."""
+    try:
+        return to_record(row)
+    except UNREADABLE as error:
+        problem = tell(row, error, "handoffs", "key")
+        return HandoffRecord(
+            id=public_id(row),
+            request=text_of(row.request),
+            source=text_of(row.source),
+            source_graph=text_of(row.source_graph),
+            target=text_of(row.target),
+            target_graph=text_of(row.target_graph),
+            entry_point=text_of(row.entry_point),
+            is_new=bool(row.is_new),
+            mode=Mode.TRANSFER,
+            reason=Reason.OTHER,
+            packet={},
+            deadline=None,
+            status=HandoffStatus.UNREADABLE,
+            changes=(HandoffChange(HandoffStatus.UNREADABLE, EARLIEST, problem),),
+            number=row.key,
+        )
+
+
+def public_id(row: Row[Any]) -> str:
+    """The id of a row of `handoffs`; of one whose id is damaged, one by which it can be forgotten."""
+    return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS}{row.key}"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import BigInteger, Select, func, literal, select, tuple_
 
 from gatechart.stores.rows import to_us
 from gatechart.stores.tables import TIMED, WAITS, agents, invokes, mail, steps
-from gatechart.values import AgentId, Invocation, MailQuery
+from gatechart.values import EARLIEST, LATEST, AgentId, Invocation, MailQuery, MailStatus
+
+_BEFORE_ALL: Final = -(2**63)
+_LATEST_US: Final = to_us(LATEST)
 
 
 def found_mail(query: MailQuery) -> Select[Any]:
-    """Mail that fits a query."""
+    """Rows of mail that may fit a query: whether a row can be read is seen when it is."""
     found = _mail(query.after, query.limit)
     if query.recipient is not None:
         found = found.where(mail.c.recipient == query.recipient)
-    if query.status is not None:
-        found = found.where(mail.c.status == query.status.value)
+    if query.status not in (None, MailStatus.UNREADABLE):
+        found = found.where(mail.c.status == str(query.status))
     return found
 
 
@@ -28,11 +31,24 @@ def waiting_mail(after: int, limit: int) -> Select[Any]:
 
 
 def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
-    """Waiting mail with a due time, beyond a place in its order."""
+    """Waiting mail with a due time, beyond a place in its order.
+
+    Not what is due later than any moment that there is. What is due earlier counts as due at the first one, and there
+    the database knows the order.
+    """
     moment, number = after
+    due_us: Any = to_us(moment)
+    if moment <= EARLIEST:
+        known = select(mail.c.due_us).where(mail.c.number == number).scalar_subquery()
+        due_us = func.coalesce(known, literal(_BEFORE_ALL, BigInteger()))
     order = tuple_(mail.c.due_us, mail.c.number)
-    beyond = order > tuple_(to_us(moment), number)
-    return select(mail).where(TIMED, beyond).order_by(mail.c.due_us, mail.c.number).limit(limit)
+    beyond = order > tuple_(due_us, number)
+    return (
+        select(mail)
+        .where(TIMED, beyond, mail.c.due_us <= _LATEST_US)
+        .order_by(mail.c.due_us, mail.c.number)
+        .limit(limit)
+    )
 
 
 def running_invokes(agent_id: AgentId | None, after: int, limit: int) -> Select[Any]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Row
 
+from gatechart.stores.damage import UNREADABLE, check_row, json_object, kinds_of, number_of, tell, text_of
 from gatechart.stores.rows import Texts, from_us, to_json, to_us, without_nulls
+from gatechart.stores.tables import invokes
+from gatechart.stores.tables import mail as mail_table
 from gatechart.values import Invocation, Mail, MailStatus, Running
+
+_MAIL: Final = kinds_of(mail_table)
+_INVOKE: Final = kinds_of(invokes, "id", "graph", "graph_version")
 
 
 def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
@@ -41,12 +46,13 @@ def new_mail_row(mail: Mail, texts: Texts) -> dict[str, Any]:
 
 
 def to_mail(row: Row[Any]) -> Mail:
-    """The mail of a row of `mail`."""
+    """The mail of a row of `mail`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _MAIL)
     return Mail(
         number=row.number,
         recipient=row.recipient,
         event=row.event,
-        payload={} if row.payload is None else json.loads(row.payload),
+        payload=json_object(row.payload, "payload"),
         accepted=from_us(row.accepted_us),
         id=row.event_id,
         sender=row.sender,
@@ -62,8 +68,30 @@ def to_mail(row: Row[Any]) -> Mail:
     )
 
 
+def to_shown(row: Row[Any]) -> Mail:
+    """The mail of a row of `mail`; of one that is damaged, what can be shown of it."""
+    try:
+        return to_mail(row)
+    except UNREADABLE as error:
+        return Mail(
+            number=row.number,
+            recipient=text_of(row.recipient),
+            event=text_of(row.event),
+            payload={},
+            accepted=from_us(number_of(row.accepted_us)),
+            id=text_of(row.event_id) or None,
+            sender=text_of(row.sender) or None,
+            status=MailStatus.UNREADABLE,
+            reason=tell(row, error, "mail", "number"),
+        )
+
+
 def to_running(row: Row[Any]) -> Running:
-    """The invocation of a row of `invokes`, with its agent's id, graph and graph version."""
+    """The invocation of a row of `invokes`, with its agent's id, graph and graph version.
+
+    Raises one of UNREADABLE where the row is damaged.
+    """
+    check_row(row, _INVOKE)
     return Running(Invocation(row.id, row.state, row.epoch, row.invoke), row.graph, row.graph_version, row.context)
 
 

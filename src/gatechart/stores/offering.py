@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BindParameter,
+    ColumnElement,
     Connection,
     Select,
     and_,
@@ -23,8 +24,9 @@ from sqlalchemy import (
 
 from gatechart.handoff import is_open
 from gatechart.stores.book import Book, settles_of
+from gatechart.stores.damage import is_key
 from gatechart.stores.dialects import listed
-from gatechart.stores.handoff_rows import entry_row, handoff_row, to_entry
+from gatechart.stores.handoff_rows import NAMELESS, entry_row, handoff_row, public_id, to_entry, to_shown
 from gatechart.stores.rows import Texts, to_json
 from gatechart.stores.statements import Ask, Many
 from gatechart.stores.tables import IS_OPEN, handoffs, places
@@ -88,6 +90,24 @@ def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
     connection.execute(FORGET, wanted)
 
 
+def forget_damaged(connection: Connection, handoff: str) -> bool:
+    """Forgets a handoff whose row cannot be read, with its place; False where there is no such row."""
+    for row in connection.execute(select(handoffs).where(_is_named(handoff))):
+        if public_id(row) == handoff and to_shown(row).status is HandoffStatus.UNREADABLE:
+            is_it = handoffs.c.key == row.key
+            connection.execute(delete(places).where(places.c.handoff.in_(select(handoffs.c.id).where(is_it))))
+            connection.execute(delete(handoffs).where(is_it))
+            return True
+    return False
+
+
+def _is_named(handoff: str) -> ColumnElement[bool]:
+    """Whether it is the handoff of this id, or that for whose damaged id this one stands."""
+    is_it = handoffs.c.id == handoff
+    key = handoff.removeprefix(NAMELESS)
+    return or_(is_it, handoffs.c.key == int(key)) if key != handoff and is_key(key) else is_it
+
+
 def is_offered(connection: Connection, agent_id: str) -> bool:
     """Whether an offer to the agent is neither taken nor answered."""
     ((count,),) = OFFERED_TO.all(connection, to_json([agent_id]))
@@ -106,16 +126,17 @@ def _touches_handoffs(unit: Unit) -> bool:
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:
-    """Handoffs that fit a query."""
+    """Rows of handoffs that may fit a query: whether a row can be read is seen when it is."""
     found = select(handoffs).where(handoffs.c.key > query.after).order_by(handoffs.c.key).limit(query.limit)
     wanted = {
-        handoffs.c.id: query.id,
         handoffs.c.request: query.request,
         handoffs.c.source: query.source,
         handoffs.c.target: query.target,
-        handoffs.c.status: None if query.status is None else query.status.value,
+        handoffs.c.status: None if query.status in (None, HandoffStatus.UNREADABLE) else str(query.status),
     }
-    asked = [column == value for column, value in wanted.items() if value is not None]
+    asked: list[ColumnElement[bool]] = [column == value for column, value in wanted.items() if value is not None]
+    if query.id is not None:
+        asked.append(_is_named(query.id))
     if query.status is not None and is_open(query.status) and len(asked) == 1:
         asked.append(IS_OPEN)  # literally, as its index has it; what else is asked has an index that narrows more
     return found.where(*asked)

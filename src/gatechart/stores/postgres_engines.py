@@ -24,6 +24,7 @@ from gatechart.errors import (
     StoreUnreadableError,
     UnwritableError,
 )
+from gatechart.stores.damage import UNREADABLE
 from gatechart.stores.postgres_text import keep_every_text
 
 READERS: Final = 4
@@ -77,7 +78,9 @@ def read_errors(name: str) -> Iterator[None]:
         yield
     except FAILURES as error:
         raise _named(name, error, READING) from error
-    except (ValueError, TypeError) as error:
+    except UnicodeEncodeError as error:  # of what is sought
+        raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
+    except UNREADABLE as error:
         raise StoreCorruptError(name, f"{type(error).__name__}: {error}") from error
 
 

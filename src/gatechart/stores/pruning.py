@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from types import NoneType
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -27,6 +28,8 @@ from sqlalchemy import (
     update,
 )
 
+from gatechart.errors import UnknownVersionError
+from gatechart.stores.damage import UNREADABLE, tell
 from gatechart.stores.dialects import listed, unpacked
 from gatechart.stores.offering import forget_handoffs
 from gatechart.stores.past import snapshot_at
@@ -73,7 +76,8 @@ def prune_part(connection: Connection, pruning: Pruning, after: int, limit: int)
     """Forgets one part, as the Store port says."""
     found = connection.execute(_survey(pruning, after, limit)).all()
     part = _planned(connection, pruning, found[:limit], TURNS, is_last=len(found) <= limit)
-    _drop(connection, part.cuts)
+    part, copies = _copied(connection, part)
+    _drop(connection, part.cuts, copies)
     _erase(connection, part.erased)
     if part.next is not None:
         return part.told(0, part.next)
@@ -132,11 +136,12 @@ def _is_recognised(pruning: Pruning) -> ColumnElement[bool]:
 
 def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]], room: int, *, is_last: bool) -> _Part:
     """As much of what was found as there is room for, in turns."""
-    kept = _cuts(connection, pruning, [agent for agent in found if not agent.may_be_erased])
+    sound = [agent for agent in found if _is_sound(agent)]
+    kept = _cuts(connection, pruning, [agent for agent in sound if not agent.may_be_erased])
     erased: list[Row[Any]] = []
     cuts: list[tuple[Row[Any], int]] = []
     reached = None
-    for agent in found:
+    for agent in sound:
         if room <= 0:
             return _Part(erased, cuts, reached)
         if agent.may_be_erased:
@@ -149,7 +154,30 @@ def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]]
             if cut < kept[agent.key]:
                 return _Part(erased, cuts, agent.key - 1)
         reached = agent.key
-    return _Part(erased, cuts, None if is_last else reached)
+    return _Part(erased, cuts, None if is_last else found[-1].key)
+
+
+def _is_sound(agent: Row[Any]) -> bool:
+    """Whether the agent's row and history are not so damaged that nobody can count its turns."""
+    return type(agent.version) is int and type(agent.oldest) is int and type(agent.young) in (int, NoneType)
+
+
+def _copied(connection: Connection, part: _Part) -> tuple[_Part, Sequence[dict[str, str | None]]]:
+    """The part without the cuts where a turn that is damaged is needed, and full copies for the others."""
+    cuts, copies = [], []
+    reached = part.next
+    for agent, cut in part.cuts:
+        try:
+            copy = whole_copy(snapshot_at(connection, agent, cut))
+            for text in copy.values():
+                _ = "" if text is None else text.encode()  # or it could not be written again
+            copies.append(copy)
+            cuts.append((agent, cut))
+        except (*UNREADABLE, UnknownVersionError) as error:
+            tell(agent, error, "history", "key")
+            if reached == agent.key - 1:  # the next part would come back to it
+                reached = agent.key
+    return replace(part, cuts=cuts, next=reached), copies
 
 
 def _cuts(connection: Connection, pruning: Pruning, found: Iterable[Row[Any]]) -> dict[int, int]:
@@ -173,10 +201,11 @@ def _cut(pruning: Pruning, agent: Row[Any]) -> int:
     return min(max(by_age, by_count), newest)
 
 
-def _drop(connection: Connection, cuts: Sequence[tuple[Row[Any], int]]) -> None:
+def _drop(
+    connection: Connection, cuts: Sequence[tuple[Row[Any], int]], copies: Sequence[dict[str, str | None]]
+) -> None:
     rows = [{_AGENT.key: agent.key, _CUT.key: cut} for agent, cut in cuts]
-    wholes = [whole_copy(snapshot_at(connection, agent, cut)) for agent, cut in cuts]
-    MAKE_WHOLE.run(connection, [row | whole for row, whole in zip(rows, wholes, strict=True)])
+    MAKE_WHOLE.run(connection, [row | copy for row, copy in zip(rows, copies, strict=True)])
     OLDER.run(connection, rows)
 
 

@@ -10,13 +10,14 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from gatechart.stores.damage import check_row, kinds_of, readable, text_of
 from gatechart.stores.database import Bell, Database, Writer
 from gatechart.stores.dialects import listed
 from gatechart.stores.reader import Reader
 from gatechart.stores.rows import from_us, to_json, to_us
 from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner, requests
-from gatechart.values import AgentId, Request
+from gatechart.values import LATEST, AgentId, Request
 from gatechart.wire import is_about
 
 T = TypeVar("T")
@@ -26,6 +27,7 @@ KEPT: Final = timedelta(hours=1)
 
 TIDY_S: Final = 60.0  # between looks for answers that nobody fetches
 
+_REQUEST: Final = kinds_of(requests)
 _IS_NEW: Final = requests.c.taken_us.is_(None)
 _IS_OPEN: Final = requests.c.answered_us.is_(None)
 _OWNER: Final = select(owner.c.pid, owner.c.host)
@@ -185,6 +187,11 @@ def empty_answers(connection: Connection, agent_id: AgentId) -> None:
         connection.execute(empty, {"values": to_json(numbers)})
 
 
+def _check(row: Any) -> bool:
+    check_row(row, _REQUEST)
+    return True
+
+
 def _is_over(now: datetime) -> ColumnElement[bool]:
     """Whether it was not taken in time, or nobody has fetched its answer."""
     is_late = and_(_IS_NEW, requests.c.until_us < to_us(now))
@@ -197,4 +204,7 @@ def _to_take(limit: int, *, again: bool) -> Select[Any]:
 
 
 def _to_request(row: Any) -> Request:
+    """The request; of one that is damaged a call that nobody knows, so that it is answered, and gone."""
+    if readable(row, _check, "requests", "number") is None:
+        return Request(text_of(row.id), text_of(row.asker), "", LATEST, row.number)
     return Request(row.id, row.asker, row.call, from_us(row.until_us), row.number)

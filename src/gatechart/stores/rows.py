@@ -12,26 +12,46 @@ from typing import Any, Final
 import pydantic_core
 from sqlalchemy import Row
 
+from gatechart.stores.damage import (
+    UNREADABLE,
+    check_row,
+    json_names,
+    json_object,
+    kinds_of,
+    number_of,
+    tell,
+    text_of,
+)
 from gatechart.stores.deltas import Delta
 from gatechart.stores.open_rows import from_open, to_open
+from gatechart.stores.tables import agents, graphs, history
 from gatechart.values import (
+    EARLIEST,
+    LATEST,
     AgentId,
     Epochs,
     Event,
     EventName,
     GuardError,
     HistoryEntry,
+    KnownGraph,
     Memory,
     Payload,
     Snapshot,
     StateName,
     Status,
     TurnRecord,
+    unkept,
 )
+
+NAMELESS_AGENT: Final = "unreadable agent "  # with its key behind it
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
+_AGENT: Final = kinds_of(agents)
+_GRAPH: Final = kinds_of(graphs)
+_TURN: Final = kinds_of(history)
 _APART: Final = ("memory", "entered", "handoffs")  # columns of `agents` in which `history` keeps what has changed
 _WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `whole_copy`
 
@@ -46,8 +66,15 @@ def to_us(moment: datetime) -> int:
 
 
 def from_us(microseconds: int) -> datetime:
-    """The aware moment, UTC, so many microseconds after 1970."""
-    return EPOCH + microseconds * MICROSECOND
+    """The aware moment, UTC, so many microseconds after 1970; the first or last that there is where that is beyond it.
+
+    >>> from_us(2**62), from_us(-(2**62)) == EARLIEST
+    (datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc), True)
+    """
+    try:
+        return EPOCH + microseconds * MICROSECOND
+    except OverflowError:
+        return LATEST if microseconds > 0 else EARLIEST
 
 
 def to_json(value: Any) -> str:
@@ -113,13 +140,15 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def to_snapshot(row: Row[Any]) -> Snapshot:
-    """The snapshot of a row of `agents`."""
+    """The snapshot of a row of `agents`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _AGENT)
+    json_object(row.context, "context")
     return Snapshot(
         agent_id=row.id,
         graph=row.graph,
         graph_version=row.graph_version,
         fingerprint=row.fingerprint,
-        configuration=tuple(json.loads(row.configuration)),
+        configuration=json_names(row.configuration, "configuration"),
         context=row.context,
         version=row.version,
         status=Status(row.status),
@@ -127,6 +156,35 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         entered=to_epochs(row.entered),
         handoffs=to_open(row.handoffs),
     )
+
+
+def to_shown(row: Row[Any]) -> Snapshot:
+    """The snapshot of a row of `agents`; of one that is damaged, what can be shown of it."""
+    try:
+        return to_snapshot(row)
+    except UNREADABLE as error:
+        tell(row, error, "agents", "key")
+        return Snapshot(
+            agent_id=public_id(row),
+            graph=text_of(row.graph),
+            graph_version=text_of(row.graph_version),
+            fingerprint=text_of(row.fingerprint),
+            configuration=(),
+            context="{}",
+            version=number_of(row.version),
+            status=Status.UNREADABLE,
+        )
+
+
+def public_id(row: Row[Any]) -> AgentId:
+    """The id of a row of `agents`; of one whose id is damaged, one by which it can be erased."""
+    return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS_AGENT}{row.key}"
+
+
+def to_known(row: Row[Any]) -> KnownGraph:
+    """The graph of a row of `graphs`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _GRAPH)
+    return KnownGraph(row.fingerprint, row.name, row.version, json_object(row.paths, "paths"))
 
 
 def to_memory(text: str | None) -> Memory:
@@ -185,10 +243,24 @@ def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
     }
 
 
+def to_shown_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
+    """As `to_entry`; of a row that is damaged, what can be shown of it."""
+    try:
+        return to_entry(row, agent_id)
+    except UNREADABLE as error:
+        problem = tell(row, error, "history", "key")
+        told = Event(text_of(row.event), {}, from_us(number_of(row.time_us)), text_of(row.event_id) or None)
+        return HistoryEntry(agent_id, number_of(row.version), told, (), (), (problem,), {}, Status.UNREADABLE, 0)
+
+
 def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
-    """The history entry of a row of `history`, with the target of the version before as `came_from`."""
+    """The history entry of a row of `history`, with the target of the version before as `came_from`.
+
+    Raises one of UNREADABLE where the row is damaged.
+    """
+    check_row(row, _TURN)
     source = tuple(_json_or(row.came_from if row.source is None else row.source, ()))
-    target = tuple(json.loads(row.target))
+    target = json_names(row.target, "target")
     changed = row.context if row.changed is None and row.version == 1 else row.changed
     return HistoryEntry(
         agent_id=agent_id,
@@ -207,7 +279,7 @@ def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
 
 def to_event(row: Row[Any]) -> Event:
     """The event of a row of `history`."""
-    payload, reason = _json_or(row.payload, {}), row.operator_reason or ""
+    payload, reason = json_object(row.payload, "payload"), row.operator_reason or ""
     return Event(row.event, payload, from_us(row.time_us), row.event_id, row.sender, reason)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     Select,
     and_,
     delete,
@@ -22,18 +26,29 @@ from sqlalchemy import (
 
 from gatechart.errors import OwnershipLostError, UnknownAgentError
 from gatechart.stores.committing import commit_units
+from gatechart.stores.damage import is_key, readable, readable_page
 from gatechart.stores.database import Bell, Database, Writer
 from gatechart.stores.dialects import items_of, listed
-from gatechart.stores.handoff_rows import to_record
+from gatechart.stores.handoff_rows import to_shown as to_shown_handoff
 from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
 from gatechart.stores.mail_rows import to_mail, to_running
-from gatechart.stores.offering import forget_handoffs, found_handoffs, is_offered
+from gatechart.stores.mail_rows import to_shown as to_shown_mail
+from gatechart.stores.offering import forget_damaged, forget_handoffs, found_handoffs, is_offered
 from gatechart.stores.ownership import check_epoch, current_epoch
 from gatechart.stores.past import entries_of, snapshot_at
 from gatechart.stores.pruning import prune_part, tell_part
 from gatechart.stores.reader import Reader
 from gatechart.stores.requests import SqlRequests, empty_answers
-from gatechart.stores.rows import to_entry, to_json, to_snapshot
+from gatechart.stores.rows import (
+    NAMELESS_AGENT,
+    from_us,
+    public_id,
+    to_json,
+    to_known,
+    to_shown,
+    to_shown_entry,
+    to_snapshot,
+)
 from gatechart.stores.tables import agents, graphs, history, mail
 from gatechart.values import (
     ActiveIn,
@@ -57,8 +72,10 @@ from gatechart.values import (
 )
 
 T = TypeVar("T")
+S = TypeVar("S", Snapshot, Mail, HandoffRecord)
 
-KNOWN: Final = select(graphs.c.fingerprint).where(graphs.c.fingerprint.in_(listed()))
+KNOWN: Final = select(graphs).where(graphs.c.fingerprint.in_(listed()))
+FORGET_GRAPHS: Final = delete(graphs).where(graphs.c.fingerprint.in_(listed()))
 MANY: Final = select(agents).where(agents.c.id.in_(listed()))
 
 
@@ -97,7 +114,12 @@ class SqlStore:
     async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
         """See Store."""
         wanted = {"values": to_json(list(agent_ids))}
-        return await self._read(lambda connection: [to_snapshot(row) for row in connection.execute(MANY, wanted)])
+
+        def read(connection: Connection) -> Sequence[Snapshot]:
+            found = (readable(row, to_snapshot, "agents", "key") for row in connection.execute(MANY, wanted))
+            return [snapshot for snapshot in found if snapshot is not None]
+
+        return await self._read(read)
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
         """See Store."""
@@ -105,7 +127,7 @@ class SqlStore:
 
         def read(connection: Connection) -> HistoryEntry | None:
             row = connection.execute(wanted).one_or_none()
-            return None if row is None else to_entry(row, agent_id)
+            return None if row is None else to_shown_entry(row, agent_id)
 
         return await self._read(read)
 
@@ -115,7 +137,7 @@ class SqlStore:
 
         def read(connection: Connection) -> Sequence[HistoryEntry]:
             found = connection.execute(wanted).all() or (_agent(connection, agent_id) and ())
-            return [to_entry(row, agent_id) for row in found]
+            return [to_shown_entry(row, agent_id) for row in found]
 
         return await self._read(read)
 
@@ -128,7 +150,14 @@ class SqlStore:
 
         def read(connection: Connection) -> Page:
             key = 0 if query.after is None else _agent(connection, query.after).key
-            found = [to_snapshot(row) for row in connection.execute(_search(query, key))]
+            found = readable_page(
+                connection,
+                partial(_search, query),
+                key,
+                query.limit + 1,
+                lambda row: _if_wanted(to_shown(row), query.status, is_searched=query.active is not None),
+                attrgetter("key"),
+            )
             page = tuple(found[: query.limit])
             return Page(page, page[-1].agent_id if len(found) > query.limit else None)
 
@@ -140,22 +169,33 @@ class SqlStore:
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""
-        return await self._read_mail(found_mail(query))
+
+        def page(after: int, limit: int) -> Select[Any]:
+            return found_mail(replace(query, after=after, limit=limit))
+
+        def shown(row: Row[Any]) -> Mail | None:
+            return _if_wanted(to_shown_mail(row), query.status)
+
+        return await self._read_page(page, query.after, query.limit, shown, attrgetter("number"))
 
     async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
         """See Store."""
-        return await self._read_mail(waiting_mail(after, limit))
+        return await self._read_page(waiting_mail, after, limit, _mail, attrgetter("number"))
 
     async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
         """See Store."""
-        return await self._read_mail(due_mail(after, limit))
+        return await self._read_page(due_mail, after, limit, _mail, lambda row: (from_us(row.due_us), row.number))
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int
     ) -> Sequence[tuple[int, Running]]:
         """See Store."""
-        wanted = running_invokes(agent_id, after, limit)
-        return await self._read(lambda connection: [(row.key, to_running(row)) for row in connection.execute(wanted)])
+
+        def read(row: Row[Any]) -> tuple[int, Running] | None:
+            running = readable(row, to_running, "invokes", "key")
+            return None if running is None else (row.key, running)
+
+        return await self._read_page(partial(running_invokes, agent_id), after, limit, read, attrgetter("key"))
 
     async def steps(self, invocation: Invocation) -> Mapping[str, str]:
         """See Store."""
@@ -164,8 +204,18 @@ class SqlStore:
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """See Store."""
-        wanted = found_handoffs(query)
-        return await self._read(lambda connection: [to_record(row) for row in connection.execute(wanted)])
+
+        def page(after: int, limit: int) -> Select[Any]:
+            return found_handoffs(replace(query, after=after, limit=limit))
+
+        def shown(row: Row[Any]) -> HandoffRecord | None:
+            return _if_wanted(to_shown_handoff(row), query.status)
+
+        return await self._read_page(page, query.after, query.limit, shown, attrgetter("key"))
+
+    async def forget_handoff(self, handoff: str) -> bool:
+        """See Store."""
+        return await self._write(lambda connection: forget_damaged(connection, handoff))
 
     async def remember(self, known: Sequence[KnownGraph]) -> None:
         """See Store."""
@@ -176,7 +226,11 @@ class SqlStore:
         wanted = {"values": to_json([each.fingerprint for each in known])}
 
         def write(connection: Connection) -> None:
-            kept = set(connection.execute(KNOWN, wanted).scalars())
+            found = connection.execute(KNOWN, wanted).all()
+            kept = {row.fingerprint for row in found if readable(row, to_known, "graphs", "fingerprint") is not None}
+            damaged = [row.fingerprint for row in found if row.fingerprint not in kept]
+            if damaged:
+                connection.execute(FORGET_GRAPHS, {"values": to_json(damaged)})
             new = [row for row in rows if row["fingerprint"] not in kept]
             if new:
                 connection.execute(insert(graphs), new)
@@ -190,7 +244,7 @@ class SqlStore:
 
         def read(connection: Connection) -> KnownGraph | None:
             row = connection.execute(wanted).one_or_none()
-            return None if row is None else KnownGraph(row.fingerprint, row.name, row.version, json.loads(row.paths))
+            return None if row is None else readable(row, to_known, "graphs", "fingerprint")
 
         return await self._read(read)
 
@@ -199,7 +253,8 @@ class SqlStore:
 
         def write(connection: Connection) -> bool:
             agent = _agent(connection, agent_id)
-            if (agent.handoffs and agent.status == Status.ACTIVE.value) or is_offered(connection, agent_id):
+            is_at_work = agent.handoffs and agent.status == Status.ACTIVE.value and not _is_damaged(agent)
+            if is_at_work or is_offered(connection, agent_id):
                 return False
             connection.execute(delete(agents).where(agents.c.key == agent.key))  # history and invocations go with it
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
@@ -227,8 +282,16 @@ class SqlStore:
         """Raises OwnershipLostError where another owner has begun, in work that only reads."""
         check_epoch(connection, self._epoch, self._database.name, guarded=False)
 
-    async def _read_mail(self, wanted: Select[Any]) -> Sequence[Mail]:
-        return await self._read(lambda connection: [to_mail(row) for row in connection.execute(wanted)])
+    async def _read_page(
+        self,
+        page: Callable[[Any, int], Select[Any]],
+        after: Any,
+        limit: int,
+        read: Callable[[Row[Any]], T | None],
+        place: Callable[[Row[Any]], Any],
+    ) -> Sequence[T]:
+        """See `readable_page`."""
+        return await self._read(lambda connection: readable_page(connection, page, after, limit, read, place))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         with self._database.read_errors():
@@ -256,17 +319,43 @@ class SqlStore:
 
 def _agent(connection: Connection, agent_id: AgentId) -> Any:
     row = connection.execute(select(agents).where(agents.c.id == agent_id)).one_or_none()
+    if row is None and agent_id.startswith(NAMELESS_AGENT):
+        row = _nameless(connection, agent_id)
     if row is None:
         raise UnknownAgentError(agent_id)
     return row
 
 
-def _search(query: Query, after_key: int) -> Select[Any]:
-    found = select(agents).where(agents.c.key > after_key).order_by(agents.c.key).limit(query.limit + 1)
+def _nameless(connection: Connection, agent_id: AgentId) -> Any:
+    """The row of an agent whose id is damaged, by the id that stands for it; None where there is none."""
+    key = agent_id.removeprefix(NAMELESS_AGENT)
+    if not is_key(key):
+        return None
+    row = connection.execute(select(agents).where(agents.c.key == int(key))).one_or_none()
+    return row if row is not None and public_id(row) == agent_id else None
+
+
+def _is_damaged(agent: Row[Any]) -> bool:
+    return to_shown(agent).status is Status.UNREADABLE
+
+
+def _mail(row: Row[Any]) -> Mail | None:
+    return readable(row, to_mail, "mail", "number")
+
+
+def _if_wanted(shown: S, status: StrEnum | None, *, is_searched: bool = False) -> S | None:
+    """What is shown, where it is of the status. is_searched: whether what cannot be read has to stay out."""
+    is_readable = str(shown.status) != Status.UNREADABLE.value
+    is_wanted = status is None or str(shown.status) == str(status)
+    return shown if is_wanted and (is_readable or not is_searched) else None
+
+
+def _search(query: Query, after_key: int, limit: int) -> Select[Any]:
+    found = select(agents).where(agents.c.key > after_key).order_by(agents.c.key).limit(limit)
     if query.graph is not None:
         found = found.where(agents.c.graph == query.graph)
-    if query.status is not None:
-        found = found.where(agents.c.status == query.status.value)
+    if query.status not in (None, Status.UNREADABLE):
+        found = found.where(agents.c.status == str(query.status))
     if query.active is not None:
         found = found.where(or_(false(), *map(_is_active, query.active)))
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from gatechart.errors import (
     GatechartError,
+    PayloadError,
     StoreBusyError,
     StoreCorruptError,
     StoreFailedError,
@@ -22,6 +24,7 @@ from gatechart.errors import (
     StoreUnreadableError,
     UnwritableError,
 )
+from gatechart.stores.damage import UNREADABLE
 from gatechart.stores.dialects import driver_cursor
 
 BUSY_TIMEOUT_S: Final = 5.0  # how long a connection waits for a lock, unless the URL has `?timeout=`
@@ -53,6 +56,10 @@ def reading_engine(url: URL) -> AsyncEngine:
     return engine
 
 
+ANY_BYTES: Final = partial(str, encoding="utf-8", errors="surrogateescape")
+"""Makes text of what is no UTF-8, too: the row is told apart by it, rather than keeping all others from being read."""
+
+
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
     """Turns what goes wrong inside, in the database or with what it holds, into the OutsideError that names it."""
@@ -60,7 +67,9 @@ def read_errors(path: Path) -> Iterator[None]:
         yield
     except (DBAPIError, sqlite3.Error) as error:
         raise _named(path, error, _READING) from error
-    except (ValueError, TypeError) as error:
+    except UnicodeEncodeError as error:  # of what is sought
+        raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
+    except UNREADABLE as error:
         raise StoreCorruptError(str(path), f"{type(error).__name__}: {error}") from error
 
 
@@ -128,6 +137,7 @@ def _on_connect(engine: Engine, *pragmas: str) -> None:
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
         try:
+            getattr(connection, "driver_connection", connection).text_factory = ANY_BYTES
             cursor = connection.cursor()
             for pragma in pragmas:
                 cursor.execute(pragma)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, and_, select
 
 from gatechart.context import canonical_json
+from gatechart.stores.damage import UNREADABLE, json_object
 from gatechart.stores.dialects import listed, unpacked
-from gatechart.stores.mail_rows import to_mail
+from gatechart.stores.mail_rows import to_shown
 from gatechart.stores.rows import to_json
 from gatechart.stores.tables import WAITS, agents, history, invokes, mail, steps
 from gatechart.values import AgentId, EventName, Invocation, Mail
@@ -51,19 +51,27 @@ def numbered(connection: Connection, numbers: Sequence[int]) -> dict[int, Mail]:
     """The mail of these numbers."""
     if not numbers:
         return {}
-    return {row.number: to_mail(row) for row in connection.execute(NUMBERED, {"values": to_json(numbers)})}
+    return {row.number: to_shown(row) for row in connection.execute(NUMBERED, {"values": to_json(numbers)})}
 
 
 def waiting(connection: Connection, ids: Iterable[MailId]) -> dict[MailId, Mail]:
     """The mail that waits under these ids."""
     found = _found(connection, NAMED, ids)
-    return {(row.recipient, row.event_id): to_mail(row) for row in found}
+    return {(row.recipient, row.event_id): to_shown(row) for row in found}
 
 
 def applied(connection: Connection, ids: Iterable[MailId]) -> dict[MailId, Content]:
     """The content of the events of these ids that were applied."""
     found = _found(connection, APPLIED, ids)
-    return {(row.id, row.event_id): (row.event, canonical_json(json.loads(row.payload or "{}"))) for row in found}
+    return {(row.id, row.event_id): (row.event, _canonical(row.payload)) for row in found}
+
+
+def _canonical(payload: Any) -> str:
+    """The payload of a row as canonical JSON; of one that is damaged, a text that is none."""
+    try:
+        return canonical_json(json_object(payload, "payload"))
+    except UNREADABLE:
+        return "unreadable"
 
 
 def under_way(

@@ -17,6 +17,7 @@ class Status(StrEnum):
     ACTIVE = "active"  # takes events
     DONE = "done"  # rests in a final state of its graph
     STOPPED = "stopped"  # ended by stop()
+    UNREADABLE = "unreadable"  # what the database has of it is damaged; erase() forgets it
 
 
 class Origin(StrEnum):

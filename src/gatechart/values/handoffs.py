@@ -26,6 +26,7 @@ class HandoffStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     EXPIRED = "expired"  # not accepted before its deadline
+    UNREADABLE = "unreadable"  # what the database has of it is damaged; cancel_handoff() forgets it
 
 
 class Reason(StrEnum):

@@ -16,6 +16,7 @@ class MailStatus(StrEnum):
     WAITING = "waiting"  # to be delivered: for its turn in the queue, its due time, or another attempt
     REFUSED = "refused"  # the agent refused it
     DEAD = "dead"  # every attempt failed
+    UNREADABLE = "unreadable"  # what the database has of it is damaged; discard() forgets it
 
 
 @value
