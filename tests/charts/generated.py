@@ -178,6 +178,7 @@ def _state(draw, name, tree, parents, names):
         initial=draw(st.none() | st.sampled_from(real)) if kind == "compound" else None,
         parallel=kind == "parallel",
         final=kind == "final",
+        failed=kind == "final" and parents[name] is None and draw(st.booleans()),
         data=draw(st.sampled_from([None, result, Fixed({"a": [1, {"b": None}]})])) if kind == "final" else None,
         description=description,
     )

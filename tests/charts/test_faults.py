@@ -58,6 +58,12 @@ def test_faults_in_json_have_their_places_too():
         (STATES + "  A: {history: deep}\n", "4:7 states.A.history: 'history' belongs to a history state"),
         (STATES + "  A: \n  H: {type: history, initial: A}\n", "5:22 states.H.initial: a history state has a target"),
         (STATES + "  A: \n  H: {type: history}\n", "5:6 states.H: nothing says where to go while it remembers nothing"),
+        (STATES + "  A: {failed: true}\n", "4:6 states.A: it has failed=True, but is not final"),
+        (STATES + "  A: {type: final, failed: 1}\n", "4:28 states.A.failed: 1 stands where true or false belongs"),
+        (
+            STATES + "  A: {states: {B: {type: final, failed: true}}}\n",
+            "4:19 states.A.states.B: it has failed=True, but",
+        ),
         (STATES + "  A: {type: final, states: {B: }}\n", "4:6 states.A: it is final and has children"),
         (
             STATES + "  A: {on: {GO: {internal: 1}}}\n",

@@ -35,6 +35,19 @@ def test_right_charts_fit(text):
     VALIDATOR.validate(plain(dedent(text)))
 
 
+def test_a_failure_fits_in_both_dialects():
+    failed = {"type": "final", "failed": True}
+    chart = {"id": "x", "entry_points": ["A"], "states": {"A": failed}}
+    VALIDATOR.validate(chart)
+    meta = {"gatechart": {"failed": True}, "others": 1}
+    machine = {"dialect": "xstate", "states": {"a": {"type": "final", "meta": meta}}}
+    VALIDATOR.validate(machine)
+    assert not VALIDATOR.is_valid(chart | {"states": {"A": {"type": "final", "failed": 1}}})
+    assert not VALIDATOR.is_valid({"dialect": "xstate", "states": {"a": failed}})
+    meta["gatechart"] = {"faild": True}
+    assert not VALIDATOR.is_valid(machine)
+
+
 @pytest.mark.parametrize("machine", [MACHINE, ORDER, UPLOADS], ids=lambda machine: machine["id"])
 def test_an_exported_machine_fits(machine):
     VALIDATOR.validate(machine | {"dialect": "xstate"})

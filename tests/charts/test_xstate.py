@@ -355,6 +355,37 @@ def test_output_is_the_value_itself_whatever_its_keys():
     assert [graph.nodes[name].data(None, None) for name in "xy"] == [{"type": "ok"}, {"value": {"n": 1}}]
 
 
+def test_a_final_state_says_in_its_meta_that_it_is_a_failure():
+    ends = {"x": {"type": "final", "meta": {"gatechart": {"failed": True}}}, "y": {"type": "final", "meta": {"x": 1}}}
+    graph = machine({"id": "m", "states": {"a": None, **ends}}, ("a",))
+    assert [graph.nodes[name].failed for name in "xy"] == [True, False]
+    assert (
+        graph.fingerprint
+        != machine({"id": "m", "states": {"a": None, "x": {"type": "final"}, "y": ends["y"]}}, ("a",)).fingerprint
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [
+        ({"type": "final", "meta": {"gatechart": {"faild": True}}}, "'faild' is no key that can stand here"),
+        ({"type": "final", "meta": {"gatechart": 1}}, "1 stands where keys with values belong"),
+        ({"type": "final", "failed": True}, "'failed' is no key that can stand here"),
+        ({"meta": {"gatechart": {"failed": True}}}, "it has failed=True, but is not final"),
+    ],
+)
+def test_what_a_meta_cannot_say_of_failures(state, fault):
+    assert fault in faults_of({"id": "m", "states": {"a": None, "x": state}})[0]
+
+
+def test_a_region_of_a_machine_ends_the_machine_only_with_the_others():
+    failure = {"type": "final", "meta": {"gatechart": {"failed": True}}}
+    regions = {name: {"states": {f"{name}1": None, f"{name}2": failure}} for name in "ab"}
+    faults = faults_of({"id": "m", "type": "parallel", "states": regions})
+    assert len(faults) == 2
+    assert all("ends only the state around it, not the agent" in each for each in faults)
+
+
 def test_null_stands_for_what_is_left_out():
     keys = ("id", "type", "initial", "states", "entry", "exit", "on", "always", "after", "invoke", "onDone", "output")
     nulls = {"states": {"a": {**dict.fromkeys(keys), "tags": None}}, "initial": None, "output": None, "context": None}

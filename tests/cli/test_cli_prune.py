@@ -85,7 +85,7 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
         (("--older-than", "1d", "--ids-for", "2026-07-01"), "--ids-for: '2026-07-01' is no duration"),
         (("--keep-turns", "0"), "--keep-turns"),
         (("--keep-turns", "1", "--status", "done"), "--status says which of the agents that ended go"),
-        (("--older-than", "1d", "--status", "active"), "'active' is not one of 'done', 'stopped'"),
+        (("--older-than", "1d", "--status", "active"), "'active' is not one of 'done', 'failed', 'stopped'"),
         (("--older-than", "1d"), "nobody can be asked whether this is meant; add --yes"),
     ],
 )

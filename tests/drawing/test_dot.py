@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatechart import ANY, EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.drawing import palette, to_dot
+from gatechart.drawing import palette, to_dot, to_mermaid
 from gatechart.drawing.syntax import identity
 from gatechart.drawing.text import one_line, visible
 from gatechart.graph import Handoff
@@ -209,6 +209,15 @@ def statement_of(text: str, subject: str) -> str:
 def test_a_final_state_has_a_double_border():
     assert "peripheries=2" in statement_of(to_dot(support), '"DONE"')
     assert "peripheries" not in statement_of(to_dot(support), '"WAITING"')
+
+
+def test_a_failure_says_so():
+    ends = [State("DONE", final=True), State("BROKEN", final=True, failed=True, on_entry=print)]
+    graph = StateTransitionGraph("ends", states=["OPEN", *ends], entry_points=["OPEN"])
+    for drawn in (to_dot(graph), to_mermaid(graph)):
+        told = [line for line in drawn.splitlines() if "«failed»" in line]
+        assert len(told) == 1
+        assert "BROKEN" in told[0]
 
 
 def test_a_compound_state_is_a_cluster_whose_dot_points_to_its_initial_child():

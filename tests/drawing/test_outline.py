@@ -118,8 +118,8 @@ def test_transitions_from_anywhere_are_apart():
 
 
 def test_a_box_says_what_is_done_on_entry_and_exit():
-    assert outline(support).boxes[0].actions == ("entry / notify", "exit / note, notify")
-    assert outline(support).boxes[2].actions == ()
+    assert outline(support).boxes[0].notes == ("entry / notify", "exit / note, notify")
+    assert outline(support).boxes[2].notes == ()
 
 
 def test_every_box_comes_after_its_parent():

@@ -84,7 +84,7 @@ async def test_what_is_started_between_two_pages_is_on_the_later(runtime):
         ({"state": "AT_SEE"}, UnknownStateError, "did you mean 'AT_SEA'"),
         ({"state": "AT_SEA", "graph": "drafts"}, UnknownStateError, "'drafts' has no state 'AT_SEA'"),
         ({"state": "*"}, UnknownStateError, r"has no state '\*'"),
-        ({"status": "asleep"}, PayloadError, "status is 'asleep'.*'active' or 'done' or 'stopped'"),
+        ({"status": "asleep"}, PayloadError, "status is 'asleep'.*'active' or 'done' or 'failed' or 'stopped'"),
         ({"limit": 0}, PayloadError, "limit is 0.*1 or more"),
         ({"limit": -3}, PayloadError, "limit is -3"),
         ({"after": "nobody"}, UnknownAgentError, "there is no agent 'nobody'"),

@@ -71,8 +71,8 @@ orders = StateTransitionGraph(
 refunds = StateTransitionGraph(
     "refunds",
     context=Case,
-    states=["REVIEWING", State("DONE", final=True)],
-    transitions=[Transition("REVIEWING", "PAID", "DONE")],
+    states=["REVIEWING", State("DONE", final=True), State("BROKEN", final=True, failed=True)],
+    transitions=[Transition("REVIEWING", "PAID", "DONE"), Transition("REVIEWING", "BROKE", "BROKEN")],
     entry_points=["REVIEWING"],
 )
 busy = StateTransitionGraph(
@@ -193,7 +193,8 @@ async def test_latency_is_measured_from_the_offer_of_the_attempt_to_its_acceptan
 
 
 @pytest.mark.parametrize(
-    ("how", "status"), [("done", "completed"), ("stopped", "failed"), ("left", "cancelled"), ("late", "cancelled")]
+    ("how", "status"),
+    [("done", "completed"), ("failed", "failed"), ("stopped", "failed"), ("left", "cancelled"), ("late", "cancelled")],
 )
 async def test_a_delegation_is_counted_by_how_it_ends(runtime, watch, clock, how, status):
     agent = await asked(runtime, clock, "DELEGATE")
@@ -201,6 +202,8 @@ async def test_a_delegation_is_counted_by_how_it_ends(runtime, watch, clock, how
     match how:
         case "done":
             await target.send("PAID")
+        case "failed":
+            await target.send("BROKE")
         case "stopped":
             await runtime.stop(target.id)
         case "left":

@@ -69,6 +69,7 @@ OFF = EntryPoint("OFF", opens_on=["BOUGHT"], takes=Case)
         {"states": [State("ON", states=["DIM", "BRIGHT"], on_entry=[boom], on_exit=[first]), BROKEN]},
         {"states": [State("ON", states=["DIM", "BRIGHT"], on_exit=[boom]), BROKEN]},
         {"states": [ON, "BROKEN"]},
+        {"states": [ON, State("BROKEN", final=True, failed=True)]},
         {"states": [ON, BROKEN, "BRIGHTER"], "transitions": [PRESSED, *REST]},
         {"states": [State("ON", states=["DIM"], on_entry=[boom]), BROKEN]},
         {"transitions": [PRESSED, REST[1], REST[0], REST[2]]},

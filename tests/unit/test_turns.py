@@ -306,7 +306,7 @@ async def test_a_guard_that_gives_something_to_await_does_not_agree() -> None:
     assert "is_forgetful" in outcome.guard_errors[0].raised
 
 
-@pytest.mark.parametrize("status", [Status.DONE, Status.STOPPED])
+@pytest.mark.parametrize("status", [Status.DONE, Status.FAILED, Status.STOPPED])
 async def test_an_agent_that_has_ended_refuses_every_event(status: Status) -> None:
     def is_asked(context: Any, event: Any) -> bool:
         raise AssertionError("nobody is to be asked")

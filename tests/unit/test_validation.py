@@ -143,6 +143,22 @@ def test_a_final_state_has_no_children() -> None:
     assert fault == "state 'C': it is final and has children; let a child be final, or drop final=True"
 
 
+def test_only_a_final_state_fails() -> None:
+    fault = fault_of(states=[State("C", failed=True)])
+    assert fault == "state 'C': it has failed=True, but is not final; add final=True, or drop failed=True"
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_only_an_end_of_the_agent_is_a_failure(parallel: bool) -> None:
+    """A parallel state ends when all its regions have, so none of their final states alone can say how."""
+    region = State("R", states=[State("END", final=True, failed=True)])
+    outer = State("P", states=[region, "Q"], parallel=parallel)
+    assert fault_of(states=[outer]) == (
+        "state 'END': it has failed=True, but ends only the state around it, not the agent; "
+        "let that state's end lead to a final state at the top level, and mark that one"
+    )
+
+
 def test_a_final_state_is_not_left() -> None:
     assert fault_of(states=[State("A", final=True)]) == (
         "transition 'A --GO--> B': it leaves a final state, in which every event is refused; drop it, or final=True"

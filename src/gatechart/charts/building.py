@@ -150,6 +150,7 @@ class _Building:
             initial=self.history_default(form) if form.history else self.initial(form, form),
             parallel=form.parallel,
             final=form.final,
+            failed=form.failed,
             data=self.data(form),
             history=form.history,
             description=form.description,

@@ -107,6 +107,7 @@ class _Dumping:
         default = state.initial if is_history else None
         return _without_blanks(
             type=kind,
+            failed=state.failed,
             history=state.history.value if state.history else "",
             description=state.description,
             target=_one_or_many(map(_reference, default.targets)) if default else None,

@@ -153,6 +153,7 @@ class StateForm:
     id: Spot | None = None
     parallel: bool = False
     final: bool = False
+    failed: bool = False
     history: str | None = None
     initial: InitialForm | None = None
     entry: tuple[ActionForm, ...] = ()

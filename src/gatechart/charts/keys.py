@@ -24,6 +24,7 @@ _STATE: Final = {
     "target": "targets",
     "actions": "actions",
     "data": "data",
+    "failed": "flag",
 }
 _CHART: Final = {
     "$schema": "text",
@@ -103,7 +104,11 @@ _XSTATE_TRANSITION: Final = {
     "description": "text",
     **_IGNORED,
 }
-_XSTATE_STATE: Final = {**_STATE, "output": "output", **_IGNORED}
+_XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key != "failed"} | {
+    "output": "output",
+    "meta": "meta",
+    "tags": "anything",
+}
 
 KEYS: Final = {
     "scxml": {
@@ -127,6 +132,7 @@ KEYS: Final = {
         "listed": {"event": "event", **_XSTATE_TRANSITION},
         "then": _XSTATE_TRANSITION,
         "invoke": {**_INVOKE, "input": "values", "systemId": "anything"},
+        "own": {"failed": "flag"},  # under `meta.gatechart` of a state
         **_SHARED,
     },
 }
@@ -180,6 +186,7 @@ MEANINGS: Final = {
     "actions": "Names of bound functions.",
     "internal": "Whether the source stays, where the target lies inside it.",
     "reenter": "Whether the source is left and entered again.",
+    "failed": "Whether an agent that ends in this final state, at the top level, has failed.",
     "data": "What a final state hands on: the name of a bound function, or {value: ...}.",
     "src": "The name of a bound function of context and work.",
     "timeout_s": "Seconds after which what was invoked has failed.",

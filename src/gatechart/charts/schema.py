@@ -117,7 +117,7 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "states": {"type": "object", "additionalProperties": state},
         "entry_points": _entry_points(dialect, text),
     }
-    kinds |= {} if xstate else _handoff_kinds(dialect)
+    kinds |= {"meta": {"properties": {"gatechart": _part(dialect, "own")}}} if xstate else _handoff_kinds(dialect)
     return {f"kind.{kind}": each for kind, each in kinds.items()}
 
 

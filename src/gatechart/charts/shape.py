@@ -101,6 +101,7 @@ class _Shape(Entries):
             id=spot.get("id"),
             parallel=kind == "parallel",
             final=kind == "final",
+            failed=self.failed(fields),
             history=self.recall(fields) if is_history else None,
             initial=self.default_of(spot) if is_history else self.initial(spot.get("initial")),
             entry=self.actions(fields, "entry"),
@@ -137,6 +138,14 @@ class _Shape(Entries):
         children = spot.get("states")
         if kind == "atomic" and children is not None and children.value:
             self.faults.add(children, "an atomic state has no states", "drop `type: atomic`")
+
+    def failed(self, fields: Fields) -> bool:
+        """Whether an agent that ends in the state has failed; in XState, what `meta.gatechart` says of that."""
+        if not self.is_xstate:
+            return fields.flag("failed")
+        meta = fields.spot.get("meta")
+        own = None if meta is None else meta.get("gatechart")
+        return own is not None and Fields(own, self.faults, self.known["own"]).flag("failed")
 
     def states(self, spot: Spot | None) -> Iterator[StateForm]:
         """The states under their keys."""

@@ -58,6 +58,7 @@ class Ended(StrEnum):
     """How an agent has ended."""
 
     DONE = Status.DONE.value
+    FAILED = Status.FAILED.value
     STOPPED = Status.STOPPED.value
 
 

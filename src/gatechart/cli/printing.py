@@ -22,7 +22,13 @@ from gatechart.values import Status
 Cell: TypeAlias = str | Text  # of a text, what cannot be printed is written out
 
 _ENDLESS: Final = 100_000  # columns; whoever reads a pipe breaks lines as they like
-_STYLES: Final = {Status.ACTIVE: "green", Status.DONE: "cyan", Status.STOPPED: "yellow", Status.UNREADABLE: "bold red"}
+_STYLES: Final = {
+    Status.ACTIVE: "green",
+    Status.DONE: "cyan",
+    Status.FAILED: "bold red",
+    Status.STOPPED: "yellow",
+    Status.UNREADABLE: "bold red",
+}
 
 
 def print_document(document: Document) -> None:

@@ -125,7 +125,7 @@ def _card_source(number: int, name: StateName) -> str:
 
 
 def _inside(box: Box, tone: Tone) -> list[str]:
-    actions = (_cell(_font(line, SMALL, tone.soft_ink)) for line in box.actions)
+    actions = (_cell(_font(line, SMALL, tone.soft_ink)) for line in box.notes)
     return [*actions, *(_part(part, tone) for part in box.parts)]
 
 

@@ -147,7 +147,7 @@ def _handing_links(drawing: Outline) -> Iterator[_Link]:
 
 
 def _inside(box: Box) -> list[str]:
-    return [*box.actions, *map(_part_text, box.parts)]
+    return [*box.notes, *map(_part_text, box.parts)]
 
 
 def _part_text(part: Part) -> str:

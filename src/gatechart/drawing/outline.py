@@ -130,6 +130,7 @@ def _box(graph: StateTransitionGraph, state: State, active: frozenset[StateName]
         boxes=tuple(_box(graph, child, active, taken) for child in state.states),
         is_active=node.name in active,
         is_visited=node.name in taken.visited,
+        is_failure=node.failed,
     )
 
 

@@ -45,12 +45,14 @@ class Box:
     boxes: tuple[Box, ...]
     is_active: bool
     is_visited: bool
+    is_failure: bool = False  # of a final state: whoever ends there has failed
 
     @property
-    def actions(self) -> tuple[str, ...]:
-        """What is done when it is entered, while it is active, and when it is left, a line each."""
+    def notes(self) -> tuple[str, ...]:
+        """Whether it is a failure, and what is done when it is entered, while it is active, and when it is left."""
         blocks = (("entry", self.on_entry), ("do", self.does), ("exit", self.on_exit))
-        return tuple(f"{when} / {', '.join(names)}" for when, names in blocks if names)
+        done = (f"{when} / {', '.join(names)}" for when, names in blocks if names)
+        return (*(["«failed»"] if self.is_failure else []), *done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class Node:
     default: Default | None  # of a compound or a history state
     recall: Recall | None  # of a history state
     data: Data | None  # of a final state
+    failed: bool  # whether the agent that ends in this final state has failed
     timers: tuple[tuple[EventName, float], ...]  # what is raised after how many seconds in the state
     invokes: tuple[Invoke, ...]
     on_entry: tuple[Step, ...]
@@ -115,6 +116,7 @@ def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateNam
             default=_default(state),
             recall=state.history,
             data=state.data,
+            failed=state.failed,
             timers=tuple((after_event(state.name, each.delay), each.delay_s or 0.0) for each in state.after),
             invokes=state.invoke,
             on_entry=tuple(map(step_of, state.on_entry)),

@@ -145,8 +145,10 @@ class State:
     """A state in which an agent can be.
 
     With `states` it is compound, and one of them is active with it; with `parallel=True` all of them are. A final
-    state ends its parent. A history state stands for what was active in its parent when that was left last; it is never
-    active itself, and `initial` says where to go as long as nothing is remembered.
+    state ends its parent. One at the top level ends the agent; with `failed=True` the agent has then failed, and one
+    that waits for it gets `handoff.failed` or `error.invoke.<id>`. A history state stands for what was active in its
+    parent when that was left last; it is never active itself, and `initial` says where to go as long as nothing is
+    remembered.
     """
 
     name: StateName
@@ -158,6 +160,7 @@ class State:
     initial: Initial | None = None  # descendants entered first; the first child where left out
     parallel: bool = False
     final: bool = False
+    failed: bool = False  # of a final state at the top level: the agent that ends there has failed
     data: Data | None = None  # what a final state hands to the event that tells of its parent's end
     history: Recall | None = None
     description: str = ""
@@ -174,6 +177,7 @@ class State:
         initial: Initial | Iterable[Name] | Name | None = None,
         parallel: bool = False,
         final: bool = False,
+        failed: bool = False,
         data: Data | None = None,
         history: Recall | str | None = None,
         description: str = "",
@@ -190,6 +194,7 @@ class State:
             initial=initial if initial is None or isinstance(initial, Initial) else Initial(initial),
             parallel=parallel,
             final=final,
+            failed=failed,
             data=data,
             history=None if history is None else Recall(history),
             description=description,

@@ -49,6 +49,7 @@ def _node(node: Node) -> list[object]:
         _names(node.on_entry),
         _names(node.on_exit),
         [_edge(edge) for edge in node.edges],
+        *(["failed"] if node.failed else []),  # so that graphs without such states keep the fingerprints they have
     ]
 
 

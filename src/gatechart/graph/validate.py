@@ -55,6 +55,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *_graph_faults(draft),
         *_name_faults(states),
         *_unkept_faults(states, transitions, doors),
+        *_failure_faults(root),
         *_initial_faults("graph", root),
         *(fault for state in states for fault in _state_faults(state)),
         *(fault for state in states for fault in (*_kind_faults(state), *_waiting_faults(state))),
@@ -150,6 +151,19 @@ def _kind_faults(state: State) -> Iterator[Fault]:
         yield Fault(place, "a region of it is final", "make the region compound, with a final child")
     if state.history is not None and (state.states or state.final or state.on_entry or state.on_exit):
         yield Fault(place, "it is a history state, which is never active", "leave it only name, history= and initial=")
+
+
+def _failure_faults(root: State) -> Iterator[Fault]:
+    """Only the agent as a whole can fail, and only a child of the root ends it."""
+    for state in walk(root.states):
+        place = f"state {state.name!r}"
+        if state.failed and not state.final:
+            yield Fault(place, "it has failed=True, but is not final", "add final=True, or drop failed=True")
+        elif state.failed and state not in root.states:
+            problem = "it has failed=True, but ends only the state around it, not the agent"
+            yield Fault(
+                place, problem, "let that state's end lead to a final state at the top level, and mark that one"
+            )
 
 
 def _initial_faults(place: str, state: State) -> Iterator[Fault]:

@@ -33,7 +33,7 @@ from gatechart.values import (
 )
 
 PAGE: Final = 1000
-ENDED: Final = (Status.DONE, Status.STOPPED)
+ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
 TOGETHER: Final = 100  # agents that are migrated at once, and so mostly in one commit
 
 Age = datetime | timedelta

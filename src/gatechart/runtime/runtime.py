@@ -496,11 +496,12 @@ class Runtime:
         Ages are given as a timedelta, or as the aware datetime before which all may go. The newest turn of an agent
         always stays, and all from the oldest on whose event id still has to be recognised.
 
-        ended_before: erases agents whose last turn, with which they ended, is older. status: of these, only those that
-        are done, or only those that are stopped. turns_before: turns of the other agents that are older. keep_turns:
-        turns beyond so many newest ones of each agent; with `turns_before`, what either lets go goes. mail_before:
-        refused and dead mail accepted before. ids_for: how long the id of an event is recognised when it repeats.
-        on_progress: called after each part. dry_run: only tell; a runtime that was opened for reading can do that, too.
+        ended_before: erases agents whose last turn, with which they ended, is older. status: of these, only those
+        that are done, failed or stopped, as it says. turns_before: turns of the other agents that are older.
+        keep_turns: turns beyond so many newest ones of each agent; with `turns_before`, what either lets go goes.
+        mail_before: refused and dead mail accepted before. ids_for: how long the id of an event is recognised when it
+        repeats. on_progress: called after each part. dry_run: only tell; a runtime that was opened for reading can do
+        that, too.
 
         Raises PayloadError.
         """

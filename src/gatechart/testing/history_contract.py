@@ -193,9 +193,15 @@ class HistoryContract:
         await assert_unknown(store, "c", "c-1")
 
     async def test_a_pruning_erases_only_agents_that_ended_as_it_says(self, store: Store) -> None:
-        """`status` lets go those that are done, or those that are stopped; never one that is active."""
-        await _ended(store, "abcd")
-        for status, gone in ((Status.ACTIVE, []), (Status.STOPPED, ["c"]), (Status.DONE, ["a", "b"])):
+        """`status` lets go those that are done, failed or stopped, as it says; never one that is active."""
+        await _ended(store, "abcdg")
+        ways: tuple[tuple[Status, list[str]], ...] = (
+            (Status.ACTIVE, []),
+            (Status.STOPPED, ["c"]),
+            (Status.FAILED, ["g"]),
+            (Status.DONE, ["a", "b"]),
+        )
+        for status, gone in ways:
             pruning = replace(ALL_IDS_OUT, ended_before=LATER, status=status)
             assert (await _pruned(store, pruning, dry_run=True))[0] == gone
             assert (await _pruned(store, pruning))[0] == gone
@@ -329,8 +335,8 @@ def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
 
 
 async def _ended(store: Store, names: str) -> list[TurnRecord]:
-    """The last turns of agents with two turns each: `c` is stopped, `d` active, the others done; ids in the first."""
-    ends = {"c": Status.STOPPED, "d": Status.ACTIVE}
+    """The last turns of agents with two turns each: `c` is stopped, `d` active, `g` failed. Ids in the first."""
+    ends = {"c": Status.STOPPED, "d": Status.ACTIVE, "g": Status.FAILED}
     starts = [started(name, event_id=f"{name}-1", context={"n": 1}) for name in names]
     last = [
         going_on(turn, "ENDED", context={"n": 2}, status=ends.get(turn.snapshot.agent_id, Status.DONE))

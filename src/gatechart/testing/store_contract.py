@@ -214,7 +214,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         [
             (Query(), "abcdef"),
             (Query(graph="g"), "abce"),
-            (Query(graph="g", status=Status.ACTIVE), "abe"),
+            (Query(graph="g", status=Status.ACTIVE), "ab"),
             (Query(active=(ActiveIn(None, ("B",)),)), "bdf"),
             (Query(active=(ActiveIn(None, ("B", "C")),)), "bcdf"),
             (Query(graph="g", active=(ActiveIn(None, ("B", "C")),)), "bc"),
@@ -225,6 +225,8 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
             (Query(graph="unheard of"), ""),
             (Query(active=(ActiveIn(None, ("%",)),)), ""),
             (Query(status=Status.STOPPED), "d"),
+            (Query(status=Status.FAILED), "e"),
+            (Query(graph="g", status=Status.DONE), "c"),
             (Query(after="c"), "def"),
             (Query(after="c", graph="g"), "e"),
             (Query(after="f"), ""),
@@ -238,6 +240,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
             going_on(b, "TOLD", target="B"),
             going_on(c, "TOLD", target="C", status=Status.DONE),
             going_on(d, "TOLD", target="B", status=Status.STOPPED),
+            going_on(e, "TOLD", target="A", status=Status.FAILED),
         ]
         await store.commit([a, b, c, d, e, f])
         await commit_each(store, *turns)

@@ -15,7 +15,7 @@ from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, pla
 from gatechart.turn.payload import plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, Failure, Raised, told
 from gatechart.turn.tools import Turn
-from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, RefusalReason, StateName
+from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, RefusalReason, StateName, Status
 
 
 class Macrostep:
@@ -65,6 +65,19 @@ class Macrostep:
     def asks(self) -> bool:
         """Whether the turn has effects beside its commit."""
         return bool(self.left or self.attended or self.turn.asked or self.is_final)
+
+    @property
+    def failed_in(self) -> StateName:
+        """The final state that was reached, where it says that it is a failure; else empty."""
+        ends = self.configuration if self.is_final else ()
+        return next((leaf for leaf in ends if self.graph.nodes[leaf].failed), "")
+
+    @property
+    def status(self) -> Status:
+        """Where the agent is in its life after the turn."""
+        if not self.is_final:
+            return Status.ACTIVE
+        return Status.FAILED if self.failed_in else Status.DONE
 
     async def react(self) -> None:
         """Takes the transitions that the turn's event enables, then those that follow from them."""

@@ -43,7 +43,7 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
         if offers:
             offered = offers[0].handoff
             raise HandoffNotAwaitedError(turn.agent_id, turn.event.name, offered.target_graph, macrostep.configuration)
-        return Standing((), (*concluded, *endings(before, result or {})))
+        return Standing((), (*concluded, *endings(before, result or {}, macrostep.failed_in)))
     waits = _waits(macrostep)
     still = still_awaited(before, lambda each: _staying(each, macrostep) or (waits if each.id == replied else ()))
     kept = [
@@ -70,11 +70,16 @@ def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandof
     return Standing(tuple(kept), tuple(withdrawn))
 
 
-def endings(handoffs: Iterable[OpenHandoff], result: Payload) -> Iterator[Effect]:
-    """What an agent that comes to a final state does about its handoffs."""
+def endings(handoffs: Iterable[OpenHandoff], result: Payload, failed_in: StateName = "") -> Iterator[Effect]:
+    """What an agent that comes to a final state does about its handoffs.
+
+    failed_in: that state, where it says that it is a failure. Its data is told all the same.
+    """
     for each in handoffs:
         if each.side is Side.ASKED:
             yield from _withdrawals(each)
+        elif failed_in:
+            yield from conclusion(each, HandoffStatus.FAILED, f"the agent ended in {failed_in}, a failure", result)
         elif each.is_new or each.mode is Mode.TRANSFER:
             yield from conclusion(each, HandoffStatus.COMPLETED, "", result)
         else:

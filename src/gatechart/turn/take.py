@@ -176,7 +176,7 @@ def recorded(
         macrostep.configuration,
         text,
         turn.version,
-        Status.DONE if macrostep.is_final else Status.ACTIVE,
+        macrostep.status,
         macrostep.memory,
         _entered(macrostep, previous.entered if previous else ()),
         standing.handoffs,

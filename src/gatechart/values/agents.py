@@ -16,6 +16,7 @@ class Status(StrEnum):
 
     ACTIVE = "active"  # takes events
     DONE = "done"  # rests in a final state of its graph
+    FAILED = "failed"  # rests in one that says that it is a failure
     STOPPED = "stopped"  # ended by stop()
     UNREADABLE = "unreadable"  # what the database has of it is damaged; erase() forgets it
 

@@ -89,11 +89,11 @@ class Pruning:
     """
 
     ids_since: datetime  # the window: events with an id and this time or a later one are recognised when they repeat
-    ended_before: datetime | None = None  # agents done or stopped whose last turn is older
+    ended_before: datetime | None = None  # agents done, failed or stopped whose last turn is older
     turns_before: datetime | None = None  # turns that are older
     keep_turns: int | None = None  # turns of an agent beyond so many newest ones
     mail_before: datetime | None = None  # refused and dead mail accepted before
-    status: Status | None = None  # of the agents that are erased: done or stopped; None: either
+    status: Status | None = None  # of the agents that are erased: done, failed or stopped; None: any
 
 
 @dataclass(frozen=True, slots=True)
