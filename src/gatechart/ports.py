@@ -97,8 +97,8 @@ class Store(Protocol):
 
         A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
         payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
-        where there is no such mail. A StepRecord or Report is STALE where its invocation is over; a StepRecord REPEATED
-        where there is a result of this name.
+        where there is no such mail, a MailChange that raises other mail also where its own does not wait. A StepRecord
+        or Report is STALE where its invocation is over; a StepRecord REPEATED where there is a result of this name.
 
         An Offer keeps the handoff; a Settle changes one. A turn that would settle a handoff which does not stand as it
         says, or an Answer that would, or whose mail does not wait, is STALE. A Reserve is STALE where the graph's

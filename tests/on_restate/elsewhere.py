@@ -99,6 +99,9 @@ WHY_NOT = {
         "runtime_mail": {"test_mail_whose_id_was_applied_by_a_send_while_it_waited_is_a_repeat"},
         "desk": {"test_a_case_that_is_kept_too_late_ends_as_returned"},
     },
+    "what a turn leaves for its own agent is taken before what others posted while it ran": {
+        "runtime_lost_mail": {"test_an_agent_that_has_left_the_state_is_not_told"},
+    },
 }
 """Tests of which no capability speaks, with the reason why they say nothing of Restate."""
 

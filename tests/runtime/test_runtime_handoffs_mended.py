@@ -10,7 +10,7 @@ import pytest
 from gatechart import StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError, UnknownAgentError
 from gatechart.runtime.limits import Limits
-from gatechart.values import MailEnd, Reserve, Retry, Status, TurnRecord, Verdict
+from gatechart.values import MailEnd, MailStatus, Reserve, Retry, Status, TurnRecord, Verdict
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -183,7 +183,11 @@ async def test_a_source_whose_chart_fails_at_the_acceptance_ends(place, caplog):
         with caplog.at_level(logging.ERROR):
             await pass_time(runtime, 6)
         assert (await statuses(runtime), agent.status, agent.snapshot.handoffs) == ([ACCEPTED], Status.DONE, ())
-        assert await runtime.mail() == []
+        [letter] = await runtime.mail()
+        assert (letter.event, letter.status) == ("handoff.accepted", MailStatus.DEAD)
+        assert (
+            agent.snapshot.version == (await runtime.history(agent.id))[-1].version == 3
+        )  # it is not told: it has ended
         assert "every attempt failed" in caplog.text
         assert "it never works" in caplog.text
 
@@ -198,7 +202,8 @@ async def test_a_source_whose_chart_fails_at_the_result_waits_no_more(place):
         await (await target_of(runtime, agent)).send("DONE")
         await rest(runtime)
         await pass_time(runtime, 6)
-        assert (await statuses(runtime), await runtime.mail()) == ([COMPLETED], [])
+        assert await statuses(runtime) == [COMPLETED]
+        assert [each.event for each in await runtime.mail(status="dead")] == ["handoff.accepted", "handoff.completed"]
         assert (agent.status, agent.configuration, agent.snapshot.handoffs) == (Status.ACTIVE, ("ASKING",), ())
 
 
@@ -213,7 +218,8 @@ async def test_a_source_has_its_answer_though_the_chart_of_the_target_fails_at_t
         await pass_time(runtime, 31)
         await pass_time(runtime, 6)
         assert agent.configuration == (("LATE",) if end == "deadline" else ("FAILED",))
-        assert (await statuses(runtime), await runtime.mail()) == ([CANCELLED], [])
+        assert await statuses(runtime) == [CANCELLED]
+        assert [(each.recipient, each.event) for each in await runtime.mail()] == [(target.id, "handoff.withdrawn")]
         assert (target.status, target.configuration, target.snapshot.handoffs) == (Status.ACTIVE, ("WORKING",), ())
 
 

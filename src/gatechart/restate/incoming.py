@@ -19,8 +19,11 @@ from gatechart.turn import (
     Rejection,
     Void,
     begin_with_offer,
+    error_mail,
     is_about_handoff,
+    is_awaited,
     is_word_of_handoff,
+    keeps,
     no_later,
     readable,
     rejected,
@@ -161,8 +164,9 @@ async def _failed(sitting: Sitting, mail: Mail, error: Exception) -> None:
         return
     attempts = mail.attempts + 1
     wait_s = sitting.bench.terms.mail_retry.wait_s(attempts)
-    known = {"agent_id": mail.recipient, "event": mail.event, "attempts": attempts}
     failed = replace(mail, attempts=attempts, reason=told(error))
+    known = {"agent_id": mail.recipient, "event": mail.event, "number": mail.number}
+    known |= {"attempts": attempts, "reason": failed.reason}
     if wait_s is not None:
         logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
         sitting.kept.put(replace(failed, retry_at=sitting.now + timedelta(seconds=wait_s)))
@@ -178,14 +182,21 @@ async def _give_up(sitting: Sitting, dead: Mail) -> None:
         _answer(sitting, rejected(event, sitting.bench.packet_migrations, Obstacle.FAILURE, dead.reason))
         kept.drop(dead.number)
     elif is_word_of_handoff(dead) and kept.snapshot is not None:
+        kept.put(dead)
         try:
-            await _decided(sitting, sitting.graph(), event, quietly=True)
-            kept.drop(dead.number)
+            await _decided(sitting, sitting.graph(), event, dead)
         except Exception:
             logger.exception("an answer to a handoff could not be noted", extra={"agent_id": dead.recipient})
-            kept.put(dead)
+            _keep(sitting, dead)
     else:
-        kept.put(dead)
+        _keep(sitting, dead)
+
+
+def _keep(sitting: Sitting, dead: Mail) -> None:
+    """Keeps dead mail. An agent that may wait for it is told so."""
+    sitting.kept.put(dead)
+    if is_awaited(dead):
+        sitting.kept.mail.append(error_mail(dead, sitting.kept.number(), sitting.now))
 
 
 async def process(sitting: Sitting, event: Event, mail: Mail | None = None) -> Outcome:
@@ -202,14 +213,17 @@ async def process(sitting: Sitting, event: Event, mail: Mail | None = None) -> O
     return await _decided(sitting, graph, event)
 
 
-async def _decided(sitting: Sitting, graph: StateTransitionGraph, event: Event, *, quietly: bool = False) -> Outcome:
+async def _decided(sitting: Sitting, graph: StateTransitionGraph, event: Event, dead: Mail | None = None) -> Outcome:
     if _asks_for_a_place(sitting, graph, event):
         return unchanged(event)
     if _is_full(sitting, graph, event):
         return _overloaded(sitting, graph, event)
     bench = sitting.bench
-    turn = take_mail(graph, sitting.snapshot, event, bench.services, bench.packet_migrations, quietly=quietly)
-    return _committed(sitting, event, await sitting.in_turn(graph, event.name, turn))
+    turn = take_mail(graph, sitting.snapshot, event, bench.services, bench.packet_migrations, dead=dead)
+    decided = await sitting.in_turn(graph, event.name, turn)
+    if dead is not None and not (isinstance(decided, TurnRecord) and keeps(decided, dead)):
+        sitting.kept.drop(dead.number)
+    return _committed(sitting, event, decided)
 
 
 async def _to_the_unborn(sitting: Sitting, event: Event) -> Outcome:

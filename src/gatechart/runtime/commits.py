@@ -17,7 +17,19 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.ports import Store
-from gatechart.values import AgentId, Answer, MailQuery, Posting, Report, StepRecord, TurnRecord, Unit, Verdict
+from gatechart.values import (
+    AgentId,
+    Answer,
+    Mail,
+    MailChange,
+    MailQuery,
+    Posting,
+    Report,
+    StepRecord,
+    TurnRecord,
+    Unit,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +193,7 @@ class Committer:
         match unit:
             case TurnRecord():
                 return await self._is_taken(unit)
-            case Posting(mail) | Report(mail=mail) | Answer(reply=mail):
+            case Posting(mail) | Report(mail=mail) | Answer(reply=mail) | MailChange(raises=Mail() as mail):
                 return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
             case StepRecord():
                 return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result

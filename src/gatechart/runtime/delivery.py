@@ -18,7 +18,7 @@ from gatechart.errors import (
 )
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending
-from gatechart.turn import is_word_of_handoff, told
+from gatechart.turn import error_mail, is_awaited, is_word_of_handoff, told
 from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailQuery, MailStatus, Outcome, Verdict
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,7 @@ NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # what a
 
 
 Process: TypeAlias = Callable[[Event, int], Awaitable[Outcome]]  # of an event, and the number of its mail
+Note: TypeAlias = Callable[[Event, Mail], Awaitable[Outcome]]  # of an event, and its mail as it is dead
 
 
 class Recipient(Protocol):
@@ -63,7 +64,7 @@ class Recipient(Protocol):
         ...
 
 
-async def take(recipient: Recipient, mail: Mail, note: Process | None = None) -> bool:
+async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bool:
     """Whether it is done with the mail, rather than the runtime closes; until then the mail holds the queue.
 
     note: what becomes of an answer or a withdrawal whose every attempt failed: nobody is to wait for what comes of it.
@@ -84,14 +85,30 @@ async def take(recipient: Recipient, mail: Mail, note: Process | None = None) ->
         is_offer = after.status is MailStatus.DEAD and after.event.startswith(OFFERED)
         if is_offer and await give_up(core, after, recipient.accept):
             return True
-        if after.status is MailStatus.DEAD and note is not None and process is not note and is_word_of_handoff(mail):
-            process = note
+        if after.status is MailStatus.DEAD and note is not None and is_word_of_handoff(mail):
+            process, note = _noting(note, after), None
             continue
-        verdict = await core.persist(MailChange(after))
+        verdict = await _keep(recipient, after)
         if after.status is not MailStatus.WAITING or verdict in NOT_WAITING:
             return True
         mail = after
     return True
+
+
+def _noting(note: Note, dead: Mail) -> Process:
+    async def process(event: Event, _consumes: int) -> Outcome:
+        return await note(event, dead)
+
+    return process
+
+
+async def _keep(recipient: Recipient, changed: Mail) -> Verdict | None:
+    """Has mail stand as it is now. An agent that may wait for what is dead is told so in the same commit."""
+    core = recipient.core
+    if changed.status is not MailStatus.DEAD or not is_awaited(changed):
+        return await core.persist(MailChange(changed))
+    told = error_mail(changed, core.store.numbers(1), core.clock.now())
+    return await core.persist(MailChange(changed, told), lambda: recipient.accept(told))
 
 
 async def _is_time(core: Core, mail: Mail) -> bool:
@@ -150,8 +167,8 @@ def _failed(core: Core, mail: Mail, error: Exception) -> Mail | None:
         return _refused(mail, str(error))
     attempts = mail.attempts + 1
     wait_s = core.limits.mail_retry.wait_s(attempts)
-    known = _known(mail) | {"attempts": attempts}
     failed = replace(mail, attempts=attempts, reason=told(error))
+    known = _known(mail) | {"number": mail.number, "attempts": attempts, "reason": failed.reason}
     if wait_s is None:
         logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
         return replace(failed, status=MailStatus.DEAD, retry_at=None)

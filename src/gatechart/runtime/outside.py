@@ -26,6 +26,7 @@ from gatechart.values import (
     Invocation,
     KnownGraph,
     Mail,
+    MailStatus,
     Offer,
     Running,
     Settle,
@@ -133,6 +134,8 @@ class Outside:
 
     def amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
         """Put amended mail into the place of the old, wherever that is by now, or forget it."""
+        if mail is not None and mail.status is not MailStatus.WAITING:  # it is being taken, and that ends with this
+            return
         if mail is not None and self._is_due(mail) and self.post.amend(mail):
             return
         self._drop(agent_id, lambda each: each.number == number)

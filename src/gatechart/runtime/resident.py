@@ -36,6 +36,7 @@ from gatechart.turn import (
     checked_id,
     checked_name,
     checked_words,
+    keeps,
     plain_payload,
     requested,
     take_mail,
@@ -46,6 +47,7 @@ from gatechart.values import (
     Event,
     HistoryEntry,
     Mail,
+    MailChange,
     Name,
     Outcome,
     Snapshot,
@@ -214,17 +216,28 @@ class Resident:
             self._watchers = Watchers(self.core)
         return await self._watchers.wait(name_of(state), leaves)
 
-    async def note(self, event: Event, consumes: int) -> Outcome:
+    async def note(self, event: Event, dead: Mail) -> Outcome:
         """What becomes of mail about a handoff, the chart not being asked, which has failed at it."""
-        return await self.process(event, consumes, quietly=True)
+        await self.refresh()
+        core = self.core
+        turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
+        decided = await in_turn(core, self.graph, self.snapshot.agent_id, event.name, turn)
+        if isinstance(decided, TurnRecord):
+            await self._commit(decided, None if keeps(decided, dead) else dead.number)
+            return decided.outcome
+        if isinstance(decided, Rejection):
+            await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
+        else:  # nobody waits for it any more, or a turn whose commit was in doubt has noted it
+            await core.persist(MailChange(dead))
+        return unchanged(event)
 
-    async def process(self, event: Event, consumes: int | None = None, *, quietly: bool = False) -> Outcome:
-        """What becomes of the event now. consumes: the number of the mail that brought it. quietly: see `take_mail`."""
+    async def process(self, event: Event, consumes: int | None = None) -> Outcome:
+        """What becomes of the event now. consumes: the number of the mail that brought it."""
         await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is not None:
             return repeat
-        decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes, quietly))
+        decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes))
         if isinstance(decided, Outcome):
             return decided
         await self._commit(decided, consumes)
@@ -283,11 +296,11 @@ class Resident:
         turn = take_turn(self.graph, self.snapshot, event, self.core.services)
         return await in_turn(self.core, self.graph, self.snapshot.agent_id, event.name, turn)
 
-    async def _decide_mail(self, event: Event, consumes: int, quietly: bool) -> TurnRecord | Outcome:
+    async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = await no_place(core, graph, event)
         if decided is None:
-            turn = take_mail(graph, before, event, core.services, core.packet_migrations, quietly=quietly)
+            turn = take_mail(graph, before, event, core.services, core.packet_migrations)
             decided = await in_turn(core, graph, before.agent_id, event.name, turn)
         if isinstance(decided, Rejection | Void):
             await answer(core, before.agent_id, decided, consumes, self.accept)

@@ -81,8 +81,8 @@ class Desk:
         match errand:
             case Posting(new):
                 return self.accept(new)
-            case MailChange(changed):
-                return self._change(changed)
+            case MailChange(changed, raised):
+                return self._change(changed, raised)
             case MailEnd(number):
                 return self._forget(number)
             case StepRecord():
@@ -107,15 +107,17 @@ class Desk:
         if self._ended:
             self._connection.execute(END, {"values": to_json(self._ended)})
 
-    def _change(self, changed: Mail) -> Verdict:
+    def _change(self, changed: Mail, raised: Mail | None) -> Verdict:
         before = self._mail.get(changed.number)
-        if before is None:
+        if before is None or (raised is not None and before.status is not MailStatus.WAITING):
             return Verdict.STALE
         waits_again = changed.status is MailStatus.WAITING and before.status is not MailStatus.WAITING
         verdict = self._as_repeated(changed) if waits_again else Verdict.COMMITTED
         if verdict is Verdict.COMMITTED:
             self._drop(before)
             self._put(changed)
+            if raised is not None:
+                self._put(raised)
         return verdict
 
     def _forget(self, number: int) -> Verdict:

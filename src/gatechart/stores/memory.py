@@ -246,8 +246,8 @@ class MemoryStore:
         match errand:
             case Posting(mail):
                 return self._post(mail)
-            case MailChange(mail):
-                return self._change(mail)
+            case MailChange():
+                return self._change(errand)
             case MailEnd(number):
                 return Verdict.STALE if self._pending.take(number) is None else Verdict.COMMITTED
             case StepRecord():
@@ -306,13 +306,15 @@ class MemoryStore:
             return Verdict.COMMITTED
         return Verdict.REPEATED if before == _content(mail.event, mail.payload) else Verdict.REUSED
 
-    def _change(self, mail: Mail) -> Verdict:
-        before = self._pending.numbered(mail.number)
-        if before is None:
+    def _change(self, change: MailChange) -> Verdict:
+        mail, before = change.mail, self._pending.numbered(change.mail.number)
+        if before is None or (change.raises is not None and not _waits(before)):
             return Verdict.STALE
         if _waits(mail) and not _waits(before):
             return self._post(mail)
         self._pending.put(mail)
+        if change.raises is not None:
+            self._pending.put(change.raises)
         return Verdict.COMMITTED
 
     def _content_of(self, recipient: AgentId, mail_id: str) -> tuple[EventName, str] | None:

@@ -241,6 +241,23 @@ class MailContract:
         assert await verdicts(store, MailChange(mail)) == [COMMITTED]
         assert await kept(store) == [mail, other]
 
+    async def test_mail_is_raised_with_a_change_once(self, store: Store) -> None:
+        """A MailChange accepts what it raises together with what it changes, and only of mail that waits."""
+        mail, other = letter(store, "a", state="A", epoch=1), letter(store, "b")
+        await posted(store, mail, other)
+        dead = replace(mail, status=DEAD, attempts=3, reason=TEXT)
+        raised = letter(store, "a", "error.mail", {"number": mail.number}, sender="a", state="A", epoch=1)
+        again = replace(raised, number=store.numbers(1))
+        units = MailChange(dead, raised), MailChange(dead, again), Posting(letter(store, "a"))
+        assert await verdicts(store, *units) == [COMMITTED, STALE, COMMITTED]
+        assert await kept(store) == [dead, other, raised, units[2].mail]
+        assert await verdicts(store, MailChange(dead, again)) == [STALE]
+        assert await verdicts(store, MailEnd(mail.number), MailChange(dead, again)) == [COMMITTED, STALE]
+        assert await kept(store) == [other, raised, units[2].mail]
+        assert [each.number for each in await store.waiting(after=0, limit=10)] == [
+            each.number for each in (other, raised, units[2].mail)
+        ]
+
     async def test_dead_mail_does_not_come_back_beside_its_repeat(self, store: Store) -> None:
         """A MailChange that lets mail wait again is REPEATED or REUSED as its posting would be."""
         mail = letter(store, "a", id="1")

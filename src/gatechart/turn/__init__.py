@@ -16,11 +16,13 @@ from gatechart.turn.handing import (
     REQUESTED,
     delegated,
     is_about_handoff,
+    is_awaited,
     is_word_of_handoff,
     no_later,
     requested,
     take_mail,
 )
+from gatechart.turn.lost import error_mail, keeps
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
 from gatechart.turn.payload import check_finite, finite_payload, fit_payload, own_copy, plain_payload
@@ -53,11 +55,14 @@ __all__ = [
     "checked_words",
     "committed_context",
     "delegated",
+    "error_mail",
     "failures",
     "finite_payload",
     "fit_payload",
     "is_about_handoff",
+    "is_awaited",
     "is_word_of_handoff",
+    "keeps",
     "known_id",
     "message_of",
     "no_later",

@@ -23,10 +23,12 @@ from gatechart.turn.offering import ACCEPTED, COMPLETED, FAILED, REJECTED, concl
 from gatechart.turn.rejections import Void
 from gatechart.turn.standing import failures, taken_transfers
 from gatechart.values import (
+    Amend,
     CancelAll,
     Effect,
     Event,
     HandoffStatus,
+    Mail,
     Mode,
     Obstacle,
     OpenHandoff,
@@ -44,12 +46,11 @@ async def take_answer(
     event: Event,
     services: Any,
     migrations: Sequence[PacketMigration],
-    *,
-    quietly: bool,
+    dead: Mail | None,
 ) -> TurnRecord | Outcome | Void:
     """The turn that an answer makes, in the chart or beside it; Void where the agent does not wait for it.
 
-    quietly: the chart is not asked.
+    dead: see `reacted`.
     """
     asked = open_handoff(previous, event, Side.ASKED)
     if asked is None:
@@ -61,15 +62,15 @@ async def take_answer(
         standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
         if asked.invoke:
             return unmoved(previous, event, standing)
-        return await reacted(graph, previous, event, standing, (), services, replied=asked.id, quietly=quietly)
+        return await reacted(graph, previous, event, standing, (), services, replied=asked.id, dead=dead)
     if event.name == ACCEPTED:
-        return await _handed_over(graph, previous, event, others, services, quietly=quietly)
+        return await _handed_over(graph, previous, event, others, services, dead)
     packet = read_packet(event.payload["packet"], migrations) if "packet" in event.payload else None
     following = None if packet is None else _next(previous, event, asked, packet)
     if following is not None:
         return following
     happened = _as_the_chart_knows_it(event, asked, packet)
-    return await reacted(graph, previous, happened, others, (), services, quietly=quietly)
+    return await reacted(graph, previous, happened, others, (), services, dead=dead)
 
 
 async def _handed_over(
@@ -78,16 +79,16 @@ async def _handed_over(
     event: Event,
     others: tuple[OpenHandoff, ...],
     services: Any,
-    *,
-    quietly: bool,
+    dead: Mail | None,
 ) -> TurnRecord:
     """The turn after which another agent has the work. One whose chart says nothing of that ends."""
-    turn = await reacted(graph, previous, event, others, (), services, quietly=quietly)
+    turn = await reacted(graph, previous, event, others, (), services, dead=dead)
     if turn.taken:
         return _let_go(turn)
     passed = taken_transfers(others)
     left = tuple(each for each in others if each not in passed)
-    ended = (*_handed_on(passed), CancelAll(), *failures(left, "the agent handed over what it did"))
+    kept = tuple(each for each in turn.effects if isinstance(each, Amend))
+    ended = (*_handed_on(passed), CancelAll(), *kept, *failures(left, "the agent handed over what it did"))
     return unmoved(previous, event, (), ended, Status.DONE)
 
 

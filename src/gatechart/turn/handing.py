@@ -17,7 +17,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.parts import RungKind
 from gatechart.turn.answering import take_answer
-from gatechart.turn.noting import macrostep_of
+from gatechart.turn.noting import macrostep_of, reacted
 from gatechart.turn.offering import ANSWERS, asked
 from gatechart.turn.payload import own_copy
 from gatechart.turn.rejections import Rejection, Void
@@ -26,6 +26,7 @@ from gatechart.turn.take import committed_context, delegate, recorded, take_turn
 from gatechart.turn.taking import take_offer, take_withdrawal
 from gatechart.turn.tools import Turn
 from gatechart.values import (
+    ERROR_MAIL,
     OFFERED,
     WITHDRAWN,
     Event,
@@ -66,6 +67,17 @@ def no_later(mail: Mail, now: datetime) -> Mail:
     return replace(mail, due=now + timedelta(seconds=longest_s)) if is_far else mail
 
 
+def is_awaited(mail: Mail) -> bool:
+    """Whether an agent may wait for mail: it has itself set in motion what brings that.
+
+    So do timers, what its invokes tell, what becomes of its handoffs, and what it sends to itself; not what people or
+    other agents send as they like. Nor does what tells of other mail.
+    """
+    if mail.event == ERROR_MAIL:
+        return False
+    return mail.state is not None or mail.sender == mail.recipient or is_word_of_handoff(mail)
+
+
 async def take_mail(
     graph: StateTransitionGraph,
     previous: Snapshot,
@@ -73,20 +85,29 @@ async def take_mail(
     services: Any = None,
     migrations: Sequence[PacketMigration] = (),
     *,
-    quietly: bool = False,
+    dead: Mail | None = None,
 ) -> TurnRecord | Outcome | Rejection | Void:
     """What becomes of an event that came as mail. Raises what `take_turn` raises.
 
-    quietly: an answer or a withdrawal is noted without asking the chart, which has failed at it.
+    dead: the mail, where the chart has failed at it; an answer or a withdrawal is then noted without asking that.
     """
+    if event.name == ERROR_MAIL and event.sender == previous.agent_id:
+        return await _take_loss(graph, previous, event, services)
     if event.sender is not None and event.name.startswith("handoff."):
         if event.name.startswith(OFFERED):
             return await take_offer(graph, previous, event, services, migrations)
         if event.name == WITHDRAWN:
-            return await take_withdrawal(graph, previous, event, services, quietly=quietly)
+            return await take_withdrawal(graph, previous, event, services, dead)
         if event.name in ANSWERS and "handoff" in event.payload:
-            return await take_answer(graph, previous, event, services, migrations, quietly=quietly)
+            return await take_answer(graph, previous, event, services, migrations, dead)
     return await take_turn(graph, previous, event, services)
+
+
+async def _take_loss(graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:
+    """The turn of an agent that is told of dead mail. A chart that does not handle that has it noted."""
+    if previous.status is not Status.ACTIVE:
+        return Void()
+    return await reacted(graph, previous, event, previous.handoffs, (), services)
 
 
 def requested(

@@ -9,6 +9,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.graph import StateTransitionGraph
 from gatechart.kernel import candidates, plan_microstep
+from gatechart.turn.lost import noted
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import own_copy
 from gatechart.turn.take import committed_context, recorded
@@ -17,6 +18,7 @@ from gatechart.values import (
     AgentId,
     Effect,
     Event,
+    Mail,
     Memory,
     OpenHandoff,
     Side,
@@ -36,14 +38,15 @@ async def reacted(
     services: Any,
     *,
     replied: str = "",
-    quietly: bool = False,
+    dead: Mail | None = None,
 ) -> TurnRecord:
     """The turn that the event makes; where the chart does not handle it, one that only takes note.
 
-    quietly: the chart is not asked. replied: see `standing_after`.
+    dead: the mail that brought the event, where the chart has failed at it; then it is not asked. replied: see
+    `standing_after`.
     """
-    if quietly:
-        return unmoved(previous, event, handoffs, before)
+    if dead is not None:
+        return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event.name)))
     started = perf_counter_ns()
     is_read = _is_read(graph, previous, event, handoffs)
     context = committed_context(graph, previous) if is_read else None

@@ -32,6 +32,7 @@ from gatechart.values import (
     Effect,
     Event,
     HandoffStatus,
+    Mail,
     Mode,
     Obstacle,
     OpenHandoff,
@@ -86,7 +87,7 @@ async def take_offer(
 
 
 async def take_withdrawal(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any, *, quietly: bool
+    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
 ) -> TurnRecord | Rejection | Void:
     """What an agent makes of the withdrawal of an offer, taken or not. Raises what `take_turn` raises."""
     taken = open_handoff(previous, event, Side.TOOK)
@@ -104,7 +105,7 @@ async def take_withdrawal(
         ended = (settle, *answers, CancelAll(), *failures(others, "the agent was ended with what it began for"))
         return unmoved(previous, event, (), ended, Status.STOPPED)
     happened = replace(event, name=CANCELLED)
-    return await reacted(graph, previous, happened, others, (settle, *answers), services, quietly=quietly)
+    return await reacted(graph, previous, happened, others, (settle, *answers), services, dead=dead)
 
 
 def _checked(

@@ -32,6 +32,7 @@ from gatechart.values.history import ActiveIn, Forgotten, HistoryEntry, MailQuer
 from gatechart.values.mail import Invocation, Mail, MailStatus, Receipt, Running
 from gatechart.values.migrated import Fate, Migrated
 from gatechart.values.names import (
+    ERROR_MAIL,
     OFFERED,
     RESERVED_PATTERN,
     STARTED,
@@ -65,6 +66,7 @@ from gatechart.values.stored import Stored
 
 __all__ = [
     "EARLIEST",
+    "ERROR_MAIL",
     "LATEST",
     "LONGEST_NAME",
     "LONGEST_REASON",

@@ -24,6 +24,9 @@ OFFERED: Final = "handoff.offered."
 WITHDRAWN: Final = "handoff.withdrawn"
 """The event that tells the target of a handoff that it is wanted no more."""
 
+ERROR_MAIL: Final = "error.mail"
+"""The event that tells an agent that mail which it may wait for is dead."""
+
 _RESERVED: Final = (
     "done.state",
     "done.invoke",

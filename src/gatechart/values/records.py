@@ -100,6 +100,7 @@ class MailChange:
     """What is to stand from now on for mail that stands already, by its number."""
 
     mail: Mail
+    raises: Mail | None = None  # accepted with the change; the change is then made once, of mail that waits
 
 
 @value
