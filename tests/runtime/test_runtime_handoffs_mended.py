@@ -219,7 +219,7 @@ async def test_a_source_has_its_answer_though_the_chart_of_the_target_fails_at_t
         await pass_time(runtime, 6)
         assert agent.configuration == (("LATE",) if end == "deadline" else ("FAILED",))
         assert await statuses(runtime) == [CANCELLED]
-        assert [(each.recipient, each.event) for each in await runtime.mail()] == [(target.id, "handoff.withdrawn")]
+        assert [(each.recipient, each.event) for each in await runtime.mail()] == [(target.id, "handoff.cancelled")]
         assert (target.status, target.configuration, target.snapshot.handoffs) == (Status.ACTIVE, ("WORKING",), ())
 
 

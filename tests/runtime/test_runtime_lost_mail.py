@@ -236,6 +236,23 @@ async def test_mail_that_is_tried_again_and_fails_again_tells_again(place):
         assert (agent.configuration, await runtime.mail()) == (("GLAD",), [])
 
 
+@pytest.mark.parametrize("kind", ["delegate", "invoke"])
+async def test_an_answer_that_is_dead_can_be_delivered_once_more(place, kind):
+    async with house(place, *GRAPHS, limits=ONCE) as runtime:
+        agent = await waiting(runtime, "asker", kind)
+        await rest(runtime)
+        [letter] = await dead(runtime, agent)
+        assert letter.event == EVENTS[kind]
+        await runtime.retry(letter.number)
+        await rest(runtime)
+        [letter] = await dead(runtime, agent)
+        assert [each.event.name for each in await runtime.history(agent.id)].count("error.mail") == 2
+        await agent.send("MENDED")
+        await runtime.retry(letter.number)
+        await rest(runtime)
+        assert (agent.configuration, await runtime.mail()) == (("GLAD",), [])
+
+
 async def test_an_agent_that_has_left_the_state_is_not_told(place):
     """What belongs to a state is over with it, and so is the word of it."""
     gated = StateTransitionGraph(

@@ -17,9 +17,9 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.runtime.core import Core
-from gatechart.runtime.offers import give_up, is_pending
+from gatechart.runtime.offers import give_up, is_pending, waits
 from gatechart.turn import error_mail, is_awaited, is_word_of_handoff, told
-from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailQuery, MailStatus, Outcome, Verdict
+from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStatus, Outcome, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -189,5 +189,4 @@ async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedErr
     if mail.event.startswith(OFFERED) and not await is_pending(core, mail):
         await core.persist(MailEnd(mail.number))
         return False
-    found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
-    return any(each.number == mail.number for each in found)
+    return await waits(core, mail)

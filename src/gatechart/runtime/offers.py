@@ -164,6 +164,12 @@ async def is_pending(core: Core, mail: Mail) -> bool:
     return bool(found) and found[0].status is HandoffStatus.PENDING
 
 
+async def waits(core: Core, mail: Mail) -> bool:
+    """Whether the mail still waits in the store."""
+    found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
+    return any(each.number == mail.number for each in found)
+
+
 def unchanged(event: Event) -> Outcome:
     """The outcome of mail about a handoff that was answered without a turn."""
     return Outcome(event.name, (), 0, Status.ACTIVE)

@@ -23,7 +23,7 @@ from gatechart.runtime.commits import NOBODY_CAN_WRITE
 from gatechart.runtime.core import Core, OpenTurn, run_at_once
 from gatechart.runtime.going_back import check_given_away, going_back, rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
-from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged
+from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged, waits
 from gatechart.runtime.once import request_of, turn_of
 from gatechart.runtime.telemetry import as_the_caller
 from gatechart.runtime.watchers import Watchers, ended
@@ -47,7 +47,7 @@ from gatechart.values import (
     Event,
     HistoryEntry,
     Mail,
-    MailChange,
+    MailEnd,
     Name,
     Outcome,
     Snapshot,
@@ -227,8 +227,8 @@ class Resident:
             return decided.outcome
         if isinstance(decided, Rejection):
             await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
-        else:  # nobody waits for it any more, or a turn whose commit was in doubt has noted it
-            await core.persist(MailChange(dead))
+        elif await waits(core, dead):  # else a turn whose commit was in doubt has noted it
+            await core.persist(MailEnd(dead.number))
         return unchanged(event)
 
     async def process(self, event: Event, consumes: int | None = None) -> Outcome:

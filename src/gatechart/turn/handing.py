@@ -17,6 +17,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.parts import RungKind
 from gatechart.turn.answering import take_answer
+from gatechart.turn.lost import NOTED
 from gatechart.turn.noting import macrostep_of, reacted
 from gatechart.turn.offering import ANSWERS, asked
 from gatechart.turn.payload import own_copy
@@ -51,7 +52,7 @@ def is_about_handoff(mail: Mail | Event) -> bool:
 def is_word_of_handoff(mail: Mail) -> bool:
     """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
     is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
-    return is_word and mail.sender is not None and "handoff" in mail.payload
+    return is_word and mail.sender is not None and "handoff" in mail.payload and NOTED not in mail.payload
 
 
 def no_later(mail: Mail, now: datetime) -> Mail:
@@ -75,7 +76,8 @@ def is_awaited(mail: Mail) -> bool:
     """
     if mail.event == ERROR_MAIL:
         return False
-    return mail.state is not None or mail.sender == mail.recipient or is_word_of_handoff(mail)
+    is_own = mail.state is not None or mail.sender == mail.recipient
+    return is_own or NOTED in mail.payload or is_word_of_handoff(mail)
 
 
 async def take_mail(
@@ -93,7 +95,7 @@ async def take_mail(
     """
     if event.name == ERROR_MAIL and event.sender == previous.agent_id:
         return await _take_loss(graph, previous, event, services)
-    if event.sender is not None and event.name.startswith("handoff."):
+    if event.sender is not None and event.name.startswith("handoff.") and NOTED not in event.payload:
         if event.name.startswith(OFFERED):
             return await take_offer(graph, previous, event, services, migrations)
         if event.name == WITHDRAWN:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
-from gatechart.values import ERROR_MAIL, Amend, Effect, EventName, Mail, Payload, Send, Snapshot, Status, TurnRecord
+from gatechart.values import ERROR_MAIL, Amend, Effect, Event, Mail, Payload, Send, Snapshot, Status, TurnRecord
+
+NOTED: Final = "noted"
+"""In the payload of dead mail about a handoff: all is done but what the chart has to do with it."""
 
 
 def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
     """The mail that tells of dead mail, to the agent whose it is. What belonged to a state is told in that state."""
-    told = _told(dead, dead.event)
-    return Mail(
-        number, dead.recipient, ERROR_MAIL, told, now, sender=dead.recipient, state=dead.state, epoch=dead.epoch
-    )
+    whose = dead.recipient
+    return Mail(number, whose, ERROR_MAIL, _told(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
 
 
-def noted(previous: Snapshot, dead: Mail, event: EventName) -> tuple[Effect, ...]:
-    """What a turn does that notes what dead mail says, without the chart. event: as the chart knows it."""
-    amended = Amend(dead.number, dead)
+def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
+    """What a turn does that notes what dead mail says, without the chart. event: as the chart knows it.
+
+    So it is kept, and comes to the chart alone where it is delivered once more.
+    """
+    payload = {"handoff": dead.payload["handoff"], **event.payload, NOTED: True}
+    kept = replace(dead, event=event.name, payload=payload)
     if previous.status is not Status.ACTIVE:
-        return (amended,)
-    return amended, Send(previous.agent_id, ERROR_MAIL, _told(dead, event))
+        return (Amend(dead.number, kept),)
+    return Amend(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _told(kept))
 
 
 def keeps(turn: TurnRecord, dead: Mail) -> bool:
@@ -28,6 +35,6 @@ def keeps(turn: TurnRecord, dead: Mail) -> bool:
     return any(isinstance(each, Amend) and each.number == dead.number for each in turn.effects)
 
 
-def _told(dead: Mail, event: EventName) -> Payload:
-    about = {"handoff": dead.payload["handoff"]} if "handoff" in dead.payload else {}
-    return {"event": event, "number": dead.number, "attempts": dead.attempts, "reason": dead.reason, **about}
+def _told(dead: Mail) -> Payload:
+    about = {"handoff": dead.payload["handoff"]} if NOTED in dead.payload else {}
+    return {"event": dead.event, "number": dead.number, "attempts": dead.attempts, "reason": dead.reason, **about}

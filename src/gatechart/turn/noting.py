@@ -46,7 +46,7 @@ async def reacted(
     `standing_after`.
     """
     if dead is not None:
-        return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event.name)))
+        return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event)))
     started = perf_counter_ns()
     is_read = _is_read(graph, previous, event, handoffs)
     context = committed_context(graph, previous) if is_read else None
