@@ -5,7 +5,7 @@ Exit codes, for scripts:
 | code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | the event was refused, nothing was changed; or `migrate` found agents that fit nowhere |
+| 1 | the event was refused, nothing was changed; or `migrate`, `show`, `run` or `handoff` has bad news |
 | 2 | the command line is wrong |
 | 3 | the definition is wrong: a graph, where the graphs are, or what `check` found |
 | 4 | this call is wrong now: no such agent, a payload that does not fit, an action that raised |

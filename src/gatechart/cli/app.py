@@ -51,7 +51,7 @@ EPILOG: Final = """[bold]Examples[/]
 
     0  done
     1  the event was refused, and nothing was changed; or `migrate` found agents that fit nowhere, or nobody
-       took what `handoff --wait` offered
+       took what `handoff --wait` offered, or (`show`, `run`) mail is dead that an agent may wait for
     2  the command line is wrong
     3  the definition is wrong: a graph, where the graphs are, or what `check` found
     4  this call is wrong now: an unknown agent, a failing action, and so on

@@ -68,6 +68,14 @@ def print_waiting(mail: Sequence[Mail], running: Sequence[Running]) -> None:
         print_table(("INVOKES", "IN"), rows)
 
 
+def print_dead(mail: Sequence[Mail]) -> None:
+    """Mail of an agent whose every attempt failed; nothing where there is none."""
+    if mail:
+        print_line()
+        rows = [(Text(each.event, _STYLES[MailStatus.DEAD]), f"mail {each.number}", each.reason) for each in mail]
+        print_table(("DEAD", "", "REASON"), rows)
+
+
 def _mail_row(mail: Mail) -> Sequence[Cell]:
     told = Text(mail.event)
     if mail.reason:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
 
+from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import (
     accepted_document,
     entry_document,
@@ -16,15 +18,16 @@ from gatechart.cli.documents import (
     snapshot_document,
 )
 from gatechart.cli.loading import find_app, load_graphs
-from gatechart.cli.mail_views import print_waiting
+from gatechart.cli.mail_views import print_dead, print_waiting
 from gatechart.cli.options import AgentArgument, Settings
-from gatechart.cli.printing import print_document, print_hint
+from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.views import Accepted, accepted_by, print_agents, print_history, print_whole_agent
 from gatechart.errors import DefinitionError, GatechartError
 from gatechart.ports import Store
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
-from gatechart.values import ActiveIn, MailQuery, MailStatus, Page, Query, Snapshot, Status
+from gatechart.turn import is_awaited
+from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Snapshot, Status
 
 _MOST_WAITING: Final = 100  # that are shown with an agent
 
@@ -58,10 +61,11 @@ AfterVersionOption = Annotated[
 ]
 
 
-async def show_agent(settings: Settings, agent: AgentArgument, version: VersionOption = None) -> None:
-    """Show an agent: its state, its context, what waits for it, and what it accepts now.
+async def show_agent(settings: Settings, agent: AgentArgument, version: VersionOption = None) -> ExitCode | None:
+    """Show an agent: its state, its context, what waits for it, what it accepts now, and mail that is dead.
 
-    With --version, what it was then.
+    With --version, what it was then. The exit code is 1 where mail is dead that the agent may wait for: a timer, the
+    result of an invoke, the answer to a handoff. It may then wait in vain.
 
     Examples:
       gatechart show case-1
@@ -71,20 +75,36 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
     async with open_store(settings.store, read_only=True) as store:
         if version is not None:
             _show_past(settings, await store.snapshot_at(agent, version))
-            return
+            return None
         snapshot = await store.load(agent)
         mail = await store.mail(MailQuery(agent, MailStatus.WAITING, limit=_MOST_WAITING))
+        dead = await store.mail(MailQuery(agent, MailStatus.DEAD, limit=_MOST_WAITING))
         running = [each for _, each in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
     accepted, problem = _accepted(settings, snapshot)
     if settings.json:
         accepts = None if accepted is None else accepted_document(accepted)
         waits = {"mail": list(map(mail_document, mail)), "invokes": list(map(running_document, running))}
-        print_document({**snapshot_document(snapshot), "accepts": accepts, "problem": problem, **waits})
-        return
+        lost = {"dead": list(map(mail_document, dead))}
+        print_document({**snapshot_document(snapshot), "accepts": accepts, "problem": problem, **waits, **lost})
+        return _told_of(snapshot, dead)
     print_whole_agent(snapshot, accepted or {})
     print_waiting(mail, running)
+    print_dead(dead)
     if problem is not None:
         print_hint(f"what it accepts is not known: {problem}")
+    return _told_of(snapshot, dead)
+
+
+def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
+    """The exit code, with a warning beside it, where the agent may wait for what is dead."""
+    numbers = [str(each.number) for each in dead if is_awaited(each)]
+    if snapshot.status is not Status.ACTIVE or not numbers:
+        return None
+    print_warning(
+        f"{snapshot.agent_id} may wait in vain: mail is dead that it waits for; mend the cause, then "
+        f"`gatechart mail retry {' '.join(numbers)}`, or `gatechart mail discard` where it no longer matters"
+    )
+    return ExitCode.REFUSED
 
 
 def _show_past(settings: Settings, snapshot: Snapshot) -> None:

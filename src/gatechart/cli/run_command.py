@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import entry_document
 from gatechart.cli.hosting import host
 from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
@@ -49,7 +50,7 @@ async def run_agents(
     grace: GraceOption = 10.0,
     standby: StandbyOption = False,
     take_over: TakeOverOption = False,
-) -> None:
+) -> ExitCode | None:
     """Host the agents of the app: deliver mail, fire timers, run what states invoke.
 
     It goes on with what was accepted and not finished before, and stays until Ctrl-C or SIGTERM. Then turns and invokes
@@ -58,6 +59,9 @@ async def run_agents(
 
     With --once it leaves as soon as there is nothing left to do but to wait for the clock, as suits a cron job. With
     --watch and --json, each line is one JSON document.
+
+    Mail whose every attempt fails is dead. Where an agent may wait for it, that is told as an error, and the exit code
+    is 1 in the end; `gatechart show` and `gatechart mail` tell more.
 
     One process owns the store. With --standby another waits, and takes over within two seconds of the owner's end; with
     --take-over it does not wait: what an owner that is frozen does when it wakes up is not written any more.
@@ -93,6 +97,16 @@ async def run_agents(
             finally:
                 for task in tasks:
                     task.cancel()
+    return _told_of(runtime.dead_letters)
+
+
+def _told_of(dead_letters: int) -> ExitCode | None:
+    """The exit code, with a warning beside it, where mail has died that agents may wait for."""
+    if not dead_letters:
+        return None
+    letters = "a letter is" if dead_letters == 1 else f"{dead_letters} letters are"
+    print_warning(f"{letters} dead that agents may wait for; see `gatechart mail --status dead`")
+    return ExitCode.REFUSED
 
 
 @asynccontextmanager

@@ -107,6 +107,7 @@ class Core:
     packet_migrations: Sequence[PacketMigration] = ()
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
+    dead_letters: int = 0  # so far, of agents that may wait for them
     erasures: int = 0  # so far; what was read before one may be gone, or another agent by now
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # that are let end when the runtime closes
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, which are cancelled then

@@ -86,7 +86,7 @@ async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bo
         if is_offer and await give_up(core, after, recipient.accept):
             return True
         if after.status is MailStatus.DEAD and note is not None and is_word_of_handoff(mail):
-            process, note = _noting(note, after), None
+            process, note = _noting(core, note, after), None
             continue
         verdict = await _keep(recipient, after)
         if after.status is not MailStatus.WAITING or verdict in NOT_WAITING:
@@ -95,9 +95,11 @@ async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bo
     return True
 
 
-def _noting(note: Note, dead: Mail) -> Process:
+def _noting(core: Core, note: Note, dead: Mail) -> Process:
     async def process(event: Event, _consumes: int) -> Outcome:
-        return await note(event, dead)
+        outcome = await note(event, dead)
+        core.dead_letters += 1
+        return outcome
 
     return process
 
@@ -108,6 +110,7 @@ async def _keep(recipient: Recipient, changed: Mail) -> Verdict | None:
     if changed.status is not MailStatus.DEAD or not is_awaited(changed):
         return await core.persist(MailChange(changed))
     told = error_mail(changed, core.store.numbers(1), core.clock.now())
+    core.dead_letters += 1
     return await core.persist(MailChange(changed, told), lambda: recipient.accept(told))
 
 

@@ -172,6 +172,11 @@ class Runtime:
         """How many turns, timers and invokes are under way; those that wait for the clock count."""
         return self._core.under_way
 
+    @property
+    def dead_letters(self) -> int:
+        """How much mail has died since the runtime was opened that agents may wait for. They may wait in vain."""
+        return self._core.dead_letters
+
     async def lost(self) -> OwnershipLostError:
         """The error that says so, once another runtime has taken the database over; waits for that, for ever perhaps.
 

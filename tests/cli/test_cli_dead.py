@@ -1,0 +1,73 @@
+"""What an operator is told of mail that is dead: by `gatechart run`, by `show`, and by their exit codes."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from gatechart.stores import open_store
+from gatechart.values import Mail, Posting
+from tests.cli.homes import on_both
+
+
+@pytest.fixture(autouse=True)
+def agent(shop, gatechart):
+    gatechart("start", "shop", "--at", "FOUND", "--id", "a")
+
+
+@pytest.fixture
+def write(home):
+    """Leaves mail for `a` of which one attempt is left, at which the agent fails."""
+
+    async def post(sender):
+        async with open_store(home.store) as store:
+            mail = Mail(store.numbers(1), "a", "JAMMED", {}, datetime.now(UTC), sender=sender, attempts=4)
+            await store.commit([Posting(mail)])
+
+    return lambda sender=None: asyncio.run(post(sender))
+
+
+@on_both
+def test_an_agent_that_waits_for_what_is_dead_is_told_of_loudly(gatechart, write):
+    write(sender="a")
+    hosted = gatechart("run", "--once")
+    assert hosted.code == 1
+    assert "mail is dead: every attempt failed" in hosted.err
+    assert "number=1" in hosted.err
+    assert "a letter is dead that agents may wait for; see `gatechart mail --status dead`" in hosted.err
+    shown = gatechart("show", "a")
+    assert shown.code == 1
+    assert ["DEAD", "REASON"] in shown.rows
+    assert ["JAMMED", "mail", "1"] in [row[:3] for row in shown.rows]
+    assert "no paper" in shown.out
+    assert "a may wait in vain: mail is dead that it waits for" in shown.err
+    assert "`gatechart mail retry 1`" in shown.err
+    machines = gatechart("show", "a", "--json")
+    [letter] = machines.document["dead"]
+    assert (machines.code, letter["event"], letter["status"]) == (1, "JAMMED", "dead")
+    assert gatechart("history", "a", "--json").document["history"][-1]["event"]["name"] == "error.mail"
+    assert gatechart("run", "--once").code == 0  # it was told
+
+
+def test_an_agent_whose_mail_comes_through_after_all_is_told_of_no_more(gatechart, write):
+    write(sender="a")
+    gatechart("run", "--once")
+    assert gatechart("mail", "retry", "1").code == 0
+    assert gatechart("run", "--once", "--services", "shop:make_services").code == 0
+    shown = gatechart("show", "a")
+    assert (shown.code, "DEAD" in shown.out) == (0, False)
+
+
+def test_what_nobody_waits_for_is_shown_and_no_alarm(gatechart, write):
+    write()
+    assert gatechart("run", "--once").code == 0
+    shown = gatechart("show", "a")
+    assert (shown.code, "DEAD" in shown.out, shown.err) == (0, True, "")
+    assert [each["event"] for each in gatechart("show", "a", "--json").document["dead"]] == ["JAMMED"]
+
+
+def test_an_agent_that_has_ended_waits_for_nothing(gatechart, write):
+    write(sender="a")
+    gatechart("run", "--once")
+    gatechart("send", "a", "LEFT")
+    assert gatechart("show", "a").code == 0
