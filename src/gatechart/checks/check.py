@@ -8,6 +8,7 @@ from gatechart.checks.allow import parted
 from gatechart.checks.cycles import cycle_findings
 from gatechart.checks.ends import endless_findings, stuck_findings
 from gatechart.checks.events import event_findings
+from gatechart.checks.failures import failure_findings
 from gatechart.checks.fields import entry_findings, field_findings
 from gatechart.checks.finding import NO_SUCH_DOOR, Finding, Report
 from gatechart.checks.handoffs import door_findings, handoff_findings
@@ -49,6 +50,7 @@ def report(
         *unreachable_findings(graph, found),
         *stuck_findings(graph, ways),
         *endless_findings(graph, found),
+        *failure_findings(graph),
         *shadow_findings(graph),
         *cycle_findings(graph, ways),
         *event_findings(graph),

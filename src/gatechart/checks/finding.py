@@ -61,6 +61,9 @@ class Rule:
 UNREACHABLE: Final = Rule("GC101", Severity.WARNING, "a state that no entry point leads to")
 NO_WAY_OUT: Final = Rule("GC102", Severity.WARNING, "a state that is not final and cannot be left")
 NO_END: Final = Rule("GC103", Severity.WARNING, "an entry point from which no final state can be reached")
+UNMARKED_FAILURE: Final = Rule(
+    "GC104", Severity.WARNING, "a final state that is called like a failure and does not say that it is one"
+)
 SHADOWED: Final = Rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
 ENDLESS: Final = Rule("GC202", Severity.ERROR, "a cycle of eventless transitions without guards")
 CYCLE: Final = Rule("GC203", Severity.WARNING, "a cycle of eventless transitions that only guards can end")
@@ -83,6 +86,7 @@ RULES: Final = (
     UNREACHABLE,
     NO_WAY_OUT,
     NO_END,
+    UNMARKED_FAILURE,
     SHADOWED,
     ENDLESS,
     CYCLE,

@@ -14,7 +14,7 @@ from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import EntryPoint, State, Transition
 
 CODES: Final = (
-    *("GC101", "GC102", "GC103"),
+    *("GC101", "GC102", "GC103", "GC104"),
     *("GC201", "GC202", "GC203", "GC204", "GC205", "GC206"),
     *("GC301", "GC302", "GC303", "GC304"),
     *("GC401", "GC402"),

@@ -48,7 +48,7 @@ _STATES = (
     ),
     State("REVIEWING_HISTORY", description="A case handed over is read."),
     State("COMPLETED", final=True, description="The case is closed."),
-    State("FAILED", final=True, description="The case broke off; the context tells why."),
+    State("FAILED", final=True, failed=True, description="The case broke off; the context tells why."),
 )
 
 _TRANSITIONS = (
