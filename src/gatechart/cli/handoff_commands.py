@@ -111,8 +111,9 @@ async def hand_on(
     whose graph says nothing of that has ended.
 
     The offer is kept when the command returns. Whoever hosts the agents, such as `gatechart run`, takes it to the
-    other one, which accepts or rejects it; with --wait this command does. The exit code is 1 where nobody took it, or
-    it is rejected at once, as a loop is. Where a host runs, it is asked, and --wait only waits.
+    other one, which accepts or rejects it; with --wait this command does. The exit code is 1 where nobody took it, it
+    is rejected at once, as a loop is, or whoever took it has failed by then. Where a host runs, it is asked, and --wait
+    only waits.
 
     Examples:
       gatechart handoff case-1 --to refunds --at REVIEWING
