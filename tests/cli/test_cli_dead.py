@@ -71,3 +71,26 @@ def test_an_agent_that_has_ended_waits_for_nothing(gatechart, write):
     gatechart("run", "--once")
     gatechart("send", "a", "LEFT")
     assert gatechart("show", "a").code == 0
+
+
+BROKEN = """
+from gatechart import State, StateTransitionGraph, Transition
+g = StateTransitionGraph("g", states=[State("BROKEN", final=True, failed=True)],
+                         transitions=[Transition("OPEN", "BROKE", "BROKEN")], entry_points=["OPEN"])
+"""
+
+
+@on_both
+def test_agents_that_failed_are_shown_and_listed_as_such(gatechart, shop):
+    (shop / "broken.py").write_text(BROKEN)
+    app = ("--app", "broken:g")
+    gatechart("start", "g", "--at", "OPEN", "--id", "f", *app)
+    assert gatechart("send", "f", "BROKE", *app).code == 0
+    assert ["status", "failed"] in gatechart("show", "f", *app).rows
+    assert gatechart("list", "--status", "failed").rows[1:] == [["f", "failed", "BROKEN", "g"]]
+    assert gatechart("list", "--status", "done").out == ""
+    bounds = ("--ended-before", "0s", "--ids-for", "0s", "--yes", *app)
+    assert gatechart("prune", "--status", "done", *bounds).code == 0
+    assert "f" in gatechart("list").out
+    assert gatechart("prune", "--status", "failed", *bounds).code == 0
+    assert gatechart("list", "--status", "failed").out == ""

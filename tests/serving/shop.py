@@ -53,6 +53,7 @@ shop = StateTransitionGraph(
         State("SEARCHING", invoke=Invoke(search)),
         State("SEARCHING_LONG", invoke=Invoke(search_long)),
         State("CLOSED", final=True),
+        State("BROKEN", final=True, failed=True),
     ],
     transitions=[
         Transition("OPEN", "COUNTED", actions=count),
@@ -63,6 +64,7 @@ shop = StateTransitionGraph(
         Transition("SEARCHING", "done.invoke.search", "OPEN"),
         Transition("SEARCHING_LONG", "done.invoke.search_long", "OPEN"),
         Transition(ANY, "LEFT", "CLOSED"),
+        Transition(ANY, "BROKE", "BROKEN"),
     ],
     entry_points=[EntryPoint("OPEN", opens_on=["CALLED", "WRITTEN"], takes=Order), "SEARCHING", "SEARCHING_LONG"],
 )

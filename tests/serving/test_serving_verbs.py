@@ -24,6 +24,17 @@ async def test_an_agent_may_have_any_name(http, client):
         assert [entry.agent_id for entry in await client.history(name)] == [name, name]
 
 
+async def test_agents_that_failed_are_found_as_such(http, client):
+    for name, event in (("done", "LEFT"), ("failed", "BROKE"), ("active", "COUNTED")):
+        await http.post("/agents", json={**CASE, "id": name})
+        outcome = await http.post(f"/agents/{name}/events", json={"event": event})
+        assert outcome.json()["status"] == name
+    assert (await http.get("/agents/failed")).json()["status"] == "failed"
+    found = (await http.get("/agents", params={"status": "failed"})).json()["agents"]
+    assert [each["agent_id"] for each in found] == ["failed"]
+    assert [each.agent_id for each in (await client.find(status="failed")).agents] == ["failed"]
+
+
 async def test_a_trigger_starts_where_it_opens(http):
     started = await http.post("/agents", json={"trigger": "CALLED", "payload": {"name": "Ada"}})
     assert started.status_code == 201
