@@ -73,7 +73,7 @@ def travelling(version="1", migrations=()):
             State("RESTING", after={"200d": "TIRED"}),
             State("READING", invoke=Invoke(look_up)),
             State("AWAY", after={f"{SOON_S}s": "BACK"}),
-            State("HOME", final=True),
+            State("STRANDED", final=True, failed=True),
         ],
         transitions=[
             Transition(ANY, "NOTED", actions=note),
@@ -83,7 +83,7 @@ def travelling(version="1", migrations=()):
             Transition("RESTING", "OPENED", "READING"),
             Transition("RESTING", "LEFT", "AWAY"),
             Transition("READING", "done.invoke.look_up", "RESTING", actions=note),
-            Transition("RESTING", "ARRIVED", "HOME"),
+            Transition("RESTING", "ARRIVED", "STRANDED"),
         ],
         entry_points=["RESTING"],
     )
