@@ -59,6 +59,11 @@ async def succeed(context, work):
     return "fine"
 
 
+async def go_on(context, work):
+    await work.progress({"half": True})
+    return "fine"
+
+
 async def fail(context, work):
     raise LookupError("nothing there")
 
@@ -66,6 +71,7 @@ async def fail(context, work):
 WAITING = {
     "timer": State("TIMED", after={"10ms": Then("GLAD", actions=need)}),
     "result": State("CALLING", invoke=Invoke(succeed, id="look")),
+    "progress": State("DOING", invoke=Invoke(go_on, id="do")),
     "error": State("TRYING", invoke=Invoke(fail, id="try")),
 }
 asker = StateTransitionGraph(
@@ -84,6 +90,9 @@ asker = StateTransitionGraph(
         Transition("TALKING", "invoke", "ASKING"),
         Transition("TALKING", "write", actions=write),
         Transition("CALLING", "done.invoke.look", "GLAD", actions=need),
+        Transition("DOING", "progress.invoke.do", actions=need),
+        Transition("DOING", "done.invoke.do", "GLAD"),
+        Transition("DOING", "error.mail", "SAVED"),
         Transition("TRYING", "error.invoke.try", "GLAD", actions=need),
         Transition("ASKING", "done.invoke.ask", "GLAD", actions=need),
         Transition("WAITING", "handoff.completed", "GLAD", actions=need),
@@ -147,6 +156,14 @@ async def test_an_agent_whose_mail_is_dead_is_told_so_once(place, kind):
         agent = await waiting(runtime, "careful", kind)
         await agent.until("SAVED")
         await _saved(runtime, agent, kind)
+
+
+async def test_an_agent_goes_on_without_the_progress_of_what_it_waits_for(place):
+    async with Runtime.open(place, graphs=GRAPHS, limits=ONCE) as runtime:
+        agent = await waiting(runtime, "asker", "progress")
+        await agent.until("GLAD")
+        assert [each.event for each in await dead(runtime, agent)] == ["progress.invoke.do"]
+        assert "error.mail" not in [each.event.name for each in await runtime.history(agent.id)]
 
 
 @pytest.mark.parametrize("kind", ["own", "delegate", "invoke"])

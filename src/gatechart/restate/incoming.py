@@ -195,7 +195,7 @@ async def _give_up(sitting: Sitting, dead: Mail) -> None:
 def _keep(sitting: Sitting, dead: Mail) -> None:
     """Keeps dead mail. An agent that may wait for it is told so."""
     sitting.kept.put(dead)
-    if is_awaited(dead):
+    if sitting.kept.snapshot is not None and is_awaited(dead):
         sitting.kept.mail.append(error_mail(dead, sitting.kept.number(), sitting.now))
 
 

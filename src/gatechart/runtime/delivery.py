@@ -71,6 +71,7 @@ async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bo
     """
     core, mail = recipient.core, recipient.newest(mail)
     process: Process = recipient.process
+    is_agent = note is not None  # rather than one that does not exist yet
     tries = 0  # that came to nothing, not even to a failure
     while recipient.holds(mail):
         if not await _is_time(core, mail):
@@ -88,7 +89,7 @@ async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bo
         if after.status is MailStatus.DEAD and note is not None and is_word_of_handoff(mail):
             process, note = _noting(core, note, after), None
             continue
-        verdict = await _keep(recipient, after)
+        verdict = await _keep(recipient, after, tells=is_agent and is_awaited(after))
         if after.status is not MailStatus.WAITING or verdict in NOT_WAITING:
             return True
         mail = after
@@ -104,10 +105,10 @@ def _noting(core: Core, note: Note, dead: Mail) -> Process:
     return process
 
 
-async def _keep(recipient: Recipient, changed: Mail) -> Verdict | None:
-    """Has mail stand as it is now. An agent that may wait for what is dead is told so in the same commit."""
+async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict | None:
+    """Has mail stand as it is now. tells: the agent may wait for it, and is told in the same commit if it is dead."""
     core = recipient.core
-    if changed.status is not MailStatus.DEAD or not is_awaited(changed):
+    if changed.status is not MailStatus.DEAD or not tells:
         return await core.persist(MailChange(changed))
     told = error_mail(changed, core.store.numbers(1), core.clock.now())
     core.dead_letters += 1

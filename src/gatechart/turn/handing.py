@@ -41,6 +41,7 @@ from gatechart.values import (
 )
 
 REQUESTED = "handoff.requested"
+PROGRESS = "progress.invoke."
 
 
 def is_about_handoff(mail: Mail | Event) -> bool:
@@ -71,10 +72,11 @@ def no_later(mail: Mail, now: datetime) -> Mail:
 def is_awaited(mail: Mail) -> bool:
     """Whether an agent may wait for mail: it has itself set in motion what brings that.
 
-    So do timers, what its invokes tell, what becomes of its handoffs, and what it sends to itself; not what people or
-    other agents send as they like. Nor does what tells of other mail.
+    So do timers, the ends of its invokes, what becomes of its handoffs, and what it sends to itself; not what people or
+    other agents send as they like. Nor does it wait for the progress of an invoke, whose end is yet to come, or for
+    what tells of other mail.
     """
-    if mail.event == ERROR_MAIL:
+    if mail.event == ERROR_MAIL or mail.event.startswith(PROGRESS):
         return False
     is_own = mail.state is not None or mail.sender == mail.recipient
     return is_own or NOTED in mail.payload or is_word_of_handoff(mail)
