@@ -1,12 +1,13 @@
 """What an operator is told of mail that is dead: by `gatechart run`, by `show`, and by their exit codes."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from gatechart.stores import open_store
-from gatechart.values import Mail, Posting
+from gatechart.values import Mail, MailStatus, Posting
 from tests.cli.homes import on_both
 
 
@@ -19,12 +20,12 @@ def agent(shop, gatechart):
 def write(home):
     """Leaves mail for `a` of which one attempt is left, at which the agent fails."""
 
-    async def post(sender):
+    async def post(sender, **more):
         async with open_store(home.store) as store:
             mail = Mail(store.numbers(1), "a", "JAMMED", {}, datetime.now(UTC), sender=sender, attempts=4)
-            await store.commit([Posting(mail)])
+            await store.commit([Posting(replace(mail, **more))])
 
-    return lambda sender=None: asyncio.run(post(sender))
+    return lambda sender=None, **more: asyncio.run(post(sender, **more))
 
 
 @on_both
@@ -64,6 +65,14 @@ def test_what_nobody_waits_for_is_shown_and_no_alarm(gatechart, write):
     shown = gatechart("show", "a")
     assert (shown.code, "DEAD" in shown.out, shown.err) == (0, True, "")
     assert [each["event"] for each in gatechart("show", "a", "--json").document["dead"]] == ["JAMMED"]
+
+
+def test_an_agent_that_has_left_the_state_waits_no_more(gatechart, write):
+    gatechart("start", "shop", "--at", "NEW", "--id", "n")
+    for epoch, code in ((7, 0), (1, 1)):
+        write(recipient="n", event="after.1h.NEW", state="NEW", epoch=epoch, status=MailStatus.DEAD, reason="no paper")
+        shown = gatechart("show", "n")
+        assert (shown.code, "no paper" in shown.out) == (code, True)
 
 
 def test_an_agent_that_has_ended_waits_for_nothing(gatechart, write):

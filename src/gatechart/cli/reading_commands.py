@@ -97,7 +97,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
 
 def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
     """The exit code, with a warning beside it, where the agent may wait for what is dead."""
-    numbers = [str(each.number) for each in dead if is_awaited(each)]
+    numbers = [str(each.number) for each in dead if is_awaited(each) and _is_told_in(snapshot, each)]
     if snapshot.status is not Status.ACTIVE or not numbers:
         return None
     print_warning(
@@ -105,6 +105,11 @@ def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
         f"`gatechart mail retry {' '.join(numbers)}`, or `gatechart mail discard` where it no longer matters"
     )
     return ExitCode.REFUSED
+
+
+def _is_told_in(snapshot: Snapshot, mail: Mail) -> bool:
+    """Whether the state that the mail belongs to, if any, has not been left since."""
+    return mail.state is None or (mail.state, mail.epoch) in snapshot.entered
 
 
 def _show_past(settings: Settings, snapshot: Snapshot) -> None:
