@@ -5,7 +5,7 @@ import logging
 import pytest
 from pydantic import Field
 
-from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart import ANY, AgentContext, HandoffPacket, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.graph import Handoff, Invoke, Then
 from gatechart.runtime.limits import Limits
@@ -39,7 +39,7 @@ def mend(context, event):
 
 
 def write_to_itself(context, event, turn):
-    turn.send(turn.agent_id, "OWN")
+    turn.send(turn.agent_id, "OWN", {"noted": True})
 
 
 def ring_itself(context, event, turn):
@@ -47,7 +47,7 @@ def ring_itself(context, event, turn):
 
 
 def write(context, event, turn):
-    turn.send(event.payload["to"], "WRITTEN")
+    turn.send(event.payload["to"], "WRITTEN", {"noted": True, "handoff": "1"})
 
 
 async def hold(context, event, turn):
@@ -219,7 +219,7 @@ async def test_what_people_and_other_agents_send_raises_none(place):
     """An agent does not wait for it, and nobody is to move one by mail that it fails at."""
     async with house(place, *GRAPHS, limits=ONCE) as runtime:
         agent, other = [await runtime.start("careful", at="TALKING") for _ in range(2)]
-        await runtime.post(agent.id, "WRITTEN")
+        await runtime.post(agent.id, "WRITTEN", {"noted": True, "handoff": "1"})
         await other.send("write", {"to": agent.id})
         await rest(runtime)
         assert (agent.configuration, agent.snapshot.version) == (("TALKING",), 1)
@@ -268,6 +268,17 @@ async def test_an_answer_that_is_dead_can_be_delivered_once_more(place, kind):
         await runtime.retry(letter.number)
         await rest(runtime)
         assert (agent.configuration, await runtime.mail()) == (("GLAD",), [])
+
+
+async def test_an_offer_may_hold_a_word_of_ours(place):
+    """What a packet holds beside its fields is kept as it is, whatever it is called."""
+    async with house(place, *GRAPHS, limits=ONCE) as runtime:
+        agent = await runtime.start("asker", at="TALKING")
+        packet = HandoffPacket.model_validate({"noted": True})
+        await runtime.handoff(agent.id, to="helper", at="WORKING", packet=packet, mode=Mode.DELEGATE)
+        await rest(runtime)
+        assert (await only(runtime)).packet["noted"] is True
+        assert (await target_of(runtime, agent)).configuration == ("WORKING",)
 
 
 async def test_an_agent_that_has_left_the_state_is_not_told(place):

@@ -17,7 +17,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.parts import RungKind
 from gatechart.turn.answering import take_answer
-from gatechart.turn.lost import NOTED
+from gatechart.turn.lost import is_noted
 from gatechart.turn.noting import macrostep_of, reacted
 from gatechart.turn.offering import ANSWERS, asked
 from gatechart.turn.payload import own_copy
@@ -53,7 +53,8 @@ def is_about_handoff(mail: Mail | Event) -> bool:
 def is_word_of_handoff(mail: Mail) -> bool:
     """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
     is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
-    return is_word and mail.sender is not None and "handoff" in mail.payload and NOTED not in mail.payload
+    is_told = mail.sender is not None and "handoff" in mail.payload
+    return is_word and is_told and not is_noted(mail.event, mail.payload, mail.sender)
 
 
 def no_later(mail: Mail, now: datetime) -> Mail:
@@ -79,7 +80,7 @@ def is_awaited(mail: Mail) -> bool:
     if mail.event == ERROR_MAIL or mail.event.startswith(PROGRESS):
         return False
     is_own = mail.state is not None or mail.sender == mail.recipient
-    return is_own or NOTED in mail.payload or is_word_of_handoff(mail)
+    return is_own or is_noted(mail.event, mail.payload, mail.sender) or is_word_of_handoff(mail)
 
 
 async def take_mail(
@@ -97,14 +98,20 @@ async def take_mail(
     """
     if event.name == ERROR_MAIL and event.sender == previous.agent_id:
         return await _take_loss(graph, previous, event, services)
-    if event.sender is not None and event.name.startswith("handoff.") and NOTED not in event.payload:
+    if event.sender is not None and event.name.startswith("handoff."):
         if event.name.startswith(OFFERED):
             return await take_offer(graph, previous, event, services, migrations)
         if event.name == WITHDRAWN:
             return await take_withdrawal(graph, previous, event, services, dead)
-        if event.name in ANSWERS and "handoff" in event.payload:
+        if _is_answer(event):
             return await take_answer(graph, previous, event, services, migrations, dead)
     return await take_turn(graph, previous, event, services)
+
+
+def _is_answer(event: Event) -> bool:
+    """Whether the event is the answer to a handoff, rather than one that a chart raises or has yet to hear of."""
+    is_told = event.name in ANSWERS and "handoff" in event.payload
+    return is_told and not is_noted(event.name, event.payload, event.sender)
 
 
 async def _take_loss(graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:

@@ -6,16 +6,36 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from gatechart.values import ERROR_MAIL, Amend, Effect, Event, Mail, Payload, Send, Snapshot, Status, TurnRecord
+from gatechart.values import (
+    ERROR_MAIL,
+    AgentId,
+    Amend,
+    Effect,
+    Event,
+    EventName,
+    Mail,
+    Payload,
+    Send,
+    Snapshot,
+    Status,
+    TurnRecord,
+)
 
 NOTED: Final = "noted"
 """In the payload of dead mail about a handoff: all is done but what the chart has to do with it."""
+
+_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # under which a chart knows what became of a handoff
 
 
 def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
     """The mail that tells of dead mail, to the agent whose it is. What belonged to a state is told in that state."""
     whose = dead.recipient
     return Mail(number, whose, ERROR_MAIL, _told(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
+
+
+def is_noted(name: EventName, payload: Payload, sender: AgentId | None) -> bool:
+    """Whether mail tells what became of a handoff, of which all is done but what the chart has to do with it."""
+    return sender is not None and NOTED in payload and "handoff" in payload and name.startswith(_NAMES)
 
 
 def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
@@ -36,5 +56,5 @@ def keeps(turn: TurnRecord, dead: Mail) -> bool:
 
 
 def _told(dead: Mail) -> Payload:
-    about = {"handoff": dead.payload["handoff"]} if NOTED in dead.payload else {}
+    about = {"handoff": dead.payload["handoff"]} if is_noted(dead.event, dead.payload, dead.sender) else {}
     return {"event": dead.event, "number": dead.number, "attempts": dead.attempts, "reason": dead.reason, **about}
