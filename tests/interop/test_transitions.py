@@ -11,8 +11,10 @@ from transitions.extensions.states import Error, Timeout, Volatile, add_state_fe
 
 from gatechart import ANY, AgentContext, EntryPoint
 from gatechart.interop.errors import NotCarriedError
-from gatechart.interop.transitions import graph_from
+from gatechart.interop.transitions import AutoTransitionsWarning, graph_from
 from gatechart.testing.rehearsal import rehearse
+
+pytestmark = pytest.mark.filterwarnings("ignore::gatechart.interop.errors.AutoTransitionsWarning")
 
 
 class Matter(AgentContext):
@@ -234,9 +236,122 @@ def test_a_machine_without_an_initial_state_begins_in_its_first():
     assert list(graph_from(machine).entry_points) == ["a"]
 
 
-def test_automatic_triggers_are_left_out():
-    assert labels(graph_from(HierarchicalMachine(model=None, states=["a", "b"], initial="a"))) == []
-    assert ANY not in graph_from(Machine(model=None, states=["a", "b"], initial="a")).states
+class Hero(AgentContext):
+    kittens_rescued: int = 0
+    is_exhausted: bool = False
+    wears: str = "plain clothes"
+
+    def update_journal(self) -> None:
+        self.kittens_rescued += 1
+
+    def change_into_super_secret_costume(self) -> None:
+        self.wears = "costume"
+
+
+class Sleeper:
+    """The model of the first example in the README of `transitions`."""
+
+    states = ("asleep", "hanging out", "hungry", "sweaty", "saving the world")
+    is_exhausted = False
+
+    def __init__(self) -> None:
+        self.machine = Machine(model=self, states=list(self.states), initial="asleep")
+        self.machine.add_transition(trigger="wake_up", source="asleep", dest="hanging out")
+        self.machine.add_transition("work_out", "hanging out", "hungry")
+        self.machine.add_transition("eat", "hungry", "hanging out")
+        costume = "change_into_super_secret_costume"
+        self.machine.add_transition("distress_call", "*", "saving the world", before=costume)
+        self.machine.add_transition("complete_mission", "saving the world", "sweaty", after="update_journal")
+        self.machine.add_transition("clean_up", "sweaty", "asleep", conditions=["is_exhausted"])
+        self.machine.add_transition("clean_up", "sweaty", "hanging out")
+        self.machine.add_transition("nap", "*", "asleep")
+
+    def update_journal(self) -> None: ...
+
+    def change_into_super_secret_costume(self) -> None: ...
+
+
+async def test_the_first_example_of_transitions_comes_over():
+    graph = graph_from(Sleeper().machine, context=Hero, auto_transitions=False)
+    assert set(graph.states) == {*Sleeper.states}
+    async with rehearse(graph) as hero:
+        been = []
+        for event in ("wake_up", "work_out", "eat", "distress_call", "complete_mission", "clean_up", "nap"):
+            await hero.send(event)
+            been += hero.leaves
+        assert been == ["hanging out", "hungry", "hanging out", "saving the world", "sweaty", "hanging out", "asleep"]
+        assert (hero.context.kittens_rescued, hero.context.wears) == (1, "costume")
+
+
+LUMP = {"states": ["solid", "liquid", "gas", "plasma"], "initial": "liquid"}
+
+
+@pytest.mark.parametrize("kind", [Machine, HierarchicalMachine])
+def test_automatic_triggers_are_left_out_with_a_warning_that_names_them(kind):
+    with pytest.warns(AutoTransitionsWarning, match="to_gas, to_liquid, to_plasma, to_solid") as told:
+        assert labels(graph_from(kind(model=None, **LUMP))) == []
+    assert told[0].filename == __file__
+    assert labels(graph_from(kind(model=None, **LUMP), auto_transitions=False)) == []
+    assert labels(graph_from(kind(model=None, **LUMP, auto_transitions=False))) == []
+
+
+async def test_automatic_triggers_come_over_where_they_are_asked_for():
+    graph = graph_from(Sleeper().machine, context=Hero, auto_transitions=True)
+    assert "* --to_hanging out--> hanging out" in labels(graph)
+    async with rehearse(graph) as hero:
+        await hero.send("to_saving the world")
+        await hero.send("to_hungry")
+        assert hero.leaves == ("hungry",)
+
+
+@pytest.mark.parametrize("auto_transitions", [True, False])
+async def test_an_automatic_trigger_that_a_callback_names_comes_over(auto_transitions):
+    chart = config({"trigger": "go", "source": "a", "dest": None, "after": "to_b"})
+    async with rehearse(graph_from(chart, auto_transitions=auto_transitions)) as agent:
+        await agent.send("go")
+        assert agent.leaves == ("b",)
+
+
+def test_what_was_added_to_an_automatic_trigger_is_not_left_out():
+    machine = Machine(model=None, states=["a", "b"], initial="a")
+    machine.add_transition("to_b", "a", "b", conditions=lambda: True)
+    assert labels(graph_from(machine, auto_transitions=False)) == ["a --to_b--> b"] * 2 + ["b --to_b--> b"]
+
+
+def test_automatic_triggers_of_a_model_with_another_attribute_are_known():
+    machine = Machine(model=None, states=["a", "b"], initial="a", model_attribute="mode")
+    assert labels(graph_from(machine, auto_transitions=False)) == []
+
+
+async def test_automatic_triggers_lead_out_of_no_final_state_and_into_no_region_of_the_state_at_hand():
+    chart = {
+        "states": ["a", {"name": "p", "parallel": ["x", "y"]}, {"name": "end", "final": True}],
+        "initial": "a",
+    }
+    graph = graph_from(chart, auto_transitions=True)
+    async with rehearse(graph) as agent:
+        for event in ("to_p", "to_p_x", "to_a", "to_end"):
+            await agent.send(event)
+        assert agent.leaves == ("end",)
+
+
+async def test_a_trigger_with_spaces_is_an_event_and_takes_no_other():
+    chart = config({"trigger": "wake up", "source": "a", "dest": "b", "after": "sweat"}, ["hush", "b", "a"])
+    async with rehearse(graph_from(chart, context=Matter, auto_transitions=False)) as agent:
+        await agent.send("wake up")
+        assert (agent.leaves, agent.context.trail) == (("b",), ["sweat"])
+
+
+async def test_a_timeout_of_a_state_with_spaces_is_not_taken_for_one_of_its_words():
+    chart = {
+        "states": [{"name": "fast asleep", "timeout": 5, "on_timeout": "wake"}, "awake"],
+        "initial": "fast asleep",
+        "transitions": [["wake", "fast asleep", "awake"]],
+    }
+    async with rehearse(graph_from(chart, auto_transitions=False)) as agent:
+        assert not (await agent.send("asleep")).applied
+        await agent.advance(5)
+        assert agent.leaves == ("awake",)
 
 
 async def ask_later(**brought: object) -> bool:
@@ -251,7 +366,9 @@ async def ask_later(**brought: object) -> bool:
         (config(finalize_event="f"), "finalize_event=['f'] is not carried over"),
         (config(on_exception="x"), "on_exception=['x'] is not carried over"),
         (config(on_final="x"), "on_final=['x'] is not carried over"),
-        (config(["a b", "a", "b"]), "trigger 'a b': its name is a pattern"),
+        (config(["a b", "a", "b"], ["b", "b", "a"]), "trigger 'a b': in a graph it takes 'b', too"),
+        (config(["go *", "a", "b"]), "trigger 'go *': in a graph it takes events of any name"),
+        (config(["go.*", "a", "b"]), "trigger 'go.*': in a graph it takes all events that begin with 'go'"),
         (config(["go", "a", "b"], ["go.on", "a", "b"]), "trigger 'go': in a graph it takes 'go.on', too"),
         (
             config({"trigger": "go", "source": "a", "dest": "b", "before": "x"}),

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
+from gatechart.graph import ANY, Invoke, State, StateTransitionGraph, Transition
 from gatechart.kernel import accepted_events, candidates
 
 from .support import is_no, is_yes
+
+
+async def dream_on(context: Any, work: Any) -> None: ...
 
 
 @pytest.fixture
@@ -78,3 +83,20 @@ def test_events_that_nothing_waits_for_are_not_remembered(graph: StateTransition
     for number in range(100):
         assert candidates(graph, ("LEAF",), f"NOISE_{number}") == ()
     assert len(graph.memo) == 0
+
+
+def test_the_events_of_states_and_invokes_with_spaces_in_their_names_are_one_name_each() -> None:
+    waiting = State("fast asleep", after={"5s": "up"}, invoke=Invoke(dream_on, id="dream on"), states=["deep"])
+    own = ("done.state.fast asleep", "done.invoke.dream on", "after.5s.fast asleep")
+    graph = StateTransitionGraph(
+        "names",
+        states=[waiting, "up"],
+        transitions=[Transition("fast asleep", event, "up") for event in own[:2]]
+        + [Transition("fast asleep", "ring knock", "up")],
+        entry_points=["deep"],
+    )
+    assert [event for event in own if labels(graph, "deep", event)] == [*own]
+    assert [event for event in ("asleep", "on", "asleep.deep", "ring", "knock") if labels(graph, "deep", event)] == [
+        "ring",
+        "knock",
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -42,6 +42,7 @@ class Edge:
     internal: bool
     ask: Ask | None
     steps: tuple[Step, ...]
+    is_exact: bool = False  # whether its event is one name, spaces included, and takes nothing else
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +105,7 @@ def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateNam
     for transition in transitions:
         leaving.setdefault(transition.source, []).append(transition)
     nodes: dict[StateName, Node] = {}
+    exact = frozenset(_spaced_events(root))
 
     def add(state: State, ancestors: tuple[StateName, ...]) -> None:
         nodes[state.name] = Node(
@@ -121,7 +123,7 @@ def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateNam
             invokes=state.invoke,
             on_entry=tuple(map(step_of, state.on_entry)),
             on_exit=tuple(map(step_of, state.on_exit)),
-            edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state))),
+            edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
         )
         for child in state.states:
             add(child, (state.name, *ancestors))
@@ -152,18 +154,32 @@ def _default(state: State) -> Default | None:
     return None if initial is None else Default(initial.targets, tuple(map(step_of, initial.actions)))
 
 
-def _edges(transitions: Iterable[Transition]) -> tuple[Edge, ...]:
-    """The transitions of a state, ready to be taken. Labels begin with the source, so only these can be doubled."""
+def _spaced_events(root: State) -> Iterator[EventName]:
+    """The events of states and invokes with spaces in their names, whose words are no events of their own."""
+    for state in walk((root,)):
+        if len(state.name.split()) > 1:
+            yield f"done.state.{state.name}"
+            yield from (after_event(state.name, each.delay) for each in state.after)
+        for invoke_id in (invoke.id for invoke in state.invoke if len(invoke.id.split()) > 1):
+            yield from (f"{kind}.invoke.{invoke_id}" for kind in ("done", "error", "progress"))
+
+
+def _edges(transitions: Iterable[Transition], exact: Collection[EventName]) -> tuple[Edge, ...]:
+    """The transitions of a state, ready to be taken. Labels begin with the source, so only these can be doubled.
+
+    exact: the events with spaces that are one name, where others are several.
+    """
     counts: Counter[str] = Counter()
     edges: list[Edge] = []
     for transition in transitions:
         label = transition.label
         counts[label] += 1
-        edges.append(_edge(transition, label if counts[label] == 1 else f"{label} #{counts[label]}"))
+        own = label if counts[label] == 1 else f"{label} #{counts[label]}"
+        edges.append(_edge(transition, own, is_exact=transition.event in exact))
     return tuple(edges)
 
 
-def _edge(transition: Transition, label: str) -> Edge:
+def _edge(transition: Transition, label: str, *, is_exact: bool) -> Edge:
     return Edge(
         label=label,
         source=transition.source,
@@ -172,6 +188,7 @@ def _edge(transition: Transition, label: str) -> Edge:
         internal=transition.internal,
         ask=ask_of(transition.guard) if transition.guard else None,
         steps=tuple(map(step_of, transition.actions)),
+        is_exact=is_exact,
     )
 
 

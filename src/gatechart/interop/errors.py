@@ -1,4 +1,4 @@
-"""What a foreign chart has that a graph has not."""
+"""What a foreign chart has that its graph lacks."""
 
 from __future__ import annotations
 
@@ -17,3 +17,7 @@ class NotCarriedError(DefinitionError):
     def __str__(self) -> str:
         heading = f"{self.chart} cannot be carried over, for {len(self.faults)} reason{'s' * (len(self.faults) != 1)}"
         return "\n".join([heading, *(f"  - {fault}" for fault in self.faults)])
+
+
+class AutoTransitionsWarning(UserWarning):
+    """Automatic triggers of a `transitions` machine, such as `to_asleep`, were left out of its graph."""

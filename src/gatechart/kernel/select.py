@@ -26,7 +26,7 @@ def candidates(graph: StateTransitionGraph, configuration: Configuration, event:
     remembered: Candidates | None = graph.memo.get(key)
     if remembered is not None:
         return remembered
-    found = tuple(tuple(edge for edge in _edges(graph, leaf) if matches(edge.event, event)) for leaf in configuration)
+    found = tuple(tuple(edge for edge in _edges(graph, leaf) if _takes(edge, event)) for leaf in configuration)
     found = tuple(edges for edges in found if edges)
     if found or event is None:  # names that nothing waits for come from outside in any number and are not remembered
         graph.memo[key] = found
@@ -69,6 +69,10 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
         prefix in ("*", event) or event.startswith(f"{prefix}.")
         for prefix in (word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
     )
+
+
+def _takes(edge: Edge, event: EventName | None) -> bool:
+    return edge.event == event if edge.is_exact else matches(edge.event, event)
 
 
 def _edges(graph: StateTransitionGraph, leaf: StateName) -> Iterator[Edge]:

@@ -5,7 +5,7 @@ Source: transitions 0.9, https://github.com/pytransitions/transitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from transitions.extensions.states import Tags, Timeout, add_state_features
 
 from gatechart.errors import Fault
 from gatechart.interop.errors import NotCarriedError
+from gatechart.kernel.select import matches
 
 _NESTED_KEYS: Final = ("children", "states", "parallel")
 _SLOTS: Final = ("prepare_event", "finalize_event", "on_exception", "on_final")
@@ -92,21 +93,71 @@ def seats_of(machine: Machine) -> tuple[Seat, ...]:
     return tuple(seat(state, "") for state in machine.states.values())
 
 
-def machine_faults(machine: Machine) -> Iterator[Fault]:
-    """What the machine as a whole, its events and its states have and a graph has not."""
+def automatic_triggers(machine: Machine, seats: Sequence[Seat]) -> dict[str, bool]:
+    """The triggers that `auto_transitions` made and nobody added to, each with whether a callback names it."""
+    if not machine.auto_transitions:
+        return {}
+    attribute = machine.model_attribute
+    beginnings = ("to_",) if attribute == "state" else (f"to_{attribute}_", "to_")
+    made = {f"{beginning}{each.name}": each.name for each in _walk(seats) for beginning in beginnings}
+    named = _named_by_callbacks(machine, seats)
+    events = machine.events
+    return {name: name in named for name, state in made.items() if name in events and _is_made(events[name], state)}
+
+
+def _is_made(event: Any, target: str) -> bool:
+    """Whether one transition leads from each source to the target, and nothing is asked or done on the way."""
+    return all(len(found) == 1 and _is_plain(found[0], target) for found in event.transitions.values())
+
+
+def _is_plain(transition: Any, target: str) -> bool:
+    slots = (transition.conditions, transition.prepare, transition.before, transition.after)
+    return transition.dest == target and not any(slots)
+
+
+def _named_by_callbacks(machine: Machine, seats: Sequence[Seat]) -> set[str]:
+    """The names in the slots whose callbacks may be triggers."""
+    slots = [machine.before_state_change, machine.after_state_change]
+    for state in (each.state for each in _walk(seats)):
+        slots += [state.on_enter, state.on_exit, getattr(state, "on_timeout", [])]
+    scopes = [machine.events, *(getattr(each.state, "events", {}) for each in _walk(seats))]
+    events = (event for scope in scopes for event in scope.values())
+    for found in (each for event in events for several in event.transitions.values() for each in several):
+        slots += [found.before, found.after]
+    return {callback for slot in slots for callback in slot if isinstance(callback, str)}
+
+
+def _walk(seats: Sequence[Seat]) -> Iterator[Seat]:
+    return (each for seat in seats for each in seat.walk())
+
+
+def machine_faults(machine: Machine, triggers: Sequence[str]) -> Iterator[Fault]:
+    """What the machine as a whole, its events and its states have and a graph has not.
+
+    triggers: those that are carried over.
+    """
     if machine.has_queue:
         problem = "queued=True is a queue of the machine, shared by all of its models"
         yield Fault("machine", problem, "drop it; each agent takes one event after the other")
     for slot in _SLOTS:
         if getattr(machine, slot):
             yield Fault("machine", f"{slot}={getattr(machine, slot)!r} is not carried over", _LOSES[slot])
-    for event in machine.events:
-        if event != "".join(event.split()) or "*" in event:
-            yield Fault(f"trigger {event!r}", "its name is a pattern of events in a graph", "rename it")
-        elif longer := [other for other in machine.events if other.startswith(f"{event}.")]:
-            yield Fault(f"trigger {event!r}", f"in a graph it takes {longer[0]!r}, too", "rename one")
-    for seat in (each for root in seats_of(machine) for each in root.walk()):
+    for trigger in triggers:
+        yield from _trigger_faults(trigger, triggers)
+    for seat in _walk(seats_of(machine)):
         yield from _state_faults(seat)
+
+
+def _trigger_faults(trigger: str, triggers: Sequence[str]) -> Iterator[Fault]:
+    """What a graph takes beside the trigger, whose name is a pattern of events there."""
+    place = f"trigger {trigger!r}"
+    wild = next((word for word in trigger.split() if word == "*" or word.endswith(".*")), None)
+    if wild is not None:
+        beginning = wild.removesuffix("*").removesuffix(".")
+        takes = f"all events that begin with {beginning!r}" if beginning else "events of any name"
+        yield Fault(place, f"in a graph it takes {takes}", "rename it, without '*'")
+    elif others := [other for other in triggers if other != trigger and matches(trigger, other)]:
+        yield Fault(place, f"in a graph it takes {others[0]!r}, too", "rename one")
 
 
 def _state_faults(seat: Seat) -> Iterator[Fault]:

@@ -34,19 +34,20 @@ class Move:
         return self.target, conditions, tuple(found.prepare), tuple(found.before), tuple(found.after)
 
 
-def moves_of(machine: Machine, seats: Sequence[Seat]) -> Iterator[Move]:
-    """Those that an inner state declares for its children come before those of outer states and of the machine."""
+def moves_of(machine: Machine, seats: Sequence[Seat], automatic: Mapping[str, bool]) -> Iterator[Move]:
+    """Those that an inner state declares for its children come before those of outer states and of the machine.
+
+    automatic: the automatic triggers, each with whether it is carried over.
+    """
     separator = separator_of(machine)
     for seat in reversed([each for root in seats for each in root.walk()]):
-        yield from _moves(getattr(seat.state, "events", {}), seat.name + separator, ())
-    automatic = [f"to_{each.name}" for root in seats for each in root.walk()] if machine.auto_transitions else []
-    yield from _moves(machine.events, "", automatic)
+        yield from _moves(getattr(seat.state, "events", {}), seat.name + separator)
+    kept = {name: event for name, event in machine.events.items() if automatic.get(name, True)}
+    yield from _moves(kept, "")
 
 
-def _moves(events: Mapping[str, Any], prefix: str, automatic: Sequence[str]) -> Iterator[Move]:
+def _moves(events: Mapping[str, Any], prefix: str) -> Iterator[Move]:
     for name, event in events.items():
-        if name in automatic:
-            continue
         for source, transitions in event.transitions.items():
             for found in transitions:
                 target = None if found.dest is None else prefix + found.dest
@@ -54,13 +55,18 @@ def _moves(events: Mapping[str, Any], prefix: str, automatic: Sequence[str]) -> 
 
 
 def with_wildcards(moves: Sequence[Move], states: Sequence[str]) -> list[Move]:
-    """The same with one from ANY in place of what every state of a flat machine tries last for an event."""
+    """The same with one from ANY in place of what every state of a flat machine tries last for an event.
+
+    states: all that can be left.
+    """
+    if len(states) < 2:
+        return list(moves)
     last = {(move.event, move.source): move for move in moves}
     found: list[Move] = []
     for event in dict.fromkeys(move.event for move in moves):
         ends = [last.get((event, state)) for state in states]
         first = ends[0]
-        if len(states) > 1 and first and all(each is not None and each.content == first.content for each in ends):
+        if first and all(each is not None and each.content == first.content for each in ends):
             found.append(replace(first, source=ANY))
             moves = [move for move in moves if not any(move is each for each in ends)]
     return [*moves, *found]
