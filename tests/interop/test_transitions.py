@@ -9,7 +9,7 @@ from transitions.extensions import HierarchicalMachine
 from transitions.extensions.markup import MarkupMachine
 from transitions.extensions.states import Error, Timeout, Volatile, add_state_features
 
-from gatechart import ANY, AgentContext, EntryPoint
+from gatechart import AgentContext, EntryPoint
 from gatechart.interop.errors import NotCarriedError
 from gatechart.interop.transitions import AutoTransitionsWarning, graph_from
 from gatechart.testing.rehearsal import rehearse

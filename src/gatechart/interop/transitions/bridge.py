@@ -10,9 +10,9 @@ What differs from `transitions`, by the design of graphs:
 - An event that nothing takes is refused and changes nothing, what `prepare` did included.
 - A transition from a state to one more than a level below it exits the children on the way, even those it enters again.
 - What regions of a parallel state do together follows SCXML.
-- `to_<state>` triggers, which `auto_transitions` makes, come over where `graph_from` is asked for them, where a callback
-  names them and where transitions were added to them. They lead neither out of final states, where agents end, nor from
-  a parallel state into a region of it.
+- `to_<state>` triggers, which `auto_transitions` makes, come over where `graph_from` is asked for them, where a
+  callback names them and where transitions were added to them. They lead neither out of final states, where agents
+  end, nor from a parallel state into a region of it.
 - A trigger with spaces in its name is an event with spaces. Its words are events that it takes as well.
 - A state with children and without an initial one can be rested in: it gets a first child `<state>_self`.
 """
@@ -201,8 +201,8 @@ def _left_out(chart: str, triggers: Sequence[str]) -> str:
     """What the warning says."""
     some = ", ".join(triggers[:_MOST_TOLD]) + ", …" * (len(triggers) > _MOST_TOLD)
     return (
-        f"{len(triggers)} automatic triggers of the machine {chart!r} were left out: {some}; pass auto_transitions=True "
-        "to keep them, or False to leave them out without this warning"
+        f"{len(triggers)} automatic triggers of the machine {chart!r} were left out: {some}; "
+        "pass auto_transitions=True to keep them, or False to leave them out without this warning"
     )
 
 
