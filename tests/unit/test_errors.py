@@ -110,6 +110,7 @@ REMEDIES: dict[str, str] = {
     "TurnTimeoutError": "let a state invoke what takes long",
     "UnknownAgentError": "`gatechart list`",
     "UnknownGraphError": "there are 'one', 'two'",
+    "UnknownEffectError": "use one of 'one', 'two'",
     "UnknownInvokeError": "give a changed graph a new version",
     "UnknownMailError": "list them with mail(status='refused') or 'dead'",
     "UnknownStateError": "there are 'one', 'two'",

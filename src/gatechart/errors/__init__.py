@@ -31,6 +31,7 @@ from gatechart.errors.definitions import (
     InvalidChartError,
     InvalidGraphError,
     NoGraphError,
+    UnknownEffectError,
     UnknownInvokeError,
 )
 from gatechart.errors.engine import (
@@ -173,6 +174,7 @@ __all__ = [
     "StoreUrlError",
     "TurnTimeoutError",
     "UnknownAgentError",
+    "UnknownEffectError",
     "UnknownGraphError",
     "UnknownHandoffError",
     "UnknownInvokeError",

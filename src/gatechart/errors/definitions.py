@@ -104,6 +104,17 @@ class UnknownInvokeError(DefinitionError):
 
 
 @dataclass(eq=False)
+class UnknownEffectError(DefinitionError):
+    """A turn asks for something that no home of agents carries out. Nothing of it was committed."""
+
+    effect: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"nothing carries out {self.effect!r}, which was to be committed; use one of {listing(self.known)}"
+
+
+@dataclass(eq=False)
 class AmbiguousTriggerError(DefinitionError):
     """A business trigger opens entry points of several graphs."""
 

@@ -44,10 +44,14 @@ from gatechart.values import (
     Offer,
     Outcome,
     Running,
+    Send,
     Settle,
     Snapshot,
     StateName,
+    Timer,
     TurnRecord,
+    check_units,
+    refuse_unknown,
 )
 
 T = TypeVar("T")
@@ -138,8 +142,9 @@ class Sitting:
     def commit(self, turn: TurnRecord) -> bool:
         """Keeps what the turn comes to; False where a handoff does not stand as it says: then nothing has changed.
 
-        Raises AgentTooLargeError.
+        Raises UnknownEffectError and AgentTooLargeError.
         """
+        check_units((turn,))
         settles = tuple(each for each in turn.effects if isinstance(each, Settle))
         after = self._settled(settles)
         if after is None:
@@ -230,8 +235,10 @@ class Sitting:
                 self.end_call(call)
                 if running is not None:
                     self._begin_call(running)
-            case _:
+            case Call() | Send() | Timer() | Offer() | Settle():  # begun or sent later, or settled before
                 pass
+            case _:
+                refuse_unknown(effect)
 
     def _amend(self, number: int, mail: Mail | None) -> None:
         if mail is None:

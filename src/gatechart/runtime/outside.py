@@ -29,8 +29,11 @@ from gatechart.values import (
     MailStatus,
     Offer,
     Running,
+    Send,
     Settle,
+    Timer,
     TurnRecord,
+    refuse_unknown,
 )
 
 
@@ -100,14 +103,8 @@ class Outside:
         after = turn.snapshot
         agent_id = after.agent_id
         match effect:
-            case Cancel(state):
-                self._drop(agent_id, lambda mail: mail.state == state)
-                self.calls.end(agent_id, state)
-            case CancelTimer(key):
-                self._drop(agent_id, lambda mail: mail.key == key)
-            case CancelAll():
-                self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
-                self.calls.end(agent_id)
+            case Cancel() | CancelTimer() | CancelAll():
+                self._end(agent_id, effect)
             case Call(state, invoke):
                 call = Invocation(agent_id, state, after.version, invoke)
                 self.calls.begin(Running(call, after.graph, after.graph_version, after.context))
@@ -117,6 +114,21 @@ class Outside:
                 self.calls.adopt(invocation, running)
             case Offer() | Settle():
                 self._core.telemetry.committed(turn, effect)
+            case Send() | Timer():  # accepted as the turn's mail
+                pass
+            case _:
+                refuse_unknown(effect)
+
+    def _end(self, agent_id: AgentId, effect: Cancel | CancelTimer | CancelAll) -> None:
+        match effect:
+            case Cancel(state):
+                self._drop(agent_id, lambda mail: mail.state == state)
+                self.calls.end(agent_id, state)
+            case CancelTimer(key):
+                self._drop(agent_id, lambda mail: mail.key == key)
+            case CancelAll():
+                self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
+                self.calls.end(agent_id)
 
     def finished(self, mail: Mail) -> None:
         """Takes note that an agent is done with mail."""

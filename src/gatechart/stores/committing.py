@@ -16,7 +16,7 @@ from gatechart.stores.offering import read_book, touches_handoffs, write_book
 from gatechart.stores.rows import Texts, changes_row, history_row, snapshot_row, to_json
 from gatechart.stores.statements import Ask, Sparse
 from gatechart.stores.tables import WAITS, agents, history, mail
-from gatechart.values import AgentId, TurnRecord, Unit, Verdict
+from gatechart.values import AgentId, TurnRecord, Unit, Verdict, check_units
 
 _Standing: TypeAlias = tuple[int, int, int]  # an agent's key, its version and its deltas; no tuple costs less
 
@@ -36,6 +36,7 @@ def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]
 
     The connection holds the lock: nobody else writes meanwhile, but for those who ask, into `requests`.
     """
+    check_units(units)
     turns = [unit for unit in units if isinstance(unit, TurnRecord)]
     book = read_book(connection, units) if touches_handoffs(units) else None
     keys = _commit_turns(connection, turns, book) if turns else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, update
 
@@ -93,6 +93,8 @@ class Desk:
                 return self._answer(errand)
             case Reserve():
                 return Verdict.STALE if self._book is None else self._book.reserve(errand)
+            case _:
+                assert_never(errand)
 
     def write(self, texts: Texts) -> None:
         """Leaves the database as the errands leave mail and invocations. texts: see `mail_row`."""

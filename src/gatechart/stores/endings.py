@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
@@ -22,7 +22,14 @@ from gatechart.values import (
     CancelTimer,
     Effect,
     Invocation,
+    Mail,
+    Offer,
+    Running,
+    Send,
+    Settle,
+    Timer,
     TurnRecord,
+    refuse_unknown,
 )
 
 Row: TypeAlias = dict[str, Any]
@@ -69,15 +76,14 @@ def carry_out(connection: Connection, turns: Sequence[TurnRecord], keys: Mapping
         CONSUME.run(connection, [{"values": to_json(consumed)}])
     asked = [(turn, effect) for turn in turns for effect in turn.effects]
     _end_all(connection, [turn.snapshot.agent_id for turn, effect in asked if isinstance(effect, CancelAll)], keys)
-    kinds = {type(effect) for _, effect in asked}
-    for kind, statement, row_of in _CARRIED_OUT:
-        if kind in kinds:
-            rows = (
-                {_ID.key: turn.snapshot.agent_id, _AGENT.key: keys[turn.snapshot.agent_id], **row}
-                for turn, effect in asked
-                if isinstance(effect, kind) and (row := row_of(effect, turn)) is not None
-            )
-            statement.run(connection, rows)
+    rows: dict[Many, list[Row]] = {statement: [] for statement in _IN_ORDER}
+    for turn, effect in asked:
+        of_whom = {_ID.key: turn.snapshot.agent_id, _AGENT.key: keys[turn.snapshot.agent_id]}
+        for statement, row in _rows(effect, turn):
+            rows[statement].append(of_whom | row)
+    for statement, wanted in rows.items():
+        if wanted:
+            statement.run(connection, wanted)
 
 
 def _end_all(connection: Connection, agent_ids: Sequence[AgentId], keys: Mapping[AgentId, int]) -> None:
@@ -87,50 +93,55 @@ def _end_all(connection: Connection, agent_ids: Sequence[AgentId], keys: Mapping
         END_CALLS.run(connection, [{"values": to_json([keys[agent_id] for agent_id in agent_ids])}])
 
 
-def _left(effect: Cancel, _turn: TurnRecord) -> Row:
-    return {_STATE.key: effect.state}
+def _rows(effect: Effect, turn: TurnRecord) -> Iterator[tuple[Many, Row]]:
+    """What an effect leaves to do here, beside what `_end_all` does: each statement with its row."""
+    match effect:
+        case Cancel(state):
+            yield END_MAIL_OF_STATE, {_STATE.key: state}
+            yield END_CALLS_OF_STATE, {_STATE.key: state}
+        case CancelTimer(key):
+            yield END_MAIL_OF_KEY, {_KEY.key: key}
+        case Amend(number, changed):
+            yield _amended(number, changed)
+        case Adopt(invocation, running):
+            yield _adopted(invocation, running)
+        case Call(state, invoke):
+            after = turn.snapshot
+            yield BEGIN, _given(Invocation(after.agent_id, state, after.version, invoke), after.context)
+        case CancelAll() | Send() | Timer() | Offer() | Settle():  # mail goes by the desk, handoffs by the book
+            pass
+        case _:
+            refuse_unknown(effect)
 
 
-def _cancelled(effect: CancelTimer, _turn: TurnRecord) -> Row:
-    return {_KEY.key: effect.key}
+def _amended(number: int, changed: Mail | None) -> tuple[Many, Row]:
+    if changed is None:
+        return END_NUMBER, {_NUMBER.key: number}
+    return AMEND, {_NUMBER.key: number, **mail_row(changed)}
 
 
-def _forgotten(effect: Amend, _turn: TurnRecord) -> Row | None:
-    return {_NUMBER.key: effect.number} if effect.mail is None else None
+def _adopted(invocation: Invocation, running: Running | None) -> tuple[Many, Row]:
+    if running is None:
+        return END_CALL, _call(invocation)
+    return ADOPT, _call(invocation) | _given(running.invocation, running.context)
 
 
-def _amended(effect: Amend, _turn: TurnRecord) -> Row | None:
-    return None if effect.mail is None else {_NUMBER.key: effect.number, **mail_row(effect.mail)}
-
-
-def _given_up(effect: Adopt, _turn: TurnRecord) -> Row | None:
-    return _call(effect.invocation) if effect.running is None else None
-
-
-def _adopted(effect: Adopt, _turn: TurnRecord) -> Row | None:
-    if effect.running is None:
-        return None
-    new = effect.running.invocation
-    given = {"state": new.state, "epoch": new.epoch, "invoke": new.invoke, "context": effect.running.context}
-    return _call(effect.invocation) | given
-
-
-def _begun(effect: Call, turn: TurnRecord) -> Row:
-    after = turn.snapshot
-    return {"state": effect.state, "epoch": after.version, "invoke": effect.invoke, "context": after.context}
+def _given(new: Invocation, context: str) -> Row:
+    return {"state": new.state, "epoch": new.epoch, "invoke": new.invoke, "context": context}
 
 
 def _call(invocation: Invocation) -> Row:
     return {_STATE.key: invocation.state, _EPOCH.key: invocation.epoch, _INVOKE.key: invocation.invoke}
 
 
-_CARRIED_OUT: Final[Sequence[tuple[type[Effect], Many, Callable[[Any, TurnRecord], Row | None]]]] = (
-    (Cancel, END_MAIL_OF_STATE, _left),
-    (Cancel, END_CALLS_OF_STATE, _left),
-    (CancelTimer, END_MAIL_OF_KEY, _cancelled),
-    (Amend, END_NUMBER, _forgotten),
-    (Amend, AMEND, _amended),
-    (Adopt, END_CALL, _given_up),
-    (Adopt, ADOPT, _adopted),
-    (Call, BEGIN, _begun),
+_IN_ORDER: Final = (
+    END_MAIL_OF_STATE,
+    END_CALLS_OF_STATE,
+    END_MAIL_OF_KEY,
+    END_NUMBER,
+    AMEND,
+    END_CALL,
+    ADOPT,
+    BEGIN,
 )
+"""What ends comes before what begins."""

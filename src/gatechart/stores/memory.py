@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
+from typing import assert_never
 
 from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError, UnknownVersionError
@@ -48,6 +49,7 @@ from gatechart.values import (
     TurnRecord,
     Unit,
     Verdict,
+    check_units,
 )
 
 
@@ -83,6 +85,7 @@ class MemoryStore:
         """See Store."""
         if len(units) == 1 and isinstance(units[0], TurnRecord) and not units[0].effects:
             return [self._commit_turn(units[0])]
+        check_units(units)
         turns = {place: unit for place, unit in enumerate(units) if isinstance(unit, TurnRecord)}
         verdicts = {place: self._commit_turn(turn) for place, turn in turns.items()}
         for place, turn in turns.items():
@@ -258,6 +261,8 @@ class MemoryStore:
                 return self._answer(errand)
             case Reserve():
                 return self._handoffs.reserve(errand)
+            case _:
+                assert_never(errand)
 
     def _commit_turn(self, turn: TurnRecord) -> Verdict:
         agent_id = turn.snapshot.agent_id

@@ -14,15 +14,21 @@ from gatechart.values import (
     Cancel,
     CancelAll,
     CancelTimer,
+    Effect,
     Invocation,
     Mail,
     MailStatus,
+    Offer,
     Report,
     Running,
+    Send,
+    Settle,
     StateName,
     StepRecord,
+    Timer,
     TurnRecord,
     Verdict,
+    refuse_unknown,
 )
 
 
@@ -119,25 +125,31 @@ class Pending:
         desk = self._desks[after.agent_id]
         begun = []
         for effect in turn.effects:
-            match effect:
-                case Cancel(state):
-                    desk.drop_timers(state=state)
-                    desk.end_calls(state)
-                case CancelTimer(key):
-                    desk.drop_timers(key=key)
-                case CancelAll():
-                    desk.drop_timers()
-                    desk.end_calls()
-                case Call(state, invoke):
-                    call = Invocation(after.agent_id, state, after.version, invoke)
-                    begun.append(Running(call, after.graph, after.graph_version, after.context))
-                case Amend(number, mail):
-                    self._amend(number, mail)
-                case Adopt(invocation, running):
-                    desk.adopt(invocation, running)
-                case _:
-                    pass
+            if isinstance(effect, Call):
+                call = Invocation(after.agent_id, effect.state, after.version, effect.invoke)
+                begun.append(Running(call, after.graph, after.graph_version, after.context))
+            else:
+                self._end_or_change(desk, effect)
         desk.calls |= {each.invocation: each for each in begun}
+
+    def _end_or_change(self, desk: _Desk, effect: Effect) -> None:
+        match effect:
+            case Cancel(state):
+                desk.drop_timers(state=state)
+                desk.end_calls(state)
+            case CancelTimer(key):
+                desk.drop_timers(key=key)
+            case CancelAll():
+                desk.drop_timers()
+                desk.end_calls()
+            case Amend(number, mail):
+                self._amend(number, mail)
+            case Adopt(invocation, running):
+                desk.adopt(invocation, running)
+            case Call() | Send() | Timer() | Offer() | Settle():  # begun behind these, sent, or kept as handoffs
+                pass
+            case _:
+                refuse_unknown(effect)
 
     def _amend(self, number: int, mail: Mail | None) -> None:
         if mail is None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from gatechart.errors import UnknownAgentError
+from gatechart.errors import UnknownAgentError, UnknownEffectError
 from gatechart.ports import Store
 from gatechart.testing.handoff_contract import HandoffContract
 from gatechart.testing.history_contract import HistoryContract
@@ -37,6 +37,13 @@ NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]
 LARGE = "x" * 1_000_000
 
 
+@dataclass(frozen=True)
+class Wish:
+    """An effect, or a unit, that no store knows."""
+
+    text: str
+
+
 class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryContract):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 
@@ -53,6 +60,19 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
     """
 
     pytestmark = pytest.mark.asyncio
+
+    async def test_an_unknown_effect_is_refused_and_nothing_of_its_commit_is_written(self, store: Store) -> None:
+        """What no store carries out is an error, never dropped in silence; nor is a unit of an unknown kind."""
+        first = started("a")
+        assert await verdicts(store, first) == [COMMITTED]
+        wishing = replace(going_on(first, "WISHED"), effects=(Wish("a pony"),))  # type: ignore[arg-type]
+        for unknown in (wishing, Wish("a pony")):
+            with pytest.raises(UnknownEffectError, match="'Wish'"):
+                await store.commit([started("b"), unknown])  # type: ignore[list-item]
+            with pytest.raises(UnknownEffectError, match="'Wish'"):
+                await store.commit([unknown])  # type: ignore[list-item]
+        assert await store.load("a") == first.snapshot
+        await assert_unknown(store, "b", "b-1")
 
     async def test_an_agent_is_loaded_as_it_was_committed(self, store: Store) -> None:
         """`load` gives the newest committed snapshot, equal in every field."""

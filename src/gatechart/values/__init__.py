@@ -15,6 +15,7 @@ from gatechart.values.effects import (
     Send,
     Settle,
     Timer,
+    refuse_unknown,
 )
 from gatechart.values.graphs import KnownGraph
 from gatechart.values.handoffs import (
@@ -59,6 +60,7 @@ from gatechart.values.records import (
     TurnRecord,
     Unit,
     Verdict,
+    check_units,
 )
 from gatechart.values.requests import Request
 from gatechart.values.retry import Retry
@@ -140,8 +142,10 @@ __all__ = [
     "TurnRecord",
     "Unit",
     "Verdict",
+    "check_units",
     "in_utc",
     "is_reserved",
     "name_of",
+    "refuse_unknown",
     "unkept",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, Never, TypeAlias, get_args
 
+from gatechart.errors import UnknownEffectError
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail, Running
@@ -103,3 +104,13 @@ class Settle:
 
 
 Effect: TypeAlias = Send | Timer | CancelTimer | Call | Cancel | CancelAll | Amend | Adopt | Offer | Settle
+
+KINDS: Final[tuple[type, ...]] = get_args(Effect)
+
+
+def refuse_unknown(effect: Never) -> Never:
+    """Ends a match over effects: `typing.assert_never` for type checkers, and an error that is told at run time.
+
+    Raises UnknownEffectError.
+    """
+    raise UnknownEffectError(type(effect).__name__, tuple(kind.__name__ for kind in KINDS))

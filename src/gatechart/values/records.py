@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import count
-from typing import Final, TypeAlias
+from typing import Final, Never, TypeAlias, cast, get_args
 
+from gatechart.errors import UnknownEffectError
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
-from gatechart.values.effects import Effect, Offer, Send, Settle, Timer
+from gatechart.values.effects import (
+    KINDS,
+    Adopt,
+    Amend,
+    Call,
+    Cancel,
+    CancelAll,
+    CancelTimer,
+    Effect,
+    Offer,
+    Send,
+    Settle,
+    Timer,
+    refuse_unknown,
+)
 from gatechart.values.frozen import value
-from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import OFFERED, WITHDRAWN
 
 _MAILED: Final = (Send, Timer)  # a union would be asked several times as slowly
+_NOT_MAILED: Final = (CancelTimer, Call, Cancel, CancelAll, Amend, Adopt, Settle)
 
 
 @value
@@ -50,6 +66,8 @@ class TurnRecord:
                 needed += 1 if each.handoff.deadline is None else 2
             elif isinstance(each, _MAILED):
                 needed += 1
+            elif not isinstance(each, _NOT_MAILED):
+                refuse_unknown(each)
         return needed
 
     def numbered(self, first_number: int, consumes: int | None) -> TurnRecord:
@@ -80,12 +98,22 @@ class TurnRecord:
                 case Timer(event, due, content, state, key):
                     epoch = 0 if state is None else self.snapshot.version
                     yield Mail(next(numbers), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
-                case Offer(offered, due) if offered.status is HandoffStatus.PENDING:
-                    to, event = offered.target, f"{OFFERED}{offered.entry_point}"
-                    yield Mail(next(numbers), to, event, offered.packet, now, offered.id, agent_id, due)
-                    if offered.deadline is not None:
-                        late = {"handoff": offered.id, "expired": True}
-                        yield Mail(next(numbers), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
+                case Offer(offered, due):
+                    yield from self._offered(offered, due, numbers)
+                case CancelTimer() | Call() | Cancel() | CancelAll() | Amend() | Adopt() | Settle():
+                    pass
+                case _:
+                    refuse_unknown(effect)
+
+    def _offered(self, offered: HandoffRecord, due: datetime | None, numbers: Iterator[int]) -> Iterator[Mail]:
+        """What tells the target of an offer; nothing of one that was over when it was made."""
+        if offered.status is not HandoffStatus.PENDING:
+            return
+        agent_id, now, to = self.snapshot.agent_id, self.event.time, offered.target
+        yield Mail(next(numbers), to, f"{OFFERED}{offered.entry_point}", offered.packet, now, offered.id, agent_id, due)
+        if offered.deadline is not None:
+            late = {"handoff": offered.id, "expired": True}
+            yield Mail(next(numbers), to, WITHDRAWN, late, now, None, agent_id, offered.deadline)
 
 
 @value
@@ -162,6 +190,22 @@ class Reserve:
 
 Errand: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | Reserve
 Unit: TypeAlias = TurnRecord | Errand
+
+
+_UNITS: Final[tuple[type, ...]] = get_args(Unit)
+
+
+def check_units(units: Iterable[Unit]) -> None:
+    """Raises UnknownEffectError for a unit or an effect of a kind that the closed sets lack.
+
+    For whoever commits, before anything is written: what is not carried out must not be taken for done.
+    """
+    for unit in units:
+        if not isinstance(unit, _UNITS):
+            raise UnknownEffectError(type(unit).__name__, tuple(kind.__name__ for kind in _UNITS))
+        for effect in unit.effects if isinstance(unit, TurnRecord) else ():
+            if not isinstance(effect, KINDS):
+                refuse_unknown(cast("Never", effect))
 
 
 class Verdict(StrEnum):
