@@ -48,7 +48,7 @@ def test_faults_in_json_have_their_places_too():
             "states: {A: }\nentry_points: [A]\n",
             "1:1 the whole: 'id' is missing; write `id:` with the name of the graph",
         ),
-        ("id: x\nstates: {A: }\n", "1:1 the whole: there is none, so no agent could begin"),
+        ("id: x\nstates: {A: }\n", "1:1 entry_points: none is listed, so no agent could begin; list the states"),
         (
             "id: x\ndialect: scmxl\n",
             "2:10 dialect: 'scmxl' is not among the words that can stand here; did you mean 'scxml'?",

@@ -8,6 +8,7 @@ import pytest
 
 from gatechart.charts import bindings_of, dump, load
 from gatechart.errors import InvalidChartError
+from gatechart.testing.rehearsal import rehearse
 from tests.charts.machines import ORDER, UPLOADS
 from tests.charts.support import Life
 
@@ -438,3 +439,42 @@ def test_a_region_that_reenters_itself_is_told_where_its_parent_would_be_left():
     left = {"on": {"AGAIN": {"target": "left", "reenter": True}}}
     parts = {"id": "m", "states": {"p": {"type": "parallel", "states": {"left": left, "right": {}}, "exit": "count"}}}
     assert "but not 'p'" in faults_of(parts, ("p",))[0]
+
+
+async def begun(machine, at):
+    async with rehearse(load(json.dumps(machine), dialect="xstate", bind={"note": note}), at=at) as agent:
+        return agent.leaves
+
+
+def note(context, event): ...
+
+
+DOWN = {"down": {"on": {"UP": "up"}}, "up": {"states": {"a": {}}, "initial": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("machine", "at", "leaves"),
+    [
+        ({"id": "lift", "initial": "up", "states": DOWN}, "up", ("a",)),
+        ({"id": "lift", "initial": {"target": "down"}, "states": DOWN}, "down", ("down",)),
+        ({"id": "lift", "initial": "up", "entry": "note", "states": DOWN}, "up", ("a",)),
+        ({"id": "lift", "initial": {"target": "up", "actions": "note"}, "states": DOWN}, "initial", ("a",)),
+        ({"id": "lift", "type": "parallel", "states": DOWN}, "lift", ("down", "a")),
+    ],
+)
+async def test_a_machine_without_entry_points_begins_where_xstate_begins_it(machine, at, leaves):
+    assert list(load(json.dumps(machine), dialect="xstate", bind={"note": note}).entry_points) == [at]
+    assert await begun(machine, at) == leaves
+
+
+def test_a_machine_that_begins_nowhere_says_what_is_missing():
+    machine = {"id": "lift", "states": DOWN}
+    with pytest.raises(InvalidChartError) as raised:
+        load(json.dumps(machine), dialect="xstate")
+    (fault,) = raised.value.faults
+    assert str(fault) == (
+        "1:1 entry_points: none is listed, and the machine has no `initial`, so no agent could begin; "
+        "write one of the two, or pass load(entry_points=[...])"
+    )
+    with pytest.raises(InvalidChartError, match="entry_points: none is listed, so no agent could begin; list"):
+        load(json.dumps({**machine, "initial": "up", "entry_points": []}), dialect="xstate")

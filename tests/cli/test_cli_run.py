@@ -166,6 +166,12 @@ def test_a_frozen_owner_is_taken_over_from(hosting, gatechart):
         assert gatechart("run", "--once", "--take-over").code == 0
 
 
+def test_to_wait_and_to_take_over_at_once_is_a_mistake_in_the_command_line(gatechart):
+    said = gatechart("run", "--standby", "--take-over", "--once")
+    assert said.code == 2
+    assert "--standby and --take-over contradict each other" in said.err
+
+
 @on_both
 def test_a_host_that_was_taken_over_from_ends_and_says_so_though_nobody_asks_it_anything(hosting, gatechart):
     with hosting() as owner:

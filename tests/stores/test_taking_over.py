@@ -219,7 +219,19 @@ async def test_an_owner_that_froze_in_a_transaction_on_postgresql_is_taken_over_
         assert await agents(store) == ["a"]
 
 
-async def test_waiting_and_not_waiting_contradict_each_other(url):
-    with pytest.raises(PayloadError, match="take_over is given, too"):
-        async with open_store(url, standby=True, take_over=True):
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"standby": True, "take_over": True},
+        {"standby": True, "read_only": True},
+        {"take_over": True, "read_only": True},
+        {"standby": True, "take_over": True, "read_only": True},
+    ],
+)
+async def test_a_store_is_opened_in_one_role_at_most(url, flags):
+    names = r"=True.*".join(flags)
+    with pytest.raises(PayloadError, match=f"{names}=True contradict each other.*at most one of them; "):
+        async with open_store(url, **flags):
             pass
+    async with open_store(url) as store:
+        assert await agents(store) == []

@@ -86,7 +86,7 @@ def test_a_context_type_derives_from_agent_context(context: Any) -> None:
 
 
 def test_a_graph_without_entry_points_could_not_begin() -> None:
-    expected = "entry_points: there is none, so no agent could begin; declare the states agents begin in"
+    expected = "entry_points: none is listed, so no agent could begin; list the states in which an agent may begin"
     assert fault_of(entry_points=[]) == expected
 
 

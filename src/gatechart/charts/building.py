@@ -44,6 +44,7 @@ from gatechart.graph import (
     Then,
     Transition,
 )
+from gatechart.graph.beginning import beginning
 from gatechart.graph.definition import after_event
 from gatechart.graph.delays import Delay, delay_text, seconds_of
 from gatechart.values import Name, name_of
@@ -71,7 +72,7 @@ class _Building:
         self.faults = faults
         self.names = Names(chart, faults)
         self.is_xstate = chart.dialect is Dialect.XSTATE
-        self.places: dict[str, Spot] = {"entry_points": chart.root.spot.get("entry_points") or chart.root.spot}
+        self.places: dict[str, Spot] = {"entry_points": _entry_points(chart.root.spot)}
         self.events = Events(chart, self.names, faults)
 
     def graph(
@@ -80,11 +81,12 @@ class _Building:
         """The graph, once nothing is wrong with the chart."""
         root = self.chart.root
         doors = [self.entry_point(each) for each in self.chart.entry_points]
-        given = doors if entry_points is None else entry_points
+        states = [self.state(each) for each in root.states]
+        given = [*doors, *self.beginning(states)] if entry_points is None else entry_points
         parts: dict[str, Any] = {
             "version": self.chart.version,
             "context": self.context(),
-            "states": [self.state(each) for each in root.states],
+            "states": states,
             "transitions": [each for state in (root, *root.walk()) for each in self.transitions(state)],
             "entry_points": given,
             "initial": self.initial(root, root),
@@ -102,6 +104,18 @@ class _Building:
             raise self.faults.error() from error
         self.faults.check()
         return graph
+
+    def beginning(self, states: Sequence[State]) -> Iterator[EntryPoint]:
+        """Where a machine of XState's begins that lists no entry points."""
+        root = self.chart.root
+        if not self.is_xstate or root.spot.get("entry_points") is not None:
+            return
+        machine = root if root.key else root.states[0]  # as `xstate.wrapped` leaves it
+        if machine.initial is not None or machine.parallel:
+            yield beginning(self.initial(machine, machine), states)
+            return
+        problem = "none is listed, and the machine has no `initial`, so no agent could begin"
+        self.faults.add(self.places["entry_points"], problem, "write one of the two, or pass load(entry_points=[...])")
 
     def note(self, error: InvalidGraphError) -> None:
         """Tells the graph's faults at their places, unless something is known to be wrong there already."""
@@ -326,3 +340,8 @@ def _is_told(fault: Fault, spot: Spot, known: Faults) -> bool:
     if fault.place.startswith("state") and "initial" not in fault.problem:
         return any(each.path == spot.path for each in known.found)
     return known.touches(spot)
+
+
+def _entry_points(chart: Spot) -> Spot:
+    """Where a chart lists its entry points, or where it would."""
+    return chart.get("entry_points") or chart.key("entry_points")

@@ -13,6 +13,7 @@ import typer
 
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import entry_document
+from gatechart.cli.errors import UsageError
 from gatechart.cli.hosting import host
 from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
 from gatechart.cli.loading import load_graphs, newest
@@ -73,6 +74,7 @@ async def run_agents(
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
     """
+    _check_roles(standby=standby, take_over=take_over)
     spare_the_collector()
     graphs = load_graphs(settings.app)
     clock = _CountingClock()
@@ -107,6 +109,14 @@ def _told_of(dead_letters: int) -> ExitCode | None:
     letters = "a letter is" if dead_letters == 1 else f"{dead_letters} letters are"
     print_warning(f"{letters} dead that agents may wait for; see `gatechart mail --status dead`")
     return ExitCode.REFUSED
+
+
+def _check_roles(*, standby: bool, take_over: bool) -> None:
+    if standby and take_over:
+        raise UsageError(
+            "--standby and --take-over contradict each other: use --standby to wait for the owner's end, or "
+            "--take-over to host in spite of it"
+        )
 
 
 @asynccontextmanager

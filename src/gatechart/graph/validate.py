@@ -84,7 +84,9 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
     if not isinstance(draft.max_microsteps, int) or draft.max_microsteps < 1:
         yield Fault("max_microsteps", f"{draft.max_microsteps!r} is no bound", "pass a whole number of 1 or more")
     if not draft.entry_points:
-        yield Fault("entry_points", "there is none, so no agent could begin", "declare the states agents begin in")
+        yield Fault(
+            "entry_points", "none is listed, so no agent could begin", "list the states in which an agent may begin"
+        )
     for double in _doubles(entry.name for entry in draft.entry_points):
         yield Fault(f"entry point {double!r}", "the name occurs twice", "give each entry point a name of its own")
 

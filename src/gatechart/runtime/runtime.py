@@ -32,6 +32,7 @@ from gatechart.runtime.once import is_withdrawn, turn_of
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
+from gatechart.stores.opening import check_roles
 from gatechart.turn import (
     Turn,
     begin,
@@ -121,8 +122,9 @@ class Runtime:
 
         Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
         database is missing, unreachable, locked, read-only, damaged, or of an older or newer schema; PayloadError
-        where it is both to wait and not to wait.
+        for more than one of standby, take_over, attend=False and read_only, each of which is a role of its own.
         """
+        check_roles("Runtime.open", standby=standby, take_over=take_over, read_only=read_only, attend=attend)
         registry = Registry(graphs)
         async with open_store(store, read_only=read_only, standby=standby, take_over=take_over) as opened:
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)

@@ -17,6 +17,24 @@ DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
 MEMORY_URL: Final = "memory:"
 
 
+_ROLES: Final = {
+    "standby": "standby=True waits for the owner's end and hosts then",
+    "take_over": "take_over=True hosts in spite of the owner",
+    "attend": "attend=False owns the store for a moment and hosts nothing",
+    "read_only": "read_only=True only reads, beside any owner",
+}
+
+
+def check_roles(call: str, *, standby: bool, take_over: bool, read_only: bool, attend: bool = True) -> None:
+    """Raises PayloadError where what is opened is to be two things at once; each of the flags is a role of its own."""
+    flags = {"standby": standby, "take_over": take_over, "attend": not attend, "read_only": read_only}
+    chosen = [_ROLES[flag] for flag, is_chosen in flags.items() if is_chosen]
+    if len(chosen) > 1:
+        names = [role.partition(" ")[0] for role in chosen]
+        problem = f"{', '.join(names[:-1])} and {names[-1]} contradict each other"
+        raise PayloadError(call, (problem,), f"at most one of them; {', '.join(chosen)}")
+
+
 @asynccontextmanager
 async def open_store(
     store: str | Store = DEFAULT_URL, *, read_only: bool = False, standby: bool = False, take_over: bool = False
@@ -25,8 +43,7 @@ async def open_store(
 
     standby, take_over: as of `Runtime.open`.
     """
-    if standby and take_over:
-        raise PayloadError("standby", ("take_over is given, too",), "one of the two")
+    check_roles("open_store", standby=standby, take_over=take_over, read_only=read_only)
     if not isinstance(store, str):
         if not callable(getattr(store, "commit", None)):
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, neither a URL nor a store")

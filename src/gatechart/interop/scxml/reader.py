@@ -26,7 +26,7 @@ from gatechart.graph import (
     StateTransitionGraph,
     Transition,
 )
-from gatechart.interop.beginning import beginning
+from gatechart.graph.beginning import beginning
 from gatechart.interop.errors import NotCarriedError
 from gatechart.interop.scxml.content import action_of, raising
 from gatechart.interop.scxml.data import DataModel, data_model

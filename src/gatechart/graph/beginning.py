@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gatechart.graph import ANY, EntryPoint, Initial, State
+from gatechart.graph.definition import ANY, EntryPoint, Initial, State
 
 
 def beginning(initial: Initial | None, states: Sequence[State]) -> EntryPoint:
