@@ -216,7 +216,7 @@ def test_the_order_of_the_file_is_the_order_of_asking():
   B:
 """
     graph = lamp(states, bind=functions)
-    assert [each.label for each in graph.transitions] == ["A ----> B", "A --X--> B", "A --", "A --X"]
+    assert [each.label for each in graph.transitions] == ["A --> B", "A --X--> B", "A --", "A --X"]
 
 
 def test_a_context_of_initial_values_begins_with_copies_of_them():

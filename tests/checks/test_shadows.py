@@ -16,7 +16,7 @@ def shadows(first, second, **first_has):
     [("E", "E"), ("error", "error.tool"), ("error.*", "error"), ("*", "E"), ("*", "*"), ("D E", "E.x"), (None, None)],
 )
 def test_an_earlier_transition_without_a_guard_shadows_a_later_one(first, second):
-    assert shadows(first, second) == [f"transition 'A --{second or ''}--> C'"]
+    assert shadows(first, second) == [f"transition {Transition('A', second, 'C').label!r}"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+REPEATABLE = [document for document in DOCUMENTS if document.name != "operations.md"]  # it shows a database's numbers
+
 
 class Printed:
     """Runs a document's Python blocks in order, and compares each text block behind one with what was printed."""
@@ -35,6 +37,13 @@ class Printed:
 def test_what_a_document_shows_runs_and_prints_what_it_says(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Printed().run(document)
+
+
+@pytest.mark.parametrize("document", REPEATABLE, ids=lambda path: path.name)
+def test_what_a_document_shows_can_be_run_again_in_the_same_folder(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        Printed().run(document)
 
 
 def test_the_readme_has_examples_at_all(tmp_path, monkeypatch):

@@ -188,6 +188,54 @@ def test_a_start_that_went_on_by_itself_came_through_its_door():
     assert arrow_of(drawing, "B", "C").places == (2,)
 
 
+def visited(graph, *turns):
+    return {box.name for box in outline(graph, trail=turns).every_box() if box.is_visited}
+
+
+PASSING = StateTransitionGraph(
+    "passing",
+    states=["A", State("S", states=["S1", "S2"]), "B", "C"],
+    transitions=[
+        Transition("A", "GONE", "S"),
+        Transition("S", None, "B", guard=is_solved),
+        Transition("B", None, "C"),
+        Transition("S", "LEFT", "B"),
+    ],
+    entry_points=["A", "S2"],
+)
+
+
+def test_states_that_a_turn_only_passes_are_visited_too():
+    way = turn("A", "C", "A --GONE--> S", "S --> B", "B --> C")
+    assert visited(PASSING, way) == {"A", "S", "S1", "B", "C"}
+    door = turn("", "C", "S --> B", "B --> C", event=f"{STARTED}S2")
+    assert visited(PASSING, door) == {"S", "S2", "B", "C"}
+
+
+def test_the_way_of_an_older_history_is_known_whose_arrows_without_an_event_are_longer():
+    drawing = outline(PASSING, trail=[turn("S1", "C", "S --LEFT--> B", "B ----> C")])
+    assert arrow_of(drawing, "B", "C").places == (2,)
+
+
+def test_a_state_passed_by_way_of_a_history_state_is_visited_where_the_trail_tells_which():
+    graph = StateTransitionGraph(
+        "back",
+        states=[State("S", states=["S1", "S2", State("H", history="shallow", initial="S1")]), "OUT", "END"],
+        transitions=[
+            Transition("S1", "ON", "S2"),
+            Transition("S", "PUT_ASIDE", "OUT"),
+            Transition("OUT", "BACK", "H"),
+            Transition("S", None, "END", guard=is_solved),
+        ],
+        entry_points=["S"],
+    )
+    on, aside = turn("S1", "S2", "S1 --ON--> S2"), turn("S2", "OUT", "S --PUT_ASIDE--> OUT")
+    back = turn("OUT", "END", "OUT --BACK--> H", "S --> END")
+    assert visited(graph, turn("", "S1", event=f"{STARTED}S"), on, aside, back) == {"S", "S1", "S2", "OUT", "END"}
+    assert visited(graph, aside, back) == {"S", "S2", "OUT", "END"}
+    assert visited(graph, back) == {"S", "OUT", "END"}
+
+
 def test_of_two_transitions_that_differ_in_their_guards_the_one_taken_is_numbered():
     graph = graph_of(Transition("A", "GONE", "B", guard=is_solved), Transition("A", "GONE", "B"))
     drawing = outline(graph, trail=[turn("A", "B", "A --GONE--> B #2")])

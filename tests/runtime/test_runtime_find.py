@@ -81,9 +81,9 @@ async def test_what_is_started_between_two_pages_is_on_the_later(runtime):
     ("wanted", "error", "told"),
     [
         ({"graph": "parcle"}, UnknownGraphError, "did you mean 'parcel'"),
-        ({"state": "AT_SEE"}, UnknownStateError, "did you mean 'AT_SEA'"),
+        ({"state": "AT_SEE"}, UnknownStateError, "no graph has a state 'AT_SEE': did you mean 'AT_SEA'"),
         ({"state": "AT_SEA", "graph": "drafts"}, UnknownStateError, "'drafts' has no state 'AT_SEA'"),
-        ({"state": "*"}, UnknownStateError, r"has no state '\*'"),
+        ({"state": "*"}, UnknownStateError, r"no graph has a state '\*'"),
         ({"status": "asleep"}, PayloadError, "status is 'asleep'.*'active' or 'done' or 'failed' or 'stopped'"),
         ({"limit": 0}, PayloadError, "limit is 0.*1 or more"),
         ({"limit": -3}, PayloadError, "limit is -3"),

@@ -202,6 +202,11 @@ def test_a_name_that_is_nearly_right_is_suggested_first() -> None:
     assert text == "'lamp' has no state 'GREETNIG': did you mean 'GREETING'? There are 'DONE', 'GREETING'"
 
 
+def test_a_state_that_was_sought_in_all_graphs_is_in_none() -> None:
+    text = str(UnknownStateError("", "GREETNIG", ("GREETING",)))
+    assert text == "no graph has a state 'GREETNIG': did you mean 'GREETING'? There are 'GREETING'"
+
+
 def test_where_nothing_is_known_the_error_says_that_there_is_none() -> None:
     assert str(UnknownGraphError("lamp", ())) == "no graph is named 'lamp': there are none"
 

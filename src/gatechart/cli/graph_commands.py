@@ -19,6 +19,8 @@ from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_document, print_line
 from gatechart.cli.views import print_graphs, print_reports
 from gatechart.drawing import draw, to_dot, to_mermaid
+from gatechart.drawing.render import ENDINGS
+from gatechart.errors import listing
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import packet_schema
 from gatechart.runtime.registry import Registry
@@ -187,6 +189,8 @@ def _only_file(path: Path | None, output: Path | None, language: Language | None
     if path is not None and output is not None:
         raise UsageError("PATH and --output both name the file to write; give one of them")
     file = path or output
+    if file is not None and file.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{str(file)!r} ends in none of {listing(ENDINGS)}; name a file that does")
     if file is not None and language is not None:
         raise UsageError("--format says what to print where no file is named; a file's ending says what it holds")
     return file

@@ -84,3 +84,6 @@ _FORMATS: Final[Mapping[str, Callable[[Outline | Map], bytes]]] = MappingProxyTy
         ".mmd": lambda drawing: write_mermaid(drawing).encode(),
     }
 )
+
+ENDINGS: Final = tuple(_FORMATS)
+"""Of files that can be drawn to."""

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gatechart.errors import DrawingError, UnknownGraphError, UnknownStateError
-from gatechart.graph import ROOT, StateTransitionGraph
-from gatechart.values import HistoryEntry, Snapshot, StateName
+from gatechart.graph import ROOT, Edge, Kind, StateTransitionGraph
+from gatechart.kernel import Plan, plan_entry, plan_microstep
+from gatechart.kernel.select import Configuration
+from gatechart.values import HistoryEntry, Memory, Snapshot, StateName
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,10 @@ def read_trail(graph: StateTransitionGraph, history: Sequence[HistoryEntry]) -> 
     Raises UnknownStateError and DrawingError where it tells of a state, an entry point or a transition that is not
     there.
     """
-    labels = {edge.label for node in graph.nodes.values() for edge in node.edges}
+    labelled = _labelled(graph)
     passages: list[Passage] = []
     visited: frozenset[StateName] = frozenset()
+    walk = _Walk(graph)
     place = 0
     for entry in history:
         visited |= _with_ancestors(graph, (*entry.source, *entry.target))
@@ -67,12 +70,55 @@ def read_trail(graph: StateTransitionGraph, history: Sequence[HistoryEntry]) -> 
                 raise DrawingError(_unknown(graph, entry, f"came in at {entry.entry_point!r}"))
             place += 1
             passages.append(Passage(place, entry.entry_point, ""))
+        walk.begin(entry)
         for label in entry.taken:
-            if label not in labels:
+            edge = labelled.get(label)
+            if edge is None:
                 raise DrawingError(_unknown(graph, entry, f"took {label!r}"))
             place += 1
-            passages.append(Passage(place, "", label))
-    return Trail(tuple(passages), visited)
+            passages.append(Passage(place, "", edge.label))
+            walk.take(edge)
+    return Trail(tuple(passages), visited | walk.passed)
+
+
+def _labelled(graph: StateTransitionGraph) -> dict[str, Edge]:
+    """The transitions by their labels; older histories write the arrow of one without an event as `---->`."""
+    edges = [edge for node in graph.nodes.values() for edge in node.edges]
+    eventless = [edge for edge in edges if edge.event is None and edge.targets]
+    older = {f"{edge.source} --{edge.label.removeprefix(f'{edge.source} ')}": edge for edge in eventless}
+    return older | {edge.label: edge for edge in edges}
+
+
+class _Walk:
+    """The turns of an agent, taken again in the graph, for the states that it entered and left within one."""
+
+    def __init__(self, graph: StateTransitionGraph) -> None:
+        self.passed: frozenset[StateName] = frozenset()
+        self._graph = graph
+        self._leaves: Configuration = ()
+        self._memory: Memory = ()
+
+    def begin(self, entry: HistoryEntry) -> None:
+        """Begins a turn where the history says that it began."""
+        self._leaves = entry.source
+        if entry.entry_point:
+            self._go(plan_entry(self._graph, (self._graph.entry_points[entry.entry_point].state,)))
+        elif not entry.taken and entry.source != entry.target:
+            self._memory = ()  # a rollback, or a migration, after which history states remember something else
+
+    def take(self, edge: Edge) -> None:
+        """Goes along a transition, unless the trail does not tell where a history state on the way leads."""
+        self.passed |= frozenset({edge.source}) - {ROOT}
+        nodes, known = self._graph.nodes, dict(self._memory)
+        strange = any(nodes[target].kind is Kind.HISTORY and target not in known for target in edge.targets)
+        if strange or edge.source not in {ROOT, *_with_ancestors(self._graph, self._leaves)}:
+            self._leaves = ()
+        else:
+            self._go(plan_microstep(self._graph, self._leaves, self._memory, (edge,)))
+
+    def _go(self, plan: Plan) -> None:
+        self.passed |= frozenset(plan.entries) - {ROOT}
+        self._leaves, self._memory = plan.configuration, plan.memory
 
 
 def _with_ancestors(graph: StateTransitionGraph, leaves: Sequence[StateName]) -> frozenset[StateName]:

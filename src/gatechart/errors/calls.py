@@ -20,14 +20,15 @@ class UnknownGraphError(EventError):
 
 @dataclass(eq=False)
 class UnknownStateError(EventError):
-    """The graph has no state of this name."""
+    """The graph, or none of several, has a state of this name."""
 
-    graph: str
+    graph: str  # empty where all that are hosted were searched
     state: str
     states: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.graph!r} has no state {self.state!r}: {suggestion(self.state, self.states)}"
+        searched = f"{self.graph!r} has no state" if self.graph else "no graph has a state"
+        return f"{searched} {self.state!r}: {suggestion(self.state, self.states)}"
 
 
 @dataclass(eq=False)

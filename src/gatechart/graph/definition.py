@@ -246,9 +246,12 @@ class Transition:
 
         >>> Transition("IDLE", "STARTED", "WORKING").label, Transition("IDLE", "NOTED").label
         ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
+        >>> Transition("IDLE", None, "WORKING").label
+        'IDLE --> WORKING'
         """
-        arrow = f"{self.source} --{self.event or ''}"
-        return f"{arrow}--> {', '.join(map(str, self.targets))}" if self.targets else arrow
+        event = f"--{self.event or ''}"
+        arrow = f"{event if self.event is not None else ''}-->" if self.targets else event
+        return " ".join([str(self.source), arrow, *([", ".join(map(str, self.targets))] if self.targets else [])])
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class Registry:
         holding = [each for each in searched if state in each.states]
         if not holding:
             states = tuple(dict.fromkeys(name for each in searched for name in each.states))
-            raise UnknownStateError(graph or "every graph", state, states)
+            raise UnknownStateError(graph or "", state, states)
         return tuple(ActiveIn(each.name, each.leaves(state)) for each in holding)
 
 
