@@ -1,6 +1,7 @@
 """What all commands share: help, options before and behind, errors, exit codes, what is logged."""
 
 import logging
+import re
 import signal
 
 import pytest
@@ -40,6 +41,14 @@ def test_the_help_of_mail_has_examples_too(command, gatechart):
     assert (told.code, told.err) == (0, "")
     assert " ".join(("gatechart mail", *command)) in told.out.partition("Examples")[2]
     assert all(f" {name} " in told.out for name in MAIL_COMMANDS) or command
+
+
+@pytest.mark.xfail(strict=True, reason="item 10 of the faults found from outside: `--help <bool>`, `AGENT <str>`")
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), *(("mail", name) for name in MAIL_COMMANDS)])
+def test_the_help_has_no_names_of_python_types(command, gatechart):
+    told = gatechart(*command, "--help")
+    assert told.code == 0
+    assert not re.search(r"<(bool|str|int|float|path)>", told.out)
 
 
 def test_the_version_is_told(gatechart):
