@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -653,6 +654,53 @@ async def test_a_step_result_that_cannot_be_kept_is_an_error(place, clock, servi
         [[name, payload]] = await noted(agent, 1)
         assert (name, payload["type"]) == ("error.invoke.steps", "StepResultError")
         assert "'produce'" in payload["message"]
+
+
+class Reading(BaseModel):
+    value: float | None = None
+
+
+@dataclass
+class Pair:
+    left: float | None
+
+
+@pytest.mark.parametrize(
+    ("result", "returns", "odd"),
+    [
+        (math.nan, None, "it"),
+        (math.inf, float, "it"),
+        ([1.0, {"a": (math.nan, None)}], None, "1.a.0"),
+        (Reading(value=math.nan), None, "value"),
+        (Reading(value=-math.inf), Reading, "value"),
+        ([Pair(math.nan)], list[Pair], "0.left"),
+    ],
+)
+async def test_a_step_result_that_would_come_back_as_something_else_is_an_error(
+    place, clock, services, result, returns, odd
+):
+    async def produce():
+        return result
+
+    async def steps(context, work):
+        await work.step("produce", produce, returns=returns)
+
+    async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        [[name, payload]] = await noted(agent, 1)
+        assert (name, payload["type"]) == ("error.invoke.steps", "StepResultError")
+        assert f"{odd} is " in payload["message"]
+
+
+async def test_what_an_invoke_returns_is_told_as_it_is_or_is_an_error(place, clock, services):
+    async def measure(context, work):
+        return {"readings": [1.5, math.nan]}
+
+    async with opened(place, busy(Invoke(measure)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        [[name, payload]] = await noted(agent, 1)
+        assert (name, payload["type"]) == ("error.invoke.measure", "PayloadError")
+        assert "result.readings.1 is nan, and JSON has no such number" in payload["message"]
 
 
 async def test_a_step_that_fails_is_tried_again_and_recorded_once_it_succeeds(place, clock, services):

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from pydantic import Field
@@ -25,6 +27,14 @@ class Case(AgentContext):
 
 class Numbered(Case):
     number: int
+
+
+class Loose(Case):
+    anything: Any = None
+
+
+def lose_number(stored):
+    return replace(stored, context={**stored.context, "anything": math.nan})
 
 
 def note(context, event):
@@ -238,6 +248,7 @@ def fails(stored):
             "'WAS', which remembers, is no history state of version '2'",
         ),
         (case("2", Migration("1", "2", lambda stored: stored), context=Numbered), "its context would be no Numbered"),
+        (case("2", Migration("1", "2", lose_number), context=Loose), "anything: nan would come back as 'NaN'"),
     ],
 )
 async def test_what_fits_nowhere_is_refused_and_stays_as_it_was(new, opened, graph, problem):

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from gatechart.context import problems_of, read_context, write_context
+from gatechart.context import changed_by_writing, problems_of, read_context, write_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import Migration, StateTransitionGraph, callable_name
 from gatechart.kernel import misfit
@@ -153,10 +153,15 @@ def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, store
 def _context_text(graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> str:
     try:
         with contained():
-            return write_context(read_context(graph.context, json.dumps(stored.context)))
+            context = read_context(graph.context, json.dumps(stored.context))
+            text = write_context(context)
+            changed = changed_by_writing(context, read_context(graph.context, text))
+        if changed:
+            raise ValueError("; ".join(changed))
     except Exception as error:
         problems = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else told(error)
         raise _unfit(graph, before, f"its context would be no {graph.context.__name__}: {problems}") from error
+    return text
 
 
 def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> Iterator[Effect]:

@@ -18,7 +18,7 @@ from gatechart.context import problems_of
 from gatechart.errors import InvocationOverError, StepRepeatedError, StepResultError, is_failure
 from gatechart.runtime.core import Core
 from gatechart.runtime.feeds import Feeds
-from gatechart.turn import checked_key, checked_words, plain_payload
+from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
 from gatechart.values import AgentId, Invocation, Mail, Report, Retry, StepRecord, Verdict
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
@@ -167,10 +167,17 @@ class _Kept:
         try:
             adapter = _adapter(type(result)) if isinstance(result, BaseModel) else self._adapter
             text = adapter.dump_json(result, round_trip=True, warnings="error").decode()
-            self._adapter.validate_json(text)
+            check_numbers_kept(result, self._read_back(text, result))
         except (PydanticSerializationError, ValueError, TypeError) as error:
             raise StepResultError(self._agent_id, self._name, _problems(error)) from error
         return text
+
+    def _read_back(self, text: str, result: Any) -> Any:
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError:
+            check_finite(result)  # a number that was written as null says more than that null is no number
+            raise
 
     def read(self, text: str) -> Any:
         return self._adapter.validate_json(text)

@@ -25,7 +25,7 @@ from gatechart.turn.handing import (
 from gatechart.turn.lost import error_mail, keeps
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.offering import ACCEPTED
-from gatechart.turn.payload import check_finite, finite_payload, fit_payload, own_copy, plain_payload
+from gatechart.turn.payload import check_finite, check_numbers_kept, fit_payload, own_copy, plain_payload
 from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
 from gatechart.turn.rejections import Rejection, Void, readable, rejected, rejection, withdrawn
 from gatechart.turn.standing import Standing, failures, still_awaited
@@ -46,6 +46,7 @@ __all__ = [
     "begin_with_offer",
     "beginnings",
     "check_finite",
+    "check_numbers_kept",
     "checked_addressee",
     "checked_due",
     "checked_id",
@@ -57,7 +58,6 @@ __all__ = [
     "delegated",
     "error_mail",
     "failures",
-    "finite_payload",
     "fit_payload",
     "is_about_handoff",
     "is_awaited",

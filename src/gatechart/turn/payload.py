@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from gatechart.context import describe_fields, problems_of, values_of
@@ -17,6 +18,10 @@ from gatechart.values import Event, EventName, Payload
 DEEPEST: Final = 150
 """How many objects and arrays of a payload may lie in each other. A reader goes down 200, and documents lie around."""
 
+_ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+_LOST: Final = (b"null", b"NaN", b"Infinity")
+"""What may stand in JSON text for a number that JSON does not have."""
+
 _READ: Final = 200  # deep, by pydantic
 _EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
 
@@ -24,38 +29,9 @@ _EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
 def plain_payload(payload: Any, event: EventName) -> Payload:
     """The payload as JSON values, a copy of its own: what a store would give back.
 
-    payload: None, a mapping with text keys, or a pydantic model. Raises PayloadError, where it is too deep, too.
+    payload: None, a mapping with text keys, or a pydantic model. Raises PayloadError: where it is too deep, too, and
+    for numbers that JSON does not have, which would come back as something else.
     """
-    return _plain(payload, event, "strings")
-
-
-def finite_payload(payload: Any, event: EventName) -> Payload:
-    """As `plain_payload`, for one that travels as JSON: Raises PayloadError for numbers that JSON does not have, too.
-
-    Elsewhere they become texts, which the fields of a context take for numbers again.
-    """
-    plain = _plain(payload, event, "constants")
-    try:
-        check_finite(plain)
-    except ValueError as error:
-        raise PayloadError(_taker(event), (str(error),), _EXPECTED) from error
-    return plain
-
-
-def check_finite(plain: Payload) -> None:
-    """Raises ValueError where a number is infinite or none; it names its place.
-
-    >>> check_finite({"a": [1.0, {"b": 1e400}]})
-    Traceback (most recent call last):
-    ValueError: a.1.b is inf, and JSON has no such number
-    """
-    text = to_json(plain, inf_nan_mode="constants")
-    if b"Infinity" in text or b"NaN" in text:  # in a text, perhaps
-        for place, number in _odd_numbers(plain, ""):
-            raise ValueError(f"{place} is {number}, and JSON has no such number")
-
-
-def _plain(payload: Any, event: EventName, inf_nan_mode: Literal["strings", "constants"]) -> Payload:
     if payload is None:
         return {}
     if isinstance(payload, Mapping):
@@ -66,12 +42,35 @@ def _plain(payload: Any, event: EventName, inf_nan_mode: Literal["strings", "con
     elif not isinstance(payload, BaseModel):
         raise PayloadError(_taker(event), (f"it is a {type(payload).__name__}",), _EXPECTED)
     try:
-        text = to_json(payload, by_alias=False, fallback=_mapping, bytes_mode="base64", inf_nan_mode=inf_nan_mode)
+        text = to_json(payload, by_alias=False, fallback=_mapping, bytes_mode="base64", inf_nan_mode="constants")
         _check_depth(text)
+        if any(sign in text for sign in _LOST):
+            check_finite(payload)
         plain: Payload = from_json(text)
     except (PydanticSerializationError, ValueError) as error:
         raise PayloadError(_taker(event), (str(error),), _EXPECTED) from error
     return plain
+
+
+def check_finite(value: Any) -> None:
+    """Raises ValueError where a number is infinite or none; it names its place.
+
+    value: JSON values, and models and dataclasses, which may write such numbers as null, or as texts.
+
+    >>> check_finite({"a": [1.0, {"b": 1e400}]})
+    Traceback (most recent call last):
+    ValueError: a.1.b is inf, and JSON has no such number
+    """
+    for place, number in _odd_numbers(value):
+        raise ValueError(f"{place or 'it'} is {number}, and JSON has no such number")
+
+
+def check_numbers_kept(before: Any, after: Any) -> None:
+    """As `check_finite`, but for numbers that come back: those before count only as far as they are not there after."""
+    odd = list(_odd_numbers(before))
+    kept = Counter(str(number) for _, number in _odd_numbers(after))
+    if Counter(str(number) for _, number in odd) - kept:
+        check_finite(before)
 
 
 def _taker(event: EventName) -> str:
@@ -89,18 +88,25 @@ def _check_depth(text: bytes) -> None:
         raise ValueError(f"more than {DEEPEST} objects and arrays lie in each other; bring less depth") from None
 
 
-def _odd_numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
+def _odd_numbers(value: Any) -> Iterator[tuple[str, float]]:
     """The places and values of numbers that JSON does not have."""
+    python = _ANY.dump_python(value, warnings=False)
+    text = to_json(python, inf_nan_mode="constants", bytes_mode="base64", fallback=repr)
+    if b"Infinity" in text or b"NaN" in text:  # in a text, perhaps
+        yield from _odd(python, "")
+
+
+def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
     within: Iterable[tuple[Any, Any]] = ()
     match value:
-        case dict():
+        case Mapping():
             within = value.items()
-        case list():
+        case list() | tuple() | set() | frozenset():
             within = enumerate(value)
         case float() if not isfinite(value):
             yield place, value
     for name, each in within:
-        yield from _odd_numbers(each, f"{place}.{name}" if place else f"{name}")
+        yield from _odd(each, f"{place}.{name}" if place else f"{name}")
 
 
 def own_copy(event: Event) -> Event:

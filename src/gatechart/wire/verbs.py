@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket
-from gatechart.turn import checked_name, finite_payload
+from gatechart.turn import checked_name, plain_payload
 from gatechart.values import (
     AgentId,
     HandoffRecord,
@@ -111,7 +111,7 @@ class Verbs(ABC):
     ) -> Outcome:
         """What became of the event, once its turn is committed or it was refused. As `Agent.send`."""
         name = checked_name(event)
-        call = made(SendCall, to=to, event=name, payload=finite_payload(payload, name), id=id)
+        call = made(SendCall, to=to, event=name, payload=plain_payload(payload, name), id=id)
         return (await self._call(call, OutcomeDocument)).value()
 
     async def post(
@@ -125,7 +125,7 @@ class Verbs(ABC):
     ) -> Receipt:
         """Mail for an agent, durable when this returns. As `Runtime.post`."""
         name = checked_name(event)
-        call = made(PostCall, to=to, event=name, payload=finite_payload(payload, name), id=id, due=due)
+        call = made(PostCall, to=to, event=name, payload=plain_payload(payload, name), id=id, due=due)
         return (await self._call(call, ReceiptDocument)).value()
 
     async def retry(self, number: int) -> Mail:
@@ -201,7 +201,7 @@ class Verbs(ABC):
         once: str | None = None,
     ) -> Receipt:
         """End a running invoke with a result, or with an error. As `Runtime.end_invoke`."""
-        plain = finite_payload({"result": result}, "end_invoke")["result"]
+        plain = plain_payload({"result": result}, "end_invoke")["result"]
         call = made(EndInvokeCall, id=id, invoke=invoke, result=plain, error=error, reason=reason, once=once)
         return (await self._call(call, ReceiptDocument)).value()
 
@@ -263,4 +263,4 @@ class Verbs(ABC):
 
 
 def _brought(payload: Any, verb: str) -> Any:
-    return None if payload is None else finite_payload(payload, verb)
+    return None if payload is None else plain_payload(payload, verb)
