@@ -13,6 +13,8 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import MemoryStore, open_store, upgrade_store
+from gatechart.stores.opening import open_asking
+from gatechart.stores.tables import metadata
 from gatechart.testing.records import lives, started
 from gatechart.values import Query, Status
 
@@ -60,6 +62,39 @@ async def test_the_database_of_another_program_is_left_alone(sqlite_url, sqlite_
     raw.close()
     with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError, match="no schema of gatechart"):
         await opened(sqlite_url, read_only=read_only)
+
+
+LACKS = [
+    *((f"DROP TABLE {table}", f"the table {table!r} is missing") for table in metadata.tables),
+    ("ALTER TABLE mail DROP COLUMN reason", "the column 'reason' of the table 'mail' is missing"),
+]
+
+
+async def open_to_read(url):
+    async with open_store(url, read_only=True):
+        pass
+
+
+async def open_to_write(url):
+    async with open_store(url):
+        pass
+
+
+async def open_to_ask(url):
+    async with open_asking(url):
+        pass
+
+
+@pytest.mark.parametrize("opening", [open_to_read, open_to_write, open_to_ask, upgrade_store])
+@pytest.mark.parametrize(("change", "told"), LACKS)
+async def test_a_database_that_lacks_a_part_is_not_opened(sqlite_url, sqlite_path, unchanged, change, told, opening):
+    await open_to_write(sqlite_url)
+    raw = sqlite3.connect(sqlite_path)
+    with raw:
+        raw.execute(change)
+    raw.close()
+    with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError, match=f"{told}.*restore it from a backup"):
+        await opening(sqlite_url)
 
 
 @BOTH

@@ -417,3 +417,21 @@ def test_a_server_of_the_tests_that_does_not_begin_leaves_nothing_behind(postgre
     with pytest.raises(NoServerError, match="no_such_setting"), server:
         pass
     assert (server._folder.exists(), server._thread.is_alive(), server._loop.is_closed()) == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("DROP TABLE steps", "the table 'steps' is missing"),
+        ("ALTER TABLE mail DROP COLUMN reason", "the column 'reason' of the table 'mail' is missing"),
+    ],
+)
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_a_database_that_lacks_a_part_is_not_opened(empty_postgres_url, change, told, read_only):
+    async with open_store(empty_postgres_url):
+        pass
+    async with connected(empty_postgres_url) as connection:
+        await connection.execute(text(change))
+    with pytest.raises(StoreCorruptError, match=told):
+        async with open_store(empty_postgres_url, read_only=read_only):
+            pass

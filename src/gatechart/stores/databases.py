@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 
 from sqlalchemy import Connection
 
-from gatechart.errors import StoreMissingError
+from gatechart.errors import StoreCorruptError, StoreMissingError
 from gatechart.ports import Asking, Store
 from gatechart.stores.claims import Claim, claimed
 from gatechart.stores.database import Database, Hold
@@ -16,7 +16,15 @@ from gatechart.stores.reader import Reader
 from gatechart.stores.requests import SqlAsking
 from gatechart.stores.sealing import check_not_moved
 from gatechart.stores.sql import SqlStore
-from gatechart.stores.upgrade import check_schema, check_upgradable, create_schema, schema_of, upgrade_schema
+from gatechart.stores.upgrade import (
+    NEWEST,
+    check_schema,
+    check_upgradable,
+    create_schema,
+    missing_from,
+    schema_of,
+    upgrade_schema,
+)
 from gatechart.stores.urls import located
 
 
@@ -40,6 +48,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
         def upgrade(connection: Connection) -> tuple[str | None, str]:
             hold.confirm(connection)
             before, after = upgrade_schema(connection, database.name)
+            _check_whole(missing_from(connection), database)
             if before != after:
                 raise_epoch(connection)  # an owner may have lost its lock without knowing it yet
             return before, after
@@ -106,11 +115,26 @@ async def _held(database: Database, claim: Claim) -> AsyncIterator[Hold]:
 
 
 async def _is_empty(reader: Reader, database: Database, named: AbstractContextManager[None]) -> bool:
-    """Whether the database holds nothing. Raises as `check_schema` where what it holds is not of the newest schema."""
-    found = await _schema(reader, named)
+    """Whether the database holds nothing.
+
+    Raises as `check_schema` where what it holds is not of the newest schema, and StoreCorruptError where it lacks some.
+    """
+
+    def look(connection: Connection) -> tuple[str | None, str]:
+        found = schema_of(connection)
+        return found, missing_from(connection) if found == NEWEST else ""
+
+    with named:
+        found, missing = await reader.run(look)
     if found is not None:
         check_schema(found, database.name)
+        _check_whole(missing, database)
     return found is None
+
+
+def _check_whole(missing: str, database: Database) -> None:
+    if missing:
+        raise StoreCorruptError(database.name, missing)
 
 
 async def _schema(reader: Reader, named: AbstractContextManager[None]) -> str | None:

@@ -57,6 +57,24 @@ def check_schema(found: str, name: str) -> None:
     raise SchemaTooNewError(name, found, NEWEST)
 
 
+def missing_from(connection: Connection) -> str:
+    """What a database of the newest schema lacks of it, in words: a table, or a column. Empty where it is whole.
+
+    A table that is missed later is taken for an outage by whoever writes to it, and what was accepted waits for ever.
+    """
+    inspector = inspect(connection)
+    there = set(inspector.get_table_names())
+    for table in metadata.sorted_tables:
+        if table.name not in there:
+            return f"the table {table.name!r} is missing"
+    for (_, name), columns in inspector.get_multi_columns(filter_names=list(metadata.tables)).items():
+        known = {column["name"] for column in columns}
+        for column in metadata.tables[name].columns:
+            if column.name not in known:
+                return f"the column {column.name!r} of the table {name!r} is missing"
+    return ""
+
+
 def check_upgradable(found: str | None, name: str) -> None:
     """Raises SchemaTooNewError or StoreCorruptError where no migration leads from the schema to the newest."""
     if found is not None and found not in SCHEMAS:
