@@ -60,6 +60,27 @@ def test_an_error_comes_back_as_itself_with_all_its_facts(kind):
     assert str(again) == str(error)
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_an_error_for_strangers_is_the_same_error_without_the_words_of_exceptions(kind):
+    error = kind(*(SAMPLES[field.type] for field in fields(kind)))
+    assert {field.name for field in fields(kind)} >= set(kind.private)
+    for name in kind.private:
+        setattr(error, name, "KeyError: 'secret'")
+    document = ErrorDocument.for_stranger(error, "4f2a")
+    assert "secret" not in document.model_dump_json()
+    assert (document.reference, "4f2a" in document.message) == (("4f2a", True) if kind.private else ("", False))
+    again = document.value()
+    assert type(again) is kind
+    for field in fields(kind):
+        if field.name not in kind.private:
+            assert getattr(again, field.name) == getattr(error, field.name)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_an_error_that_holds_what_was_raised_says_that_this_is_private(kind):
+    assert {field.name for field in fields(kind)} & {"raised"} <= set(kind.private)
+
+
 def test_no_two_errors_have_one_name():
     assert len({kind.__name__ for kind in KINDS}) == len(KINDS)
 

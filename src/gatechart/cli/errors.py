@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import typer
 
@@ -114,6 +115,8 @@ class AppBindingsError(DefinitionError):
 @dataclass(eq=False)
 class AppImportError(DefinitionError):
     """The module raised while it was imported."""
+
+    private: ClassVar[tuple[str, ...]] = ("raised",)
 
     app: str
     raised: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gatechart.errors.root import EventError, suggestion
 
@@ -59,6 +60,8 @@ class EntryRefusedError(EventError):
 class EntryGuardError(EventError):
     """The guard of the entry point said no, or raised. Nothing was started."""
 
+    private: ClassVar[tuple[str, ...]] = ("raised",)
+
     graph: str
     entry_point: str
     guard: str
@@ -76,12 +79,16 @@ class EntryGuardError(EventError):
 class PayloadError(EventError):
     """A payload does not fit what takes it. Nothing was changed."""
 
+    private: ClassVar[tuple[str, ...]] = ("raised",)
+
     taker: str
     problems: tuple[str, ...]
     expected: str
+    raised: str = ""  # by a function of the application's that was to map the payload
 
     def __str__(self) -> str:
-        return f"the payload does not fit {self.taker}: {'; '.join(self.problems)}. Expected: {self.expected}"
+        raised = f" raised {self.raised}" if self.raised else ""
+        return f"the payload does not fit {self.taker}: {'; '.join(self.problems)}{raised}. Expected: {self.expected}"
 
 
 @dataclass(eq=False)
@@ -188,6 +195,8 @@ class EventIdReusedError(EventError):
 @dataclass(eq=False)
 class ActionFailedError(EventError):
     """An action raised and no active state handles `error.execution`. The whole turn is undone."""
+
+    private: ClassVar[tuple[str, ...]] = ("raised",)
 
     agent_id: str
     event: str

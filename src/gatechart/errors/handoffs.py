@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gatechart.errors.root import EventError, listing
 
@@ -11,13 +12,17 @@ from gatechart.errors.root import EventError, listing
 class PacketError(EventError):
     """A packet cannot be read, or cannot be made. Nothing was changed."""
 
+    private: ClassVar[tuple[str, ...]] = ("raised",)
+
     problems: tuple[str, ...]
     schema_version: int | None  # None where it cannot be told
     remedy: str
+    raised: str = ""  # by a migration of packets
 
     def __str__(self) -> str:
         version = "no schema version" if self.schema_version is None else f"schema version {self.schema_version}"
-        return f"the packet of {version} will not do: {'; '.join(self.problems)}. {self.remedy}"
+        raised = f" raised {self.raised}" if self.raised else ""
+        return f"the packet of {version} will not do: {'; '.join(self.problems)}{raised}. {self.remedy}"
 
 
 @dataclass(eq=False)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(eq=False)
 class GatechartError(Exception):
-    """The root of all errors of this package."""
+    """The root of all errors of this package.
+
+    private: facts that hold the words of the application's own exceptions, which are not for every caller.
+    """
+
+    private: ClassVar[tuple[str, ...]] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gatechart.errors.root import EventError, listing
 
@@ -166,6 +167,8 @@ class InsideTurnError(EventError):
 @dataclass(eq=False)
 class IncompatibleGraphError(EventError):
     """The registered graph cannot take over what is stored of this agent. It stays as it is."""
+
+    private: ClassVar[tuple[str, ...]] = ("problem",)  # what a migration raised, perhaps
 
     agent_id: str
     graph: str

@@ -82,7 +82,8 @@ def _migrated(packet: dict[str, Any], step: PacketMigration, version: int) -> di
     except BaseException as error:
         if not is_failure(error):
             raise
-        raise PacketError((readable(f"{name} raised {type(error).__name__}: {error}"),), version, remedy) from error
+        raised = readable(f"{type(error).__name__}: {error}")
+        raise PacketError((name,), version, remedy, raised) from error
     if not isinstance(upgraded, dict):
         raise PacketError((f"{name} returned a {type(upgraded).__name__}, no dict",), version, remedy)
     return upgraded

@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from secrets import token_hex
 from typing import Any, Final, cast
 
 from pydantic_core import to_json
@@ -27,7 +29,17 @@ from gatechart.serving.problems import Refused, headers_of, status_of, without_p
 from gatechart.serving.reading import read_call
 from gatechart.serving.stage import Phase, Stage
 from gatechart.serving.tape import place_of
-from gatechart.wire import Call, Document, DoneDocument, ErrorDocument, ReadCall, SnapshotDocument, perform
+from gatechart.wire import (
+    Call,
+    Document,
+    DoneDocument,
+    ErrorDocument,
+    OutcomeDocument,
+    ReadCall,
+    SnapshotDocument,
+    hidden_under,
+    perform,
+)
 from gatechart.wire.ways import WAYS
 
 logger = logging.getLogger(__name__)
@@ -87,7 +99,11 @@ class Application:
             status = status_of(error, request.method)
             if isinstance(error, OutsideError):
                 logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
-            return _json(ErrorDocument.of(without_places(error)), status, headers_of(status))
+            document = ErrorDocument.for_stranger(without_places(error), token_hex(6))
+            if document.reference:
+                told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
+                logger.warning("a request failed", extra=told, exc_info=error)
+            return _json(document, status, headers_of(status))
         except ClientDisconnect:
             raise
         except Exception:
@@ -120,7 +136,7 @@ class Application:
             runtime = self._stage.runtime
             call = cast("Call", await read_call(operations, request, self._most_bytes))
             check_payload(runtime.graphs, call)
-            return _told(await perform(runtime, call), status)
+            return _told(_without_exceptions(await perform(runtime, call)), status)
 
         return endpoint
 
@@ -149,6 +165,17 @@ class Application:
         phase = self._stage.phase
         status = 200 if phase is Phase.OPEN else 503
         return Response(to_json({"status": phase}), status, headers_of(status), "application/json")
+
+
+def _without_exceptions(document: Document) -> Document:
+    """The answer without the words of exceptions that guards raised; the log has them under a reference."""
+    if not isinstance(document, OutcomeDocument) or not document.guard_errors:
+        return document
+    reference = token_hex(6)
+    told = {"reference": reference, "agent_id": document.agent_id, "event": document.event}
+    logger.warning("guards raised at a request", extra={**told, "guard_errors": document.guard_errors})
+    hidden = tuple(replace(each, raised=hidden_under(reference)) for each in document.guard_errors)
+    return document.model_copy(update={"guard_errors": hidden})
 
 
 def _told(document: Document, status: int) -> Response:

@@ -117,8 +117,7 @@ def entry_fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseMo
     except BaseException as error:
         if not is_failure(error):
             raise
-        problem = f"maps={callable_name(entry.maps)} raised {told(error)}"
-        raise _no_beginning(graph, entry, (problem,)) from error
+        raise _no_beginning(graph, entry, (f"maps={callable_name(entry.maps)}",), told(error)) from error
 
 
 def beginning_context(graph: StateTransitionGraph, entry: EntryPoint, fields: Mapping[str, Any]) -> AgentContext:
@@ -129,10 +128,12 @@ def beginning_context(graph: StateTransitionGraph, entry: EntryPoint, fields: Ma
         raise _no_beginning(graph, entry, problems_of(error)) from error
 
 
-def _no_beginning(graph: StateTransitionGraph, entry: EntryPoint, problems: tuple[str, ...]) -> PayloadError:
+def _no_beginning(
+    graph: StateTransitionGraph, entry: EntryPoint, problems: tuple[str, ...], raised: str = ""
+) -> PayloadError:
     kind = graph.context
     taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
-    return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})")
+    return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})", raised)
 
 
 def ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:

@@ -40,7 +40,7 @@ from gatechart.wire.calls import (
 )
 from gatechart.wire.direct import Direct
 from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
-from gatechart.wire.errors import ErrorDocument, Reply, facts_of, read_reply
+from gatechart.wire.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
 from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
 from gatechart.wire.making import handoff_asked, handoff_call
 from gatechart.wire.naming import is_about
@@ -91,6 +91,7 @@ __all__ = [
     "facts_of",
     "handoff_asked",
     "handoff_call",
+    "hidden_under",
     "is_about",
     "perform",
     "perform_once",

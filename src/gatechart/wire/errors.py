@@ -39,12 +39,26 @@ class ErrorDocument(Document):
     message: str
     facts: dict[str, Any]
     blame: Blame = "outside"
+    reference: str = ""  # finds what is not told here in the log of whoever answered
 
     @classmethod
     def of(cls, error: BaseException) -> ErrorDocument:
         """The document of an error; of one that is none of gatechart's, its name and text."""
         blame = next((blame for blame, branch in _BLAMED if isinstance(error, branch)), "outside")
         return cls(error=type(error).__name__, message=str(error), facts=facts_of(error), blame=blame)
+
+    @classmethod
+    def for_stranger(cls, error: GatechartError, reference: str) -> ErrorDocument:
+        """As `of`, without the words of the application's own exceptions, which may tell what is nobody's business.
+
+        reference: under which the log tells all of it. The class, and which event of which agent failed, stay.
+        """
+        hidden = {name: hidden_under(reference) for name in error.private if getattr(error, name)}
+        if not hidden:
+            return cls.of(error)
+        facts = {field.name: getattr(error, field.name) for field in fields(error)}
+        kind: Any = type(error)
+        return cls.of(kind(**facts | hidden)).model_copy(update={"reference": reference})
 
     def value(self) -> GatechartError:
         """The error, to be raised. Where its class is not known here, or has other facts, one of the same blame."""
@@ -61,6 +75,11 @@ class ErrorDocument(Document):
                 return RemoteEventError(self.error, self.message)
             case _:
                 return RemoteOutsideError(self.error, self.message)
+
+
+def hidden_under(reference: str) -> str:
+    """What stands in the place of an exception's words."""
+    return f"an error that the log of the server tells under {reference}"
 
 
 def facts_of(error: BaseException) -> dict[str, Any]:
