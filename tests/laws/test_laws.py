@@ -153,7 +153,7 @@ def test_paths_pass_every_transition_that_is_ever_taken(chart, story):
         except TooManyConfigurationsError:
             continue
         covered = {
-            label.partition("-->")[0].replace(" --", "/")
+            "/".join(label.partition("-->")[0].strip().partition(" --")[::2])
             for each in found
             for step in each.steps
             for label in step.transitions
