@@ -12,6 +12,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 
+LISTED: Final = 10
+"""How many of the things wrong with a value are told one by one."""
+
+_LONGEST_PATH: Final = 200  # characters; a key that somebody else wrote may be as long as a body
+_LONGEST_PROBLEM: Final = 500
+_READ_FIRST: Final = 4_096  # characters of what pydantic tells of the faults
+
+
 class AgentContext(BaseModel):
     """The base of all contexts: unknown fields are refused, every value comes back from JSON as it was.
 
@@ -136,7 +144,8 @@ def changed_by_writing(context: AgentContext, restored: AgentContext) -> tuple[s
     return (
         *(f"{name}: it was deleted; set it instead" for name in after if name not in before),
         *(
-            f"{name}: {value!r} would come back as {after.get(name)!r}"
+            f"{name}: {_shortened(repr(value), _LONGEST_PROBLEM)} would come back as "
+            f"{_shortened(repr(after.get(name)), _LONGEST_PROBLEM)}"
             for name, value in before.items()
             if not _is_same(value, after.get(name))
         ),
@@ -177,13 +186,34 @@ def _parts(value: Any) -> Mapping[Any, Any] | None:
 
 
 def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[str, ...]:
-    """One line for each thing wrong: the path of the field, what was found, what would have been right."""
+    """One line for each of the first ten things wrong, then how many more there are.
+
+    A line has the path of the field, what was found, what would have been right.
+    """
     if isinstance(error, PydanticSerializationError):
-        return (str(error),)
-    return tuple(
-        f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
-        for fault in error.errors(include_url=False, include_context=False, include_input=False)
+        return (_shortened(str(error), _LONGEST_PROBLEM),)
+    lines = tuple(
+        f"{_shortened('.'.join(map(str, fault['loc'])), _LONGEST_PATH) or 'the whole'}: "
+        f"{_shortened(fault['msg'], _LONGEST_PROBLEM)}"
+        for fault in _first_faults(error)
     )
+    more = error.error_count() - len(lines)
+    return (*lines, f"and {more:,} more") if more else lines
+
+
+def _first_faults(error: ValidationError) -> list[dict[str, Any]]:
+    """The faults to list. All of them as Python values would take seconds and a gigabyte where a body has a million."""
+    text = error.json(include_url=False, include_context=False, include_input=False)
+    size = _READ_FIRST
+    while True:
+        faults: list[dict[str, Any]] = from_json(text[:size], allow_partial=True)  # the last one may be cut off
+        if len(faults) > LISTED or size >= len(text):
+            return faults[:LISTED]
+        size *= 4
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def describe_fields(kind: type[BaseModel]) -> str:

@@ -16,7 +16,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.client import Client
 from gatechart.runtime.runtime import DEFAULTS
-from gatechart.serving import Application, Server, Stage, listening
+from gatechart.serving import Application, Server, ServerLimits, Stage, listening
 
 from .shop import graphs
 
@@ -36,20 +36,20 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, limits=DEFAULTS, **options):
+async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, limits=DEFAULTS, server=None):
     """A server of the shop at a free port."""
     stage = stage or Stage()
-    application = Application(stage, graphs, token=token, **options)
+    application = Application(stage, graphs, token=token, limits=server or ServerLimits())
     async with (
-        listening(application, host="127.0.0.1", port=port, has_token=token is not None, grace_s=grace_s) as server,
+        listening(application, host="127.0.0.1", port=port, has_token=token is not None, grace_s=grace_s) as listens,
         Runtime.open(store, graphs=graphs, limits=limits) as runtime,
         stage.hosting(runtime),
     ):
         try:
-            yield Served(server.url, runtime, stage, server)
+            yield Served(listens.url, runtime, stage, listens)
         finally:
             stage.stop()
-            await server.close()
+            await listens.close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import closing, suppress
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart.serving import reading
+from gatechart.serving import ServerLimits
 
 from .conftest import PATIENCE_S, serving, within
 
@@ -73,7 +74,7 @@ BODIES = [
 async def http():
     """A plain HTTP client of a server in memory, with an agent `a`."""
     async with (
-        serving(most_bytes=10_000) as found,
+        serving(server=ServerLimits(body_bytes=10_000)) as found,
         httpx.AsyncClient(base_url=found.url, trust_env=False, timeout=PATIENCE_S) as client,
     ):
         (await client.post("/agents", json=CASE)).raise_for_status()
@@ -86,6 +87,58 @@ async def test_a_body_that_will_not_do_is_refused_and_changes_nothing(http):
         assert refused.status_code == status, body[:80]
         assert refused.json()["message"]
     assert (await http.get("/agents/a")).json()["version"] == 1
+
+
+def wrong_values(most):
+    """Bodies near that size in which next to nothing is as it should be: path, body."""
+    names = b",".join(b'"%07x":1' % number for number in range(most // 12))
+    many = most - 200
+    return {
+        "rungs": (
+            "/agents/a/handoffs",
+            b'{"to":"shop","at":"OPEN","ladder":[' + b'{"kind":7},' * (many // 11) + b"7]}",
+        ),
+        "numbers": ("/agents/a/handoffs", b'{"to":"shop","at":"OPEN","ladder":[' + b"1," * (many // 2) + b"7]}"),
+        "lists": ("/agents", b'{"graph":"shop","at":"OPEN","payload":{"x":[' + b"[1]," * (many // 4) + b"7]}}"),
+        "keys": ("/agents", b'{"graph":"shop","at":"OPEN",' + names + b"}"),
+        "fields": ("/agents", b'{"graph":"shop","at":"OPEN","payload":{' + names + b"}}"),
+        "a text": ("/agents", b'{"graph":"shop","at":"OPEN","payload":{"name":7,"due":"' + b"y" * many + b'"}}'),
+        "a name": ("/agents", b'{"graph":"shop","at":"OPEN","' + b"y" * many + b'":1}'),
+        "no end": ("/agents", b'{"graph":"' + b'\\"' * (many // 2)),
+    }
+
+
+async def test_a_megabyte_of_wrong_values_is_answered_soon_and_in_short():
+    async with (
+        serving() as found,
+        httpx.AsyncClient(base_url=found.url, trust_env=False, timeout=PATIENCE_S) as client,
+    ):
+        (await client.post("/agents", json=CASE)).raise_for_status()
+        for name, (path, body) in wrong_values(2**20).items():
+            began = time.monotonic()
+            answer = await client.post(path, content=body, headers=JSON)
+            assert 400 <= answer.status_code < 500, name
+            assert len(answer.content) < 30_000, name
+            assert time.monotonic() - began < 5, name
+
+
+async def test_of_many_wrong_values_ten_are_told_and_how_many_more_there_are(http):
+    body = {"to": "shop", "at": "OPEN", "ladder": [1] * 500}
+    told = (await http.post("/agents/a/handoffs", json=body)).json()["message"]
+    assert "ladder.9" in told
+    assert "ladder.10" not in told
+    assert "and 490 more" in told
+
+
+async def test_a_body_of_too_many_values_is_refused_with_the_limit():
+    limits = ServerLimits(body_values=100)
+    async with serving(server=limits) as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as client:
+        (await client.post("/agents", json=CASE)).raise_for_status()
+        for values, status in ([0] * 80, 200), ([0] * 120, 413), ({"text": ",[{" * 100}, 200), ([[]] * 60, 413):
+            payload = {"note": "x", "values": values}
+            answer = await client.post("/agents/a/events", json={"event": "NOTED", "payload": payload})
+            assert answer.status_code == status, values
+        assert "100 values" in answer.json()["message"]
 
 
 async def test_the_word_nan_within_a_text_is_no_number(http):
@@ -198,9 +251,10 @@ async def test_bytes_that_no_client_library_sends_are_answered_below_500(http):
     assert (await http.get("/health/ready")).status_code == 200
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(http, monkeypatch):
-    monkeypatch.setattr(reading, "MOST_S", 0.1)
-    head = await asked(http.base_url.host, http.base_url.port)
+async def test_a_body_that_does_not_come_is_not_waited_for():
+    async with serving(server=ServerLimits(body_s=0.1)) as found:
+        url = httpx.URL(found.url)
+        head = await asked(url.host, url.port)
     assert head.startswith(b"HTTP/1.1 408 ")
     assert b"connection: close" in head
     assert json.loads(head.partition(b"\r\n\r\n")[2])["error"] == "TooSlow"

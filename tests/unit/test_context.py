@@ -310,3 +310,31 @@ def test_the_fields_of_a_model_are_described_in_one_line() -> None:
 def test_canonical_json_is_the_same_for_the_same_content() -> None:
     assert canonical_json({"b": [1, {"d": "é", "c": None}], "a": True}) == '{"a":true,"b":[1,{"c":null,"d":"é"}]}'
     assert canonical_json({"a": 1, "b": 2}) == canonical_json({"b": 2, "a": 1})
+
+
+class Texts(BaseModel):
+    texts: list[str] = []
+    by_name: dict[str, int] = {}
+
+
+def problems_with(value):
+    with pytest.raises(ValidationError) as raised:
+        Texts.model_validate_json(to_json(value))
+    return problems_of(raised.value)
+
+
+def test_ten_problems_are_listed_however_many_there_are():
+    assert problems_with({"texts": [1, 2]}) == (
+        "texts.0: Input should be a valid string",
+        "texts.1: Input should be a valid string",
+    )
+    assert len(problems_with({"texts": [0] * 10})) == 10
+    problems = problems_with({"texts": [0] * 500_000})
+    assert problems[9:] == ("texts.9: Input should be a valid string", "and 499,990 more")
+
+
+def test_a_problem_is_told_in_short_however_long_the_name_of_its_place():
+    problems = problems_with({"by_name": {letter * 100_000: "x" for letter in "abcdefghijklmn"}})
+    assert (len(problems), problems[-1]) == (11, "and 4 more")
+    assert all(len(problem) < 1_000 for problem in problems)
+    assert problems[0].startswith("by_name.aaa")

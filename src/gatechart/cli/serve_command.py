@@ -49,6 +49,9 @@ DrainOption = Annotated[
 BodyOption = Annotated[
     int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest body of a request that is read.")
 ]
+ValuesOption = Annotated[
+    int, typer.Option("--max-values", min=1, metavar="NUMBER", help="The most values, in all, of a body that is read.")
+]
 
 
 async def serve_agents(
@@ -59,6 +62,7 @@ async def serve_agents(
     grace: GraceOption = 10.0,
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
+    max_values: ValuesOption = 100_000,
 ) -> None:
     """Host the agents of the app, as `gatechart run` does, behind an HTTP interface that many programs share.
 
@@ -79,7 +83,9 @@ async def serve_agents(
     spare_the_collector()
     graphs = load_graphs(settings.app)
     stage = serving.Stage()
-    application = serving.Application(stage, newest(graphs), token=secret, most_bytes=max_body)
+    application = serving.Application(
+        stage, newest(graphs), token=secret, limits=serving.ServerLimits(body_bytes=max_body, body_values=max_values)
+    )
     listening = serving.listening(application, host=host, port=port, has_token=secret is not None, grace_s=grace)
     with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
         await _serve(settings, graphs, listening, stage, gone, Limits(close_s=grace), drain)

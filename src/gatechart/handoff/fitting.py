@@ -44,5 +44,6 @@ def _refused(kind: type[AgentContext], fields: Mapping[str, Any]) -> set[str]:
     try:
         new_context(kind, fields)
     except ValidationError as error:
-        return {str(fault["loc"][0]) for fault in error.errors() if fault["loc"]}
+        faults = error.errors(include_url=False, include_context=False, include_input=False)
+        return {str(fault["loc"][0]) for fault in faults if fault["loc"]}
     return set()

@@ -94,8 +94,14 @@ def _validated(packet: Mapping[str, Any], version: int) -> HandoffPacket:
     try:
         return HandoffPacket.model_validate(packet)
     except ValidationError as error:
-        odd = {str(fault["loc"][0]) for fault in error.errors() if fault["loc"]} & packet.keys()
-        if version > SCHEMA_VERSION and odd and UNREAD not in packet:
+        odd = _misfits(error) & packet.keys() if version > SCHEMA_VERSION and UNREAD not in packet else ()
+        if odd:
             kept = {name: held for name, held in packet.items() if name not in odd}
             return _validated(kept | {UNREAD: {name: packet[name] for name in sorted(odd)}}, version)
         raise PacketError(problems_of(error), version, _AS_PUBLISHED) from error
+
+
+def _misfits(error: ValidationError) -> set[str]:
+    """The fields of a packet that do not fit."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    return {str(fault["loc"][0]) for fault in faults if fault["loc"]}

@@ -11,7 +11,8 @@ It needs the extra `gatechart[serve]`.
 
 from gatechart.serving.access import read_token
 from gatechart.serving.application import Application
+from gatechart.serving.limits import ServerLimits
 from gatechart.serving.server import Server, listening
 from gatechart.serving.stage import Phase, Stage
 
-__all__ = ["Application", "Phase", "Server", "Stage", "listening", "read_token"]
+__all__ = ["Application", "Phase", "Server", "ServerLimits", "Stage", "listening", "read_token"]

@@ -21,6 +21,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.serving.access import Access
 from gatechart.serving.connections import cut_off
 from gatechart.serving.events import EventStream
+from gatechart.serving.limits import DEFAULTS, ServerLimits
 from gatechart.serving.openapi import openapi_document
 from gatechart.serving.operations import OPERATIONS, Operation
 from gatechart.serving.paths import Endpoint, Paths
@@ -44,8 +45,6 @@ from gatechart.wire.ways import WAYS
 
 logger = logging.getLogger(__name__)
 
-MOST_BYTES: Final = 2**20
-
 _CREATED: Final = 201
 _READ: Final = WAYS[ReadCall]
 
@@ -53,7 +52,7 @@ _READ: Final = WAYS[ReadCall]
 class Application:
     """Answers requests with what the stage has. See `operations` for what can be asked.
 
-    graphs: what the OpenAPI document tells of. most_bytes: of a body.
+    graphs: what the OpenAPI document tells of.
     """
 
     def __init__(
@@ -62,11 +61,11 @@ class Application:
         graphs: Sequence[StateTransitionGraph],
         *,
         token: str | None = None,
-        most_bytes: int = MOST_BYTES,
+        limits: ServerLimits = DEFAULTS,
     ) -> None:
         self._stage = stage
         self._access = Access(token)
-        self._most_bytes = most_bytes
+        self._limits = limits
         self._graphs = tuple(graphs)
         self._open = Paths({"/health/live": {"GET": self._live}, "/health/ready": {"GET": self._ready}})
         self._guarded = Paths(
@@ -134,7 +133,7 @@ class Application:
 
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._stage.runtime
-            call = cast("Call", await read_call(operations, request, self._most_bytes))
+            call = cast("Call", await read_call(operations, request, self._limits))
             check_payload(runtime.graphs, call)
             return _told(_without_exceptions(await perform(runtime, call)), status)
 

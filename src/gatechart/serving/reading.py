@@ -3,61 +3,73 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from gatechart.context import problems_of
+from gatechart.serving.limits import ServerLimits
 from gatechart.serving.numbers import whole_numbers
 from gatechart.serving.operations import Operation
 from gatechart.serving.problems import Refused
 from gatechart.wire import BaseCall, StartOnCall
 
-MOST_S: Final = 30.0  # that a body may take to come
-
 _NO_BODY: Final = b"{}"
+_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last one may have no end
 
 
-async def read_call(operations: Sequence[Operation], request: Request, most_bytes: int) -> BaseCall:
+async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> BaseCall:
     """The call that the request asks for. Raises Refused.
 
     operations: those of its method and path; where there are several, the body tells which one it is.
     """
-    text = await _body(request, most_bytes) if operations[0].way.has_body else b""
+    text = await _body(request, limits) if operations[0].way.has_body else b""
     operation = operations[0] if len(operations) == 1 else _chosen(operations, text)
     given = _located(operation, request.path_params)
     rest = _of_body(operation.rest, text) if operation.way.has_body else _of_query(operation.rest, request.url.query)
     return operation.call.model_construct(**given, **dict(rest))
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _body(request: Request, limits: ServerLimits) -> bytes:
     """The body's bytes. Raises Refused where it is too large or too slow, or says that it is no JSON."""
-    headers = request.headers
-    said = headers.get("content-length", "0")
-    if not said.isdigit() or int(said) > most:
-        raise _too_large(most)
-    try:
-        async with asyncio.timeout(MOST_S):
-            text = await _received(request, most)
-    except TimeoutError:
-        message = f"the body did not come within {MOST_S:g} s; send it at once"
-        raise Refused(408, "TooSlow", message, connection="close") from None
+    text = await _received(request, limits)
     if not text:
         return _NO_BODY
+    _check_type(request.headers)
+    if _count_values(text, limits.body_values) > limits.body_values:
+        message = f"the body has more than {limits.body_values:,} values; send less at once"
+        raise Refused(413, "TooLarge", message)
+    return text
+
+
+def _check_type(headers: Headers) -> None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         message = f"the body is said to be {kind or 'of no type'!r}; send JSON, with `Content-Type: application/json`"
         raise Refused(415, "UnsupportedMediaType", message)
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "UnsupportedMediaType", "the body is encoded; send it as it is")
-    return text
 
 
-async def _received(request: Request, most: int) -> bytes:
+async def _received(request: Request, limits: ServerLimits) -> bytes:
+    said = request.headers.get("content-length", "0")
+    if not said.isdigit() or int(said) > limits.body_bytes:
+        raise _too_large(limits.body_bytes)
+    try:
+        async with asyncio.timeout(limits.body_s):
+            return await _joined(request, limits.body_bytes)
+    except TimeoutError:
+        message = f"the body did not come within {limits.body_s:g} s; send it at once"
+        raise Refused(408, "TooSlow", message, connection="close") from None
+
+
+async def _joined(request: Request, most: int) -> bytes:
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
@@ -65,6 +77,16 @@ async def _received(request: Request, most: int) -> bytes:
             raise _too_large(most)
         parts.append(part)
     return b"".join(parts)
+
+
+def _count_values(text: bytes, most: int) -> int:
+    """How many values JSON text holds, at most; exactly only where there could be more than `most`."""
+    count = _marks(text)
+    return count if count <= most else _marks(_TEXT.sub(b"", text))
+
+
+def _marks(text: bytes) -> int:
+    return sum(map(text.count, (b",", b"[", b"{")))
 
 
 def _chosen(operations: Sequence[Operation], text: bytes) -> Operation:
@@ -108,7 +130,7 @@ def _of_body(model: type[BaseModel], text: bytes) -> BaseModel:
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        if any(fault["type"] == "int_type" for fault in error.errors(include_url=False, include_input=False)):
+        if '"type":"int_type"' in error.json(include_url=False, include_context=False, include_input=False):
             text = to_json(whole_numbers(from_json(text)))
     return _checked(model.model_validate_json, text, "body")
 
@@ -117,7 +139,7 @@ def _checked(validate: Any, given: Any, where: str) -> BaseModel:
     try:
         model: BaseModel = validate(given, strict=True)
     except ValidationError as error:
-        is_malformed = error.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid"
+        is_malformed = error.error_count() == 1 and error.errors()[0]["type"] == "json_invalid"
         problems = "; ".join(problems_of(error))
         raise Refused(400 if is_malformed else 422, "BadRequest", f"the {where} does not do: {problems}") from None
     return model
