@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-
 LISTED: Final = 10
 """How many of the things wrong with a value are told one by one."""
 

@@ -33,6 +33,7 @@ NEEDS = {
     "watches_changes": {
         "runtime_invokes": {"test_a_stream_cannot_be_watched_inside_a_turn"},
         "client": ALL,  # of `gatechart serve`, which tells changes
+        "serving_parts": ALL,
         "serving_verbs": ALL,
         "serving_reserved": ALL,
     },

@@ -24,6 +24,7 @@ from gatechart.serving.events import EventStream
 from gatechart.serving.limits import DEFAULTS, ServerLimits
 from gatechart.serving.openapi import openapi_document
 from gatechart.serving.operations import OPERATIONS, Operation
+from gatechart.serving.parts import answer_part, is_list
 from gatechart.serving.paths import Endpoint, Paths
 from gatechart.serving.payloads import check_payload
 from gatechart.serving.problems import Refused, headers_of, status_of, without_places
@@ -135,6 +136,9 @@ class Application:
             runtime = self._stage.runtime
             call = cast("Call", await read_call(operations, request, self._limits))
             check_payload(runtime.graphs, call)
+            if is_list(call):
+                text = await answer_part(runtime, call, self._limits.answer_bytes)
+                return Response(text, status, media_type="application/json")
             return _told(_without_exceptions(await perform(runtime, call)), status)
 
         return endpoint

@@ -17,6 +17,7 @@ class ServerLimits:
     body_bytes: int = 2**20
     body_values: int = 100_000
     body_s: float = 30.0  # that a body may take to come
+    answer_bytes: int = 8 * 2**20  # of the entries in one answer, of which there is at least one
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -36,14 +36,15 @@ class PageDocument(Document):
 
 
 class HistoryDocument(Document):
-    """Some of an agent's turns, oldest first."""
+    """Some of an agent's turns, oldest first; `next` is passed as `after` for those behind, null where that is all."""
 
     history: tuple[EntryDocument, ...]
+    next: int | None
 
     @classmethod
     def of(cls, entries: Sequence[HistoryEntry]) -> HistoryDocument:
-        """The document of these turns."""
-        return cls.model_construct(history=tuple(map(EntryDocument.of, entries)))
+        """The document of these turns, as all that there are."""
+        return cls.model_construct(history=tuple(map(EntryDocument.of, entries)), next=None)
 
     def value(self) -> tuple[HistoryEntry, ...]:
         """The turns."""
@@ -51,14 +52,15 @@ class HistoryDocument(Document):
 
 
 class MailsDocument(Document):
-    """Some mail, in the order accepted."""
+    """Some mail, in the order accepted; `next` is passed as `after` for what is behind, null where that is all."""
 
     mail: tuple[MailDocument, ...]
+    next: int | None
 
     @classmethod
     def of(cls, mail: Sequence[Mail]) -> MailsDocument:
-        """The document of this mail."""
-        return cls.model_construct(mail=tuple(map(MailDocument.of, mail)))
+        """The document of this mail, as all that there is."""
+        return cls.model_construct(mail=tuple(map(MailDocument.of, mail)), next=None)
 
     def value(self) -> tuple[Mail, ...]:
         """The mail."""
@@ -66,14 +68,15 @@ class MailsDocument(Document):
 
 
 class HandoffsDocument(Document):
-    """Some handoffs, in the order offered."""
+    """Some handoffs, in the order offered; `next` is passed as `after` for those behind, null where that is all."""
 
     handoffs: tuple[HandoffDocument, ...]
+    next: int | None
 
     @classmethod
     def of(cls, records: Sequence[HandoffRecord]) -> HandoffsDocument:
-        """The document of these handoffs."""
-        return cls.model_construct(handoffs=tuple(map(HandoffDocument.of, records)))
+        """The document of these handoffs, as all that there are."""
+        return cls.model_construct(handoffs=tuple(map(HandoffDocument.of, records)), next=None)
 
     def value(self) -> tuple[HandoffRecord, ...]:
         """The handoffs."""

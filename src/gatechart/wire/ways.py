@@ -31,7 +31,7 @@ from gatechart.wire.calls import (
 )
 
 MOST: Final = 1000
-"""Entries of one answer, at the most; those who want more ask again."""
+"""Entries of one answer, at the most; those who want more ask again. An answer of large ones has fewer."""
 
 _FIELD: Final = re.compile(r"{(\w+)}")
 
@@ -93,6 +93,14 @@ WAYS: Final[Mapping[type[BaseCall], Way]] = {
     EndInvokeCall: Way("POST", "/agents/{id}/invokes/{invoke}/end", 202),
 }
 """Every call's way. `start_on` shares that of `start`: its body has a trigger."""
+
+PARTS: Final[Mapping[type[BaseCall], tuple[str, str]]] = {
+    FindCall: ("agents", "agent_id"),
+    HistoryCall: ("history", "version"),
+    MailCall: ("mail", "number"),
+    HandoffsCall: ("handoffs", "number"),
+}
+"""What is answered in parts: the field of the answer, and what of its last entry the next part begins behind."""
 
 CHANGES: Final = "/changes"
 TURN: Final = "turn"
