@@ -38,10 +38,11 @@ class Served:
 @asynccontextmanager
 async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, limits=DEFAULTS, server=None):
     """A server of the shop at a free port."""
-    stage = stage or Stage()
-    application = Application(stage, graphs, token=token, limits=server or ServerLimits())
+    stage, server = stage or Stage(), server or ServerLimits()
+    application = Application(stage, graphs, token=token, limits=server)
+    opened = {"host": "127.0.0.1", "port": port, "has_token": token is not None, "grace_s": grace_s}
     async with (
-        listening(application, host="127.0.0.1", port=port, has_token=token is not None, grace_s=grace_s) as listens,
+        listening(application, **opened, limits=server) as listens,
         Runtime.open(store, graphs=graphs, limits=limits) as runtime,
         stage.hosting(runtime),
     ):

@@ -52,6 +52,16 @@ BodyOption = Annotated[
 ValuesOption = Annotated[
     int, typer.Option("--max-values", min=1, metavar="NUMBER", help="The most values, in all, of a body that is read.")
 ]
+HeadersOption = Annotated[
+    int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line with headers.")
+]
+HeadersTimeOption = Annotated[float, seconds_option("--headers-time", 0.1, "How long the headers may take to come.")]
+BodyTimeOption = Annotated[float, seconds_option("--body-time", 0.1, "How long a body may take to come.")]
+IdleOption = Annotated[float, seconds_option("--idle-time", 0.1, "How long a silent connection is kept.")]
+AnswerOption = Annotated[
+    int,
+    typer.Option("--max-answer", min=1, metavar="BYTES", help="The most entries of a list in one answer, as bytes."),
+]
 
 
 async def serve_agents(
@@ -63,6 +73,11 @@ async def serve_agents(
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
     max_values: ValuesOption = 100_000,
+    max_headers: HeadersOption = 2**16,
+    headers_time: HeadersTimeOption = 10.0,
+    body_time: BodyTimeOption = 30.0,
+    idle_time: IdleOption = 75.0,
+    max_answer: AnswerOption = 8 * 2**20,
 ) -> None:
     """Host the agents of the app, as `gatechart run` does, behind an HTTP interface that many programs share.
 
@@ -83,10 +98,19 @@ async def serve_agents(
     spare_the_collector()
     graphs = load_graphs(settings.app)
     stage = serving.Stage()
-    application = serving.Application(
-        stage, newest(graphs), token=secret, limits=serving.ServerLimits(body_bytes=max_body, body_values=max_values)
+    limits = serving.ServerLimits(
+        header_bytes=max_headers,
+        header_s=headers_time,
+        body_bytes=max_body,
+        body_values=max_values,
+        body_s=body_time,
+        idle_s=idle_time,
+        answer_bytes=max_answer,
     )
-    listening = serving.listening(application, host=host, port=port, has_token=secret is not None, grace_s=grace)
+    application = serving.Application(stage, newest(graphs), token=secret, limits=limits)
+    listening = serving.listening(
+        application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
+    )
     with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
         await _serve(settings, graphs, listening, stage, gone, Limits(close_s=grace), drain)
 

@@ -14,9 +14,12 @@ class ServerLimits:
     meanwhile.
     """
 
+    header_bytes: int = 2**16  # of the request line and the headers
+    header_s: float = 10.0  # that they may take to come
     body_bytes: int = 2**20
     body_values: int = 100_000
     body_s: float = 30.0  # that a body may take to come
+    idle_s: float = 75.0  # that a silent connection is kept; clients keep theirs for less, not to write into its end
     answer_bytes: int = 8 * 2**20  # of the entries in one answer, of which there is at least one
 
     def __post_init__(self) -> None:

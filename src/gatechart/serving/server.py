@@ -13,11 +13,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gatechart.serving.access import is_loopback
-from gatechart.serving.connections import Connection
+from gatechart.serving.connections import ConnectionConfig
 from gatechart.serving.errors import AddressError, OpenDoorError
+from gatechart.serving.limits import DEFAULTS, ServerLimits
 
 _BACKLOG: Final = 2048
-_IDLE_S: Final = 75  # that a silent connection is kept; longer than clients do, so that they do not write into its end
 
 
 class _Uvicorn(uvicorn.Server):
@@ -39,11 +39,11 @@ class _Uvicorn(uvicorn.Server):
 class Server:
     """Answers with an application until it is closed."""
 
-    def __init__(self, application: ASGIApp, listener: socket.socket, grace_s: float) -> None:
+    def __init__(self, application: ASGIApp, listener: socket.socket, grace_s: float, limits: ServerLimits) -> None:
         self._listener = listener
         host, port = listener.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        self._uvicorn = _Uvicorn(_config(application, grace_s))
+        self._uvicorn = _Uvicorn(_config(application, grace_s, limits))
         self._task = asyncio.create_task(self._uvicorn.serve([listener]))
 
     async def begin(self) -> None:
@@ -62,11 +62,18 @@ class Server:
 
 @asynccontextmanager
 async def listening(
-    application: ASGIApp, *, host: str, port: int, has_token: bool, grace_s: float = 10.0
+    application: ASGIApp,
+    *,
+    host: str,
+    port: int,
+    has_token: bool,
+    grace_s: float = 10.0,
+    limits: ServerLimits = DEFAULTS,
 ) -> AsyncIterator[Server]:
     """A server of the application, which is closed behind the block where it has not been.
 
-    port: 0 for any that is free. grace_s: how long requests under way get to end.
+    port: 0 for any that is free. grace_s: how long requests under way get to end. limits: of connections
+    and headers; those of bodies and answers are the application's.
     Raises OpenDoorError where others than this machine could come in without a token, and AddressError.
     """
     if not has_token and not is_loopback(host):
@@ -75,7 +82,7 @@ async def listening(
     if not has_token and not is_loopback(listener.getsockname()[0]):  # the name stands for another address here
         listener.close()
         raise OpenDoorError(host)
-    server = Server(application, listener, grace_s)
+    server = Server(application, listener, grace_s, limits)
     try:
         await server.begin()
         yield server
@@ -104,10 +111,10 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _config(application: ASGIApp, grace_s: float) -> uvicorn.Config:
-    return uvicorn.Config(
+def _config(application: ASGIApp, grace_s: float, limits: ServerLimits) -> uvicorn.Config:
+    return ConnectionConfig(
         application,
-        http=Connection,
+        limits,
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -115,6 +122,5 @@ def _config(application: ASGIApp, grace_s: float) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=ceil(grace_s),
     )

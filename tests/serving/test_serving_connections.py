@@ -1,0 +1,178 @@
+"""Connections of peers that send too much, too slowly, or nothing: each ends, and others are served meanwhile."""
+
+import asyncio
+import json
+import time
+from contextlib import asynccontextmanager, suppress
+
+import httpx
+import pytest
+from pydantic_core import to_json
+
+from gatechart.serving import ServerLimits
+
+from .conftest import PATIENCE_S, process, serving, within
+
+SHORT_S = 0.3
+HEAD = b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n"
+POST = b"POST /agents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+
+
+@pytest.fixture
+async def url():
+    """The address of a server of little patience."""
+    limits = ServerLimits(header_bytes=2_000, header_s=SHORT_S, body_s=SHORT_S, idle_s=SHORT_S)
+    async with serving(server=limits) as found:
+        yield httpx.URL(found.url)
+
+
+@pytest.fixture
+async def patient_url():
+    """The address of a server that waits for a second, which a request takes on no machine."""
+    async with serving(server=ServerLimits(header_s=1.0, body_s=1.0, idle_s=1.0)) as found:
+        yield httpx.URL(found.url)
+
+
+@asynccontextmanager
+async def connected(url):
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def answer_to(url, *parts, pause_s=0.0):
+    """All that comes back on a connection that the peer does not end: b"" where it is only closed."""
+    async with connected(url) as (reader, writer):
+        reading = asyncio.create_task(reader.read())
+        for part in parts:
+            writer.write(part)
+            await asyncio.sleep(pause_s)
+            if reading.done():
+                break
+        with suppress(ConnectionError):
+            return await within(reading)
+
+
+def told(answer, status):
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer
+    assert b"connection: close" in answer
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+def never():
+    """Parts of something without an end, as many as nobody waits for."""
+    return range(int(PATIENCE_S / 0.02))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [HEAD + b"x-long: " + b"y" * 3_000 + b"\r\n\r\n"],
+        [HEAD + b"".join(b"x-%d: y\r\n" % number for number in range(500)) + b"\r\n"],
+        [b"GET /" + b"y" * 3_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"],
+        [HEAD, b"x-long: ", *(b"y" * 100_000 for _ in range(50))],
+        [b"GET /", *(b"y" * 100_000 for _ in range(50))],
+    ],
+    ids=["header", "headers", "path", "no end", "path without end"],
+)
+async def test_a_head_that_is_too_large_is_refused_with_the_limit(url, parts):
+    async with connected(url) as (reader, writer):
+        for part in parts:
+            writer.write(part)
+        head = await within(reader.readuntil(b"\r\n\r\n"))
+        error = json.loads(await within(reader.read(200)))
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert error["error"] == "TooLarge"
+    assert "2,000 bytes" in error["message"]
+
+
+async def test_a_head_below_the_limit_is_answered(url):
+    answer = await answer_to(url, HEAD + b"x-long: " + b"y" * 1_800 + b"\r\nconnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_head_that_does_not_come_is_not_waited_for(url):
+    assert "0.3 s" in told(await answer_to(url, HEAD), 408)["message"]
+
+
+async def test_a_head_that_comes_a_little_at_a_time_is_not_waited_for(url):
+    answer = await answer_to(url, HEAD, *(b"x-%d: y\r\n" % number for number in never()), pause_s=0.02)
+    assert told(answer, 408)["error"] == "TooSlow"
+
+
+async def test_a_body_that_comes_a_little_at_a_time_is_not_waited_for(url):
+    head = POST + b"content-length: 100000\r\n\r\n"
+    answer = await answer_to(url, head, *(b" " for _ in never()), pause_s=0.02)
+    assert told(answer, 408)["error"] == "TooSlow"
+
+
+async def test_headers_behind_a_body_are_bounded_too(url):
+    chunked = POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+    began = time.monotonic()
+    answer = await answer_to(url, chunked, *(b"x-long: " + b"y" * 1_000 for _ in range(20)), pause_s=0.01)
+    assert not answer.startswith(b"HTTP/1.1 2")
+    assert time.monotonic() - began < PATIENCE_S
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", HEAD + b"\r\n"], ids=["nothing", "line ends", "one request"])
+async def test_a_silent_connection_is_closed(url, sent):
+    answer = await answer_to(url, sent)
+    assert answer.count(b"HTTP/1.1") == sent.count(b"HTTP/1.1")
+
+
+async def test_line_ends_are_no_sign_of_life(url):
+    assert await answer_to(url, HEAD + b"\r\n", *(b"\r\n" for _ in never()), pause_s=0.02)
+
+
+async def test_requests_go_on_over_one_connection_as_long_as_they_come(patient_url):
+    async with connected(patient_url) as (reader, writer):
+        for _ in range(7):
+            writer.write(HEAD + b"\r\n")
+            head = await within(reader.readuntil(b"\r\n\r\n"))
+            assert head.startswith(b"HTTP/1.1 200 ")
+            await within(reader.readexactly(len(b'{"status":"alive"}')))
+            await asyncio.sleep(0.2)
+
+
+async def test_a_request_that_takes_long_is_not_taken_for_a_silent_connection(patient_url):
+    async with httpx.AsyncClient(base_url=patient_url, trust_env=False, timeout=PATIENCE_S) as http:
+        case = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+        (await http.post("/agents", json=case)).raise_for_status()
+        slow = {"event": "DAWDLED", "payload": {"seconds": 2.5}}
+        assert (await http.post("/agents/a/events", json=slow)).json()["applied"]
+    second = to_json({"event": "COUNTED", "payload": {}})
+    both = b"".join(
+        b"POST /agents/a/events HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        b"content-length: %d\r\n\r\n%b" % (len(body), body)
+        for body in (to_json(slow), second)
+    )
+    answers = await answer_to(patient_url, both)
+    assert answers.count(b"HTTP/1.1 200 ") == 2
+
+
+async def test_many_slow_peers_hold_up_nobody(url):
+    slow = [asyncio.create_task(answer_to(url, HEAD)) for _ in range(200)]
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=PATIENCE_S) as http:
+        assert (await http.get("/health/live")).status_code == 200
+    assert all(answer.startswith(b"HTTP/1.1 408 ") for answer in await asyncio.gather(*slow))
+
+
+async def test_limits_leave_room():
+    for name in ("header_bytes", "header_s", "body_bytes", "body_values", "body_s", "idle_s", "answer_bytes"):
+        with pytest.raises(ValueError, match=name):
+            ServerLimits(**{name: 0})
+
+
+def test_the_command_has_options_for_the_limits(sqlite_url):
+    options = ["--max-headers", "1024", "--headers-time", "0.2", "--max-values", "3", "--max-body", "500"]
+    with process(sqlite_url, *options, "--idle-time", "5", "--body-time", "5", "--max-answer", "1000") as served:
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as http:
+            assert http.get("/health/live", headers={"x-long": "y" * 2_000}).status_code == 431
+            refused = http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"})
+            assert (refused.status_code, "3 values" in refused.json()["message"]) == (413, True)
+            large = http.post("/agents", json={"graph": "x" * 600})
+            assert (large.status_code, "500 bytes" in large.json()["message"]) == (413, True)
+        code, _ = served.end()
+    assert code == 0
