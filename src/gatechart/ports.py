@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gatechart.graph import StateTransitionGraph
 from gatechart.values import (
     AgentId,
+    Backlog,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
@@ -140,6 +141,10 @@ class Store(Protocol):
 
     async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
         """Waiting mail with a due time, in the order of due time and number, beyond the due time and number given."""
+        ...
+
+    async def count(self, backlog: Backlog, *, most: int) -> int:
+        """How much mail without a sender waits in this backlog; `most` where there is more."""
         ...
 
     async def running(

@@ -40,6 +40,8 @@ NEEDS = {
     "bounds_inboxes": {
         "runtime_mail": {
             "test_an_inbox_that_is_full_takes_no_more",
+            "test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_together",
+            "test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are_not_in_memory",
             "test_posts_at_the_same_instant_do_not_overfill_an_inbox",
             "test_what_is_not_accepted_takes_no_room",
             "test_a_poster_that_stops_waiting_for_room_takes_no_room",

@@ -9,6 +9,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.errors import (
     ActionFailedError,
+    BacklogFullError,
     EventIdReusedError,
     InboxFullError,
     PayloadError,
@@ -26,6 +27,7 @@ from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TWICE = Limits(mail_retry=Retry(attempts=3, first_s=10, factor=3, most_s=60))
 NARROW = Limits(inbox=2)
+PATIENCE_S = 30
 PATIENT = Limits(inbox=2, when_full=WhenFull.WAIT)
 
 
@@ -503,6 +505,77 @@ async def test_an_inbox_that_is_full_takes_no_more(place):
             await runtime.post("l-1", "NOTED", {"n": n})
             await agent.send("NOTED", {"n": "sent"})
         assert agent.context.notes == ["a", "b", "sent", "d", "sent", "e", "sent", "f", "sent"]
+
+
+async def test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_together(place):
+    limits = Limits(unclaimed=3)
+    async with Runtime.open(place, graphs=[ledger], limits=limits) as runtime:
+        known = await runtime.start("ledger", at="OPEN", id="l-0")
+        for n in "abc":
+            await runtime.post(f"l-{n}", "NOTED", {"n": n})
+        for n in "de":
+            with pytest.raises(BacklogFullError, match=r"3 events wait for agents that do not exist.*unclaimed="):
+                await runtime.post(f"l-{n}", "NOTED", {"n": n})
+        await runtime.post(known.id, "NOTED", {"n": "known"})
+    async with Runtime.open(place, graphs=[ledger], limits=limits) as runtime:
+        with pytest.raises(BacklogFullError):
+            await runtime.post("l-d", "NOTED", {"n": "d"})
+        for n in range(5):  # which is there, though not in memory
+            await runtime.post(known.id, "NOTED", {"n": str(n)})
+        agent = await runtime.start("ledger", at="OPEN", id="l-a")
+        await eventually(lambda: agent.context.notes == ["a"])
+        await eventually_posted(runtime, "l-d", "NOTED", {"n": "d"})
+        assert await waiting(runtime, "l-d") == ["d"]
+
+
+async def test_mail_that_is_due_far_ahead_is_bounded(place, clock):
+    limits, later = Limits(scheduled=2), NOON + timedelta(days=300)
+    async with Runtime.open(place, graphs=[ledger], limits=limits, clock=clock) as runtime:
+        agent = await runtime.start("ledger", at="OPEN", id="l-0")
+        await runtime.post("l-0", "NOTED", {"n": "soon"}, due=NOON + timedelta(hours=1))
+        await runtime.post("l-0", "NOTED", {"n": "late"}, due=later)
+    async with Runtime.open(place, graphs=[ledger], limits=limits, clock=clock) as runtime:
+        with pytest.raises(BacklogFullError, match=r"2 events wait for its due time.*scheduled="):
+            await runtime.post("l-0", "NOTED", {"n": "more"}, due=later)
+        await runtime.post("l-0", "NOTED", {"n": "now"})
+        clock.advance(7200)
+        await eventually_posted(runtime, "l-0", "NOTED", {"n": "more"}, due=later)
+        agent = await runtime.resume("l-0")
+        assert agent.context.notes == ["now", "soon"]
+        assert await waiting(runtime) == ["late", "more"]
+
+
+async def test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are_not_in_memory(place):
+    async with Runtime.open(place, graphs=[ledger]) as runtime:
+        for n in range(20):
+            await runtime.start("ledger", at="OPEN", id=f"l-{n}")
+    async with Runtime.open(place, graphs=[ledger], limits=Limits(unclaimed=1)) as runtime:
+        for n in range(20):
+            await runtime.post(f"l-{n}", "NOTED", {"n": str(n)})
+        await runtime.post("nobody", "NOTED", {"n": "x"})
+        with pytest.raises(BacklogFullError):
+            await runtime.post("nobody else", "NOTED", {"n": "y"})
+
+
+async def test_mail_with_a_due_time_comes_and_goes_in_any_number(place, clock):
+    async with Runtime.open(place, graphs=[ledger], limits=Limits(scheduled=2), clock=clock) as runtime:
+        agent = await runtime.start("ledger", at="OPEN", id="l-0")
+        for n in range(10):
+            await eventually_posted(runtime, "l-0", "NOTED", {"n": str(n)}, due=clock.now() + timedelta(seconds=1))
+            clock.advance(2)
+            await eventually(lambda: len(agent.context.notes) == n + 1)  # noqa: B023
+        with pytest.raises(ValueError, match="scheduled"):
+            Limits(scheduled=0)
+
+
+async def eventually_posted(runtime, *args, **options):
+    """Posts as soon as there is room, which the store tells a moment later where there was none."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                return await runtime.post(*args, **options)
+            except BacklogFullError:
+                await asyncio.sleep(0.01)
 
 
 async def test_posts_at_the_same_instant_do_not_overfill_an_inbox(place):

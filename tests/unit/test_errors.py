@@ -68,6 +68,7 @@ REMEDIES: dict[str, str] = {
     "NoTimerError": "find its number with mail()",
     "NoHandoffError": "look it up with handoffs() or `gatechart handoffs`",
     "UnknownHandoffError": "it has 'one', 'two'",
+    "BacklogFullError": "a larger Limits(a text=...)",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",
     "InsideTurnError": "use turn.send",

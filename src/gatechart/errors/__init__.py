@@ -85,6 +85,7 @@ from gatechart.errors.root import (
     suggestion,
 )
 from gatechart.errors.runs import (
+    BacklogFullError,
     FeedLaggedError,
     InboxFullError,
     IncompatibleGraphError,
@@ -110,6 +111,7 @@ __all__ = [
     "AgentTooLargeError",
     "AmbiguousTriggerError",
     "AnswerUnreadableError",
+    "BacklogFullError",
     "ContextInvalidError",
     "DefinitionError",
     "DrawingError",

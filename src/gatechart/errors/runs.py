@@ -38,6 +38,22 @@ class InboxFullError(EventError):
 
 
 @dataclass(eq=False)
+class BacklogFullError(EventError):
+    """Too much mail waits for agents that do not exist, or for its time. Nothing was posted."""
+
+    agent_id: str
+    backlog: str  # the name of the limit: unclaimed or scheduled
+    limit: int
+
+    def __str__(self) -> str:
+        waits = "for agents that do not exist" if self.backlog == "unclaimed" else "for its due time"
+        return (
+            f"no mail for agent {self.agent_id!r}: {self.limit:,} events wait {waits} already; start the agents, "
+            f"erase or wait for what is not needed, or open the runtime with a larger Limits({self.backlog}=...)"
+        )
+
+
+@dataclass(eq=False)
 class UnknownMailError(EventError):
     """There is no refused or dead mail of this number; nor, if it is to be retried, mail that failed and waits."""
 

@@ -25,6 +25,8 @@ class Limits:
         10_000  # mail, timers aside, that waits for one agent when `post` brings no more; it bounds `post` alone
     )
     when_full: WhenFull = WhenFull.RAISE
+    unclaimed: int = 100_000  # mail of `post` that waits for agents that do not exist, for all of them together
+    scheduled: int = 1_000_000  # mail of `post` with a due time that waits, for all agents together
     resident: int = 10_000  # idle agents that stay in memory
     invokes: int = 1_000  # that run at once; the others wait
     timers: int = 10_000  # that are kept in memory, those due first; the store keeps all
@@ -32,6 +34,6 @@ class Limits:
     close_s: float = 10.0  # that turns and invokes under way get to end when the runtime closes
 
     def __post_init__(self) -> None:
-        for name in ("turn_s", "inbox", "resident", "invokes", "timers", "feed", "close_s"):
+        for name in ("turn_s", "inbox", "unclaimed", "scheduled", "resident", "invokes", "timers", "feed", "close_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"Limits({name}={getattr(self, name)!r}) leaves no room; give a number above 0")

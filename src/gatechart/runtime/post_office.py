@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Final
 
 from gatechart.errors import EventIdReusedError, OutsideError, StoreCorruptError, UnknownMailError
 from gatechart.runtime.arguments import is_count
+from gatechart.runtime.backlogs import Room
 from gatechart.runtime.commits import NOBODY_CAN_WRITE, nothing
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
@@ -23,7 +25,19 @@ from gatechart.runtime.resident import Resident
 from gatechart.runtime.residents import Residents
 from gatechart.runtime.unborn import Unborn
 from gatechart.turn import is_about_handoff
-from gatechart.values import AgentId, Mail, MailChange, MailEnd, MailQuery, MailStatus, Posting, Receipt, Unit, Verdict
+from gatechart.values import (
+    AgentId,
+    Backlog,
+    Mail,
+    MailChange,
+    MailEnd,
+    MailQuery,
+    MailStatus,
+    Posting,
+    Receipt,
+    Unit,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +61,8 @@ class PostOffice:
         self._residents = residents
         self._accept = accept
         self._inboxes = Inboxes(core)
+        self._unclaimed = Room(core, Backlog.UNCLAIMED, core.limits.unclaimed)
+        self._scheduled = Room(core, Backlog.SCHEDULED, core.limits.scheduled)
         self._held: dict[AgentId, list[Mail]] = {}  # until the recipient has been read from the store
         self._is_reading = True  # or nothing is to be read yet: not before all is recovered
         self._uncollected: set[AgentId] = set()  # recipients that were not there, or could not be hosted
@@ -59,8 +75,24 @@ class PostOffice:
     async def post(self, mail: Mail) -> Receipt:
         """Makes the mail durable, under the next number, and has it delivered when it is due.
 
-        Raises InboxFullError, EventIdReusedError, and what the store raises.
+        Raises InboxFullError, BacklogFullError, EventIdReusedError, and what the store raises.
         """
+        if mail.sender is not None or (mail.due is None and self._residents.known(mail.recipient) is not None):
+            return await self._post_in_room(mail)
+        async with AsyncExitStack() as rooms:
+            if await self._may_be_unclaimed(mail.recipient):
+                await rooms.enter_async_context(self._unclaimed.kept(mail.recipient))
+            if mail.due is not None:
+                await rooms.enter_async_context(self._scheduled.kept(mail.recipient))
+            return await self._post_in_room(mail)
+
+    async def _may_be_unclaimed(self, agent_id: AgentId) -> bool:
+        """Whether mail for the agent has to count as unclaimed; the store is only asked where there may be no room."""
+        if self._residents.known(agent_id) is not None:
+            return False
+        return await self._unclaimed.is_there() or not await self._core.store.load_many([agent_id])
+
+    async def _post_in_room(self, mail: Mail) -> Receipt:
         if mail.due is not None:
             return await self._post(mail)
         await self._inboxes.enter(mail.recipient)
@@ -108,6 +140,8 @@ class PostOffice:
 
     def finished(self, mail: Mail) -> None:
         """Takes note that the recipient is done with the mail."""
+        if mail.due is not None and mail.sender is None:
+            self._scheduled.left()
         self._inboxes.finished(mail.recipient)
 
     def amend(self, mail: Mail) -> bool:

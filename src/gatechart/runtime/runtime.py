@@ -304,8 +304,8 @@ class Runtime:
         payload: as of `Agent.send`. id: the sender's, unique for the recipient; mail whose id waits or was applied is
         not accepted again. due: when it is to be delivered; at once where left out.
 
-        Raises PayloadError, EventIdReusedError, and InboxFullError where so much mail waits for the agent already,
-        unless the limits say to wait.
+        Raises PayloadError, EventIdReusedError, InboxFullError where so much mail waits for the agent already, unless
+        the limits say to wait, and BacklogFullError where so much waits for agents that do not exist, or for its time.
         """
         self._core.admit("post", writes=True)
         name = checked_name(event)

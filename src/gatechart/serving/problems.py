@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from gatechart.errors import (
     AmbiguousTriggerError,
+    BacklogFullError,
     EntryRefusedError,
     EventError,
     GatechartError,
@@ -49,7 +50,7 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
         404,
     ),
     ((EntryRefusedError, PacketError, PayloadError, ReservedEventError, UnwritableError), 422),
-    (InboxFullError, 429),
+    ((BacklogFullError, InboxFullError), 429),
     (RuntimeClosedError, 503),
     ((EventError, AmbiguousTriggerError), 409),  # valid, but not now: what is there speaks against it
     (OutsideError, 503),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Select, func, literal, select, tuple_
+from sqlalchemy import BigInteger, Select, exists, func, literal, select, tuple_
 
 from gatechart.stores.rows import to_us
 from gatechart.stores.tables import TIMED, WAITS, agents, invokes, mail, steps
-from gatechart.values import EARLIEST, LATEST, AgentId, Invocation, MailQuery, MailStatus
+from gatechart.values import EARLIEST, LATEST, AgentId, Backlog, Invocation, MailQuery, MailStatus
 
 _BEFORE_ALL: Final = -(2**63)
 _LATEST_US: Final = to_us(LATEST)
@@ -49,6 +49,14 @@ def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
         .order_by(mail.c.due_us, mail.c.number)
         .limit(limit)
     )
+
+
+def backlog_size(backlog: Backlog, most: int) -> Select[Any]:
+    """How much mail without a sender waits in a backlog, counted no further than `most`."""
+    is_unclaimed = WAITS & ~exists().where(agents.c.id == mail.c.recipient)
+    in_it = is_unclaimed if backlog is Backlog.UNCLAIMED else TIMED
+    found = select(mail.c.number).where(in_it, mail.c.sender.is_(None)).limit(most)
+    return select(func.count()).select_from(found.subquery())
 
 
 def running_invokes(agent_id: AgentId | None, after: int, limit: int) -> Select[Any]:

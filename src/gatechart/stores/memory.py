@@ -22,6 +22,7 @@ from gatechart.values import (
     ActiveIn,
     AgentId,
     Answer,
+    Backlog,
     Errand,
     EventName,
     HandoffQuery,
@@ -148,6 +149,15 @@ class MemoryStore:
         ]
         later = [each for each in timed if each[:2] > after]
         return [mail for _, _, mail in nsmallest(limit, later)]
+
+    async def count(self, backlog: Backlog, *, most: int) -> int:
+        """See Store."""
+        posted = (mail for mail in self._pending.mail() if mail.sender is None and _waits(mail))
+        if backlog is Backlog.UNCLAIMED:
+            found = (mail for mail in posted if mail.recipient not in self._turns)
+        else:
+            found = (mail for mail in posted if mail.due is not None)
+        return sum(1 for _ in islice(found, most))
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int

@@ -30,7 +30,14 @@ from gatechart.stores.damage import is_key, readable, readable_page
 from gatechart.stores.database import Bell, Database, Writer
 from gatechart.stores.dialects import items_of, listed
 from gatechart.stores.handoff_rows import to_shown as to_shown_handoff
-from gatechart.stores.mail_queries import due_mail, found_mail, recorded_steps, running_invokes, waiting_mail
+from gatechart.stores.mail_queries import (
+    backlog_size,
+    due_mail,
+    found_mail,
+    recorded_steps,
+    running_invokes,
+    waiting_mail,
+)
 from gatechart.stores.mail_rows import to_mail, to_running
 from gatechart.stores.mail_rows import to_shown as to_shown_mail
 from gatechart.stores.offering import forget_damaged, forget_handoffs, found_handoffs, is_offered
@@ -53,6 +60,7 @@ from gatechart.stores.tables import agents, graphs, history, mail
 from gatechart.values import (
     ActiveIn,
     AgentId,
+    Backlog,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
@@ -185,6 +193,11 @@ class SqlStore:
     async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
         """See Store."""
         return await self._read_page(due_mail, after, limit, _mail, lambda row: (from_us(row.due_us), row.number))
+
+    async def count(self, backlog: Backlog, *, most: int) -> int:
+        """See Store."""
+        wanted = backlog_size(backlog, most)
+        return await self._read(lambda connection: int(connection.execute(wanted).scalar_one()))
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int

@@ -13,6 +13,7 @@ from gatechart.testing.errands import REPEATED, REUSED, acting, events, kept, le
 from gatechart.testing.records import COMMITTED, NOON, STALE, assert_stale, commit_each, going_on, started, verdicts
 from gatechart.values import (
     Amend,
+    Backlog,
     Cancel,
     CancelAll,
     CancelTimer,
@@ -59,6 +60,20 @@ class MailContract:
         )
         await posted(store, plain, full)
         assert await kept(store) == [plain, full]
+
+    async def test_backlogs_count_what_waits_from_outside(self, store: Store) -> None:
+        """Unclaimed is what waits for agents that do not exist, scheduled what has a due time; no agent sent it."""
+        turn = acting(store, started("a"), Send("nobody", "ASKED", {}), minutes(5, key="k"))
+        await commit_each(store, turn)
+        plain = [letter(store, name) for name in ("nobody", "nobody", "no one", "a")]
+        timed = [letter(store, name, due=LATER) for name in ("nobody", "a")]
+        dead = letter(store, "nobody", status=DEAD)
+        await posted(store, *plain, *timed, dead)
+        assert await store.count(Backlog.UNCLAIMED, most=100) == 4
+        assert await store.count(Backlog.SCHEDULED, most=100) == 2
+        assert await store.count(Backlog.UNCLAIMED, most=3) == 3
+        await commit_each(store, started("nobody"))
+        assert await store.count(Backlog.UNCLAIMED, most=100) == 1
 
     async def test_what_a_turn_sends_is_accepted_with_it(self, store: Store) -> None:
         """A committed turn's sends and timers stand as its record lists them."""

@@ -30,7 +30,7 @@ from gatechart.values.handoffs import (
     Side,
 )
 from gatechart.values.history import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query
-from gatechart.values.mail import Invocation, Mail, MailStatus, Receipt, Running
+from gatechart.values.mail import Backlog, Invocation, Mail, MailStatus, Receipt, Running
 from gatechart.values.migrated import Fate, Migrated
 from gatechart.values.names import (
     ERROR_MAIL,
@@ -81,6 +81,7 @@ __all__ = [
     "AgentId",
     "Amend",
     "Answer",
+    "Backlog",
     "Call",
     "Cancel",
     "CancelAll",

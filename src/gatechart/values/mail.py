@@ -19,6 +19,13 @@ class MailStatus(StrEnum):
     UNREADABLE = "unreadable"  # what the database has of it is damaged; discard() forgets it
 
 
+class Backlog(StrEnum):
+    """Mail from outside that may wait for long, told apart because each kind has a limit of its own."""
+
+    UNCLAIMED = "unclaimed"  # for agents that do not exist
+    SCHEDULED = "scheduled"  # with a due time
+
+
 @value
 class Mail:
     """An event on its way to an agent; a timer is mail of an agent to itself."""
