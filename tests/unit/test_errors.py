@@ -69,6 +69,7 @@ REMEDIES: dict[str, str] = {
     "NoHandoffError": "look it up with handoffs() or `gatechart handoffs`",
     "UnknownHandoffError": "it has 'one', 'two'",
     "BacklogFullError": "a larger Limits(a text=...)",
+    "GuardBudgetError": "write a function, and name it",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",
     "InsideTurnError": "use turn.send",

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import cel
 
+from gatechart.charts.costs import LOOP, TEXT, costs_of, repeated
 from gatechart.charts.remedies import suggest
 from gatechart.context import AgentContext
-from gatechart.errors import Fault
+from gatechart.errors import Fault, GuardBudgetError
 from gatechart.values import Event
 
 MAX_LENGTH: Final = 1_000  # characters of an expression
@@ -46,9 +47,10 @@ FUNCTIONS: Final = [
     "getMonth",
     "getSeconds",
 ]
-_BOUND: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
+MAX_STEPS: Final = 10_000_000  # of an evaluation, at the most: one to three seconds
+MAX_PATTERN: Final = 1_000  # characters of a regular expression, and of what it repeats
 _FIELD: Final = re.compile(r"(?<![\w.])context\s*\.\s*([A-Za-z_]\w*)")
-_TEXT: Final = re.compile(r"""r?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_MATCHES: Final = re.compile(rf"\bmatches\s*\(\s*(?:{TEXT.pattern}(\s*\)))?")
 
 
 class Cel:
@@ -67,12 +69,15 @@ class Cel:
         self.__name__ = expression
         self.expression = expression
         self._program = cel.compile(expression)
+        self._costs = costs_of(expression)
 
     def __call__(self, context: AgentContext, event: Event) -> bool:
-        """The answer of the expression."""
-        answer = self._program.execute(
-            {"context": context.model_dump(mode="json", warnings=False), "event": _of(event)}
-        )
+        """The answer of the expression. Raises GuardBudgetError where it could take too long over so much data."""
+        asked = {"context": context.model_dump(mode="json", warnings=False), "event": _of(event)}
+        steps = self._costs.of(asked)
+        if steps > MAX_STEPS:
+            raise GuardBudgetError(self.expression, steps, MAX_STEPS)
+        answer = self._program.execute(asked)
         if not isinstance(answer, bool):
             raise TypeError(f"{self.expression!r} came to {answer!r}, which is neither true nor false")
         return answer
@@ -89,12 +94,12 @@ class Cel:
     @property
     def context_fields(self) -> tuple[str, ...]:
         """The fields of the context that the expression names."""
-        return tuple(dict.fromkeys(_FIELD.findall(_TEXT.sub('""', self.expression))))
+        return tuple(dict.fromkeys(_FIELD.findall(TEXT.sub('""', self.expression))))
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The variables and the functions that it names, those aside that it binds itself and all operators."""
-        bound = _BOUND.findall(self.expression)
+        bound = [found[2] for found in LOOP.finditer(self.expression)]
         variables = (name for name in self._program.variables() if name not in bound)
         functions = (name for name in self._program.functions() if name.isidentifier() and not name.startswith("_"))
         return tuple(variables), tuple(functions)
@@ -104,7 +109,7 @@ def compiled(expression: str) -> tuple[Cel | None, tuple[Fault, ...]]:
     """The guard of an expression, None where it cannot be compiled, and all that is wrong with it."""
     if len(expression) > MAX_LENGTH:
         return None, (Fault("", f"it has more than {MAX_LENGTH} characters", "write a function, and name it"),)
-    rounds = len(_BOUND.findall(_TEXT.sub('""', expression)))
+    rounds = len(LOOP.findall(TEXT.sub('""', expression)))
     if rounds > MAX_ROUNDS:
         problem = f"it goes through lists {rounds} times, and {MAX_ROUNDS} times is the most"
         return None, (Fault("", problem, "write a function, and name it"),)
@@ -124,6 +129,21 @@ def _faults(guard: Cel) -> Iterator[Fault]:
     for name in functions:
         if name not in FUNCTIONS:
             yield Fault("", f"CEL has no function {name!r}", suggest(name, tuple(FUNCTIONS)))
+    yield from _pattern_faults(guard.expression)
+
+
+def _pattern_faults(expression: str) -> Iterator[Fault]:
+    """Patterns take time by what they say, so that is for the chart to say, rather than for what is sent to it."""
+    inside = [range(found.start(), found.end()) for found in TEXT.finditer(expression)]
+    for found in _MATCHES.finditer(expression):
+        if any(found.start() in text for text in inside):
+            continue
+        if found[2] is None:
+            remedy = "write it as a text, as in `event.name.matches('^A-[0-9]+$')`"
+            yield Fault("", "the pattern of `matches` is no text of the chart", remedy)
+        elif repeated(found[1]) > MAX_PATTERN:
+            problem = f"the pattern {found[1]} is longer than {MAX_PATTERN} characters, with what it repeats"
+            yield Fault("", problem, "write a function, and name it")
 
 
 def _of(event: Event) -> dict[str, Any]:

@@ -87,6 +87,7 @@ from gatechart.errors.root import (
 from gatechart.errors.runs import (
     BacklogFullError,
     FeedLaggedError,
+    GuardBudgetError,
     InboxFullError,
     IncompatibleGraphError,
     InsideTurnError,
@@ -129,6 +130,7 @@ __all__ = [
     "FeedLaggedError",
     "FileFault",
     "GatechartError",
+    "GuardBudgetError",
     "HandoffNotAwaitedError",
     "HandoffStateError",
     "InboxFullError",

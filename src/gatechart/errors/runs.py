@@ -24,6 +24,21 @@ class TurnTimeoutError(EventError):
 
 
 @dataclass(eq=False)
+class GuardBudgetError(EventError):
+    """A guard would have gone through more data than it may. It counts as one that raised."""
+
+    expression: str
+    steps: int  # at the most
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.expression!r} may take {self.steps:,} steps over so much data, and {self.limit:,} are the most; "
+            "bring shorter lists, or write a function, and name it"
+        )
+
+
+@dataclass(eq=False)
 class InboxFullError(EventError):
     """So much mail waits for an agent that no more is accepted. Nothing was posted."""
 
