@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from gatechart.graph import Action
 from gatechart.interop.scxml.expressions import Value
 from gatechart.interop.scxml.faults import Faults
-from gatechart.interop.scxml.scope import EvaluationError, Scope, is_true, text_of
+from gatechart.interop.scxml.scope import EVENT_STEPS, EvaluationError, LimitError, Scope, is_true, text_of
 from gatechart.interop.scxml.sending import sending, text_value
 from gatechart.interop.scxml.system import ENVELOPE
 from gatechart.interop.scxml.xml import Element
@@ -77,13 +78,31 @@ def raise_error(turn: Turn, error: EvaluationError) -> None:
 
 
 def _deeds(elements: Sequence[Element], faults: Faults) -> tuple[Deed, ...]:
-    return tuple(_DEEDS[element.name](element, faults) for element in elements if element.name in _DEEDS)
+    return tuple(
+        partial(_placed, element, _DEEDS[element.name](element, faults))
+        for element in elements
+        if element.name in _DEEDS
+    )
+
+
+def _placed(element: Element, deed: Deed, scope: Scope, turn: Turn) -> None:
+    """Does it; a limit that it meets is told with the element, the innermost where several lie in each other."""
+    try:
+        scope.budget.spend(1)
+        deed(scope, turn)
+    except LimitError as error:
+        raise error if error.is_placed else LimitError(f"{element}: {error}", is_placed=True) from error
 
 
 def _raise(element: Element, faults: Faults) -> Deed:
     event = element.attributes["event"]
     payload = {ENVELOPE: {"type": "internal"}} if faults.wants_envelope else None
-    return lambda _, turn: turn.raise_event(event, payload)
+
+    def tell(scope: Scope, turn: Turn) -> None:
+        scope.budget.spend(EVENT_STEPS)
+        turn.raise_event(event, payload)
+
+    return tell
 
 
 def _log(element: Element, faults: Faults) -> Deed:
@@ -101,7 +120,7 @@ def _assign(element: Element, faults: Faults) -> Deed:
     constant = element.text.strip()
 
     def assign(scope: Scope, _: Turn) -> None:
-        place(scope, deepcopy(value(scope)) if value else constant)
+        place(scope, deepcopy(scope.budget.checked(value(scope))) if value else constant)
 
     return assign
 
@@ -132,9 +151,11 @@ def _branches(element: Element) -> Iterator[tuple[Element, list[Element]]]:
 
 
 def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
-    """A condition that cannot be evaluated counts as false, and is told of."""
+    """A condition that cannot be evaluated counts as false, and is told of; beyond a limit the block ends."""
     try:
         return is_true(condition(scope))
+    except LimitError:
+        raise
     except EvaluationError as error:
         raise_error(turn, error)
         return False
@@ -149,8 +170,10 @@ def _foreach(element: Element, faults: Faults) -> Deed:
         items = array(scope) if array else None
         if not isinstance(items, list):
             raise EvaluationError(f"{text_of(items)} is no array to go through")
+        scope.budget.checked(items)
         for number, each in enumerate(tuple(items)):
-            item(scope, deepcopy(each))
+            item(scope, deepcopy(scope.budget.checked(each)))
+            scope.budget.spend(1)
             if index:
                 index(scope, number)
             _do(deeds, scope, turn)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import takewhile
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from gatechart.graph import Action
 from gatechart.interop.scxml.binding import Bound, bind_when_begun, bind_when_entered
 from gatechart.interop.scxml.faults import Faults
 from gatechart.interop.scxml.payloads import json_or_text
-from gatechart.interop.scxml.scope import EvaluationError, Scope
+from gatechart.interop.scxml.scope import Budget, EvaluationError, LimitError, Scope
 from gatechart.interop.scxml.system import BOUND, SESSION, asks_for_session
 from gatechart.interop.scxml.xml import Element
 
@@ -83,6 +84,7 @@ class _Variables:
     faults: Faults
     values: SimpleNamespace = field(default_factory=SimpleNamespace)
     failures: list[str] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)  # of all data together
 
     def define(self, element: Element, variable: str, value: Any) -> None:
         """Adds one, or notes why it cannot be."""
@@ -105,10 +107,14 @@ class _Variables:
     def evaluated(self, data: Element) -> Any:
         """The value by now; None where that is an error."""
         value = self.faults.expression(data, "expr")
-        if value is None:
-            return _inline(data)
         try:
-            return value(Scope(self.values, chart=self.chart))
+            if value is None:
+                return self.budget.checked(_inline(data))
+            made = value(Scope(self.values, chart=self.chart, budget=self.budget))
+            return deepcopy(self.budget.checked(made))  # or data that hold other data would be one with them
+        except LimitError as error:
+            self.faults.add(data, str(error), "divide the work, or do it outside the document")
+            return None
         except EvaluationError as error:
             self.failures.append(f"{data}: {error}")
             return None

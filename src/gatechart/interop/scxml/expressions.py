@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.errors import listing
 from gatechart.interop.scxml.functions import FUNCTIONS, METHODS, call, method
@@ -23,6 +23,7 @@ from gatechart.interop.scxml.system import EVENT_FIELDS
 from gatechart.interop.scxml.tokens import CONSTANTS, ExpressionError, Token, tokens_of
 
 Value: TypeAlias = Callable[[Scope], Any]  # raises EvaluationError
+MadeT = TypeVar("MadeT", list[Any], dict[str, Any])
 Place: TypeAlias = Callable[[Scope, Any], None]  # raises EvaluationError
 
 _LEVELS: Final = (
@@ -37,7 +38,8 @@ _LEVELS: Final = (
     ("*", "/", "%"),
 )
 _CHANGES: Final = ("=", "++", "--")
-_MOST_LEVELS: Final = 50
+_MOST_LEVELS: Final = 25  # of parentheses and such while it is read
+_MOST_HEIGHT: Final = 150  # of operators that wait for one another while it is evaluated
 
 
 def expression(text: str) -> Value:
@@ -79,6 +81,7 @@ def _store(name: str, keys: tuple[Value, ...], scope: Scope, value: Any) -> None
     if not _has_place(holder, last):
         raise EvaluationError(f"{last!r} of {name!r} cannot be assigned to")
     holder[last] = value
+    scope.budget.checked(scope.lookup(name))
     scope.assign(name, scope.lookup(name))  # refuses what is not of the data model
 
 
@@ -95,6 +98,7 @@ class _Parser:
         self._tokens = tokens_of(text)
         self._at = 0
         self._depth = 0
+        self._heights: dict[int, tuple[int, Value]] = {}  # by identity; the value is kept, so that it stays the same
 
     def take(self) -> Token:
         """The next word."""
@@ -114,6 +118,21 @@ class _Parser:
         """Whether all words have been taken."""
         return self._tokens[self._at].kind == "end"
 
+    def _node(self, function: Callable[..., Any], *given: Any) -> Value:
+        """A value made of others. Raises ExpressionError where so many would wait for one another."""
+        height = 1 + max((self._height(part) for part in given), default=0)
+        if height > _MOST_HEIGHT:
+            raise ExpressionError(f"more than {_MOST_HEIGHT} operators wait for one another; divide it")
+        value = partial(function, *given)
+        self._heights[id(value)] = height, value
+        return value
+
+    def _height(self, part: Any) -> int:
+        if isinstance(part, tuple):
+            return max((self._height(each) for each in part), default=0)
+        found = self._heights.get(id(part))
+        return 0 if found is None else found[0]
+
     def _next_is(self, *signs: str) -> bool:
         token = self._tokens[self._at]
         return token.text in signs and (token.kind == "sign" or token.text == "in")
@@ -131,7 +150,7 @@ class _Parser:
             self.take()
             then = self.ternary()
             self.expect("sign", ":")
-            value = partial(_choose, value, then, self.ternary())
+            value = self._node(_choose, value, then, self.ternary())
         self._depth -= 1
         return value
 
@@ -150,7 +169,7 @@ class _Parser:
         while self._next_is(*_LEVELS[level]):
             sign = self.take().text
             right = self._binary(level + 1)
-            left = partial(logical, sign, left, right) if level < 2 else partial(_apply, sign, left, right)
+            left = self._node(logical if level < 2 else _apply, sign, left, right)
         return left
 
     def _unary(self) -> Value:
@@ -159,7 +178,7 @@ class _Parser:
             signs.append(self.take().text)
         value = self._postfix()
         for sign in reversed(signs):
-            value = partial(typeof, value) if sign == "typeof" else partial(unary, sign, value)
+            value = self._node(typeof, value) if sign == "typeof" else self._node(unary, sign, value)
         return value
 
     def _postfix(self) -> Value:
@@ -172,14 +191,14 @@ class _Parser:
             is_event = False
             is_named = self._next_is(".")
             key = self._key()
-            value = self._method(text, value) if is_named and self._next_is("(") else partial(_get, value, key)
+            value = self._method(text, value) if is_named and self._next_is("(") else self._node(_get, value, key)
         return value
 
     def _method(self, name: str, holder: Value) -> Value:
         if name not in METHODS:
             raise ExpressionError(f"{name}() is no method here; there are {listing(tuple(METHODS))}")
         self.take()
-        return partial(_call_method, name, holder, self._items(")", self.ternary))
+        return self._node(_call_method, name, holder, self._items(")", self.ternary))
 
     def key(self) -> Value | None:
         """The key of a member, `.name` or `[expression]`; None where none comes."""
@@ -206,9 +225,9 @@ class _Parser:
             self.expect("sign", ")")
             return value
         if token.text == "[":
-            return partial(_array, self._items("]", self.ternary))
+            return self._node(_array, self._items("]", self.ternary))
         if token.text == "{":
-            return partial(_object, self._items("}", self._pair))
+            return self._node(_object, self._items("}", self._pair))
         if token.text in _CHANGES:
             raise ExpressionError(f"{token.text!r} changes a variable; only <assign> does")
         raise ExpressionError(f"a value is expected where {token} stands")
@@ -220,7 +239,7 @@ class _Parser:
             self.expect("sign", "(")
             state = self.ternary()
             self.expect("sign", ")")
-            return partial(_is_in, state)
+            return self._node(_is_in, state)
         if name in ("Math", "JSON"):
             self.expect("sign", ".")
             name = f"{name}.{self.take().text}"
@@ -234,7 +253,7 @@ class _Parser:
         if name not in FUNCTIONS:
             raise ExpressionError(f"{name}() is no function here; there are {listing(('In', *FUNCTIONS))}")
         self.expect("sign", "(")
-        return partial(_call, name, self._items(")", self.ternary))
+        return self._node(_call, name, self._items(")", self.ternary))
 
     def _items(self, end: str, item: Callable[[], Any]) -> tuple[Any, ...]:
         items = []
@@ -266,11 +285,13 @@ def _is_in(state: Value, scope: Scope) -> bool:
 
 
 def _call(name: str, values: tuple[Value, ...], scope: Scope) -> Any:
-    return call(FUNCTIONS[name], name, [value(scope) for value in values])
+    given = [scope.budget.checked(value(scope)) for value in values]
+    return scope.budget.checked(call(FUNCTIONS[name], name, given))
 
 
 def _call_method(name: str, holder: Value, values: tuple[Value, ...], scope: Scope) -> Any:
-    return method(name, holder(scope), [value(scope) for value in values])
+    given = [scope.budget.checked(value(scope)) for value in values]
+    return scope.budget.checked(method(name, scope.budget.checked(holder(scope)), given))
 
 
 def _refuse_change(literal: str, *_: Any) -> Any:
@@ -286,12 +307,23 @@ def _choose(condition: Value, then: Value, otherwise: Value, scope: Scope) -> An
 
 
 def _apply(sign: str, left: Value, right: Value, scope: Scope) -> Any:
-    return BINARY[sign](left(scope), right(scope))
+    one, other, budget = left(scope), right(scope), scope.budget
+    budget.spend(1)
+    if isinstance(one, str | list | dict) or isinstance(other, str | list | dict):  # else it takes no time to speak of
+        budget.checked(one)
+        budget.checked(other)
+    return budget.checked(BINARY[sign](one, other))
 
 
 def _array(items: tuple[Value, ...], scope: Scope) -> list[Any]:
-    return [item(scope) for item in items]
+    return _counted([item(scope) for item in items], scope)
 
 
 def _object(pairs: tuple[tuple[str, Value], ...], scope: Scope) -> dict[str, Any]:
-    return {key: value(scope) for key, value in pairs}
+    return _counted({key: value(scope) for key, value in pairs}, scope)
+
+
+def _counted(made: MadeT, scope: Scope) -> MadeT:
+    scope.budget.spend(1 + len(made))
+    scope.budget.checked(made)
+    return made

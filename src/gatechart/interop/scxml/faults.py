@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatechart.errors import Fault
 from gatechart.interop.scxml.expressions import Place, Value, expression, location
-from gatechart.interop.scxml.scope import EvaluationError
+from gatechart.interop.scxml.scope import EvaluationError, shortened
 from gatechart.interop.scxml.system import asks_for_envelope
 from gatechart.interop.scxml.tokens import ExpressionError
 from gatechart.interop.scxml.xml import Element
@@ -31,7 +31,7 @@ class Faults:
         try:
             return expression(text)
         except ExpressionError as error:
-            self.add(element, f"{attribute}={text!r}: {error}", _SUBSET)
+            self.add(element, f"{attribute}={shortened(text)!r}: {error}", _SUBSET)
             return _nothing
 
     def location(self, element: Element, attribute: str) -> Place:
@@ -40,7 +40,7 @@ class Faults:
         try:
             return location(text)
         except ExpressionError as error:
-            self.add(element, f"{attribute}={text!r}: {error}", _SUBSET)
+            self.add(element, f"{attribute}={shortened(text)!r}: {error}", _SUBSET)
             return _nothing
 
 

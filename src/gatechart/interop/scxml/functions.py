@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
-from gatechart.interop.scxml.scope import EvaluationError, is_same, number_of, text_of, whole
+from gatechart.interop.scxml.scope import EvaluationError, is_same, number_of, shortened, text_of, whole
 
 
 def call(function: Callable[..., Any], name: str, values: list[Any]) -> Any:
@@ -18,14 +19,15 @@ def call(function: Callable[..., Any], name: str, values: list[Any]) -> Any:
     try:
         return whole(function(*values))
     except (TypeError, ArithmeticError, ValueError) as error:
-        raise EvaluationError(f"{name}({', '.join(map(text_of, values))}) has no value: {error}") from error
+        told = f"{name}({', '.join(map(text_of, values))})"
+        raise EvaluationError(f"{shortened(told)} has no value: {error}") from error
 
 
 def method(name: str, holder: Any, values: list[Any]) -> Any:
     """What the method of an array or a text makes of the values. Raises EvaluationError."""
     if not isinstance(holder, list | str):
-        raise EvaluationError(f"{text_of(holder)} has no {name}()")
-    return call(METHODS[name], f"{text_of(holder)}.{name}", [holder, *values])
+        raise EvaluationError(f"{shortened(text_of(holder))} has no {name}()")
+    return call(partial(METHODS[name], holder), f"{shortened(text_of(holder))}.{name}", values)
 
 
 def _math(function: Callable[..., Any]) -> Callable[..., Any]:

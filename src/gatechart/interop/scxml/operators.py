@@ -15,6 +15,7 @@ from gatechart.interop.scxml.scope import (
     is_true,
     kind_of,
     number_of,
+    shortened,
     text_of,
     whole,
 )
@@ -50,7 +51,7 @@ def member(holder: Any, key: Any) -> Any:
         if key == "length":
             return len(holder)
         return holder[key] if kind_of(key) == "number" and key in range(len(holder)) else None
-    raise EvaluationError(f"{text_of(holder)} has no members, not even {key!r}")
+    raise EvaluationError(f"{shortened(text_of(holder))} has no members, not even {key!r}")
 
 
 def _add(left: Any, right: Any) -> Any:
@@ -96,7 +97,7 @@ def _has(key: Any, holder: Any) -> bool:
         return text_of(key) in holder
     if isinstance(holder, list):
         return key == "length" or (kind_of(key) == "number" and key in range(len(holder)))
-    raise EvaluationError(f"{text_of(holder)} has no members, not even {key!r}")
+    raise EvaluationError(f"{shortened(text_of(holder))} has no members, not even {key!r}")
 
 
 BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {

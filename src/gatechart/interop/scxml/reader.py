@@ -11,6 +11,7 @@ Source: W3C SCXML, https://www.w3.org/TR/scxml/.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,9 @@ from gatechart.interop.scxml.xml import Element, parse
 from gatechart.values import Event, Name
 
 _STATES: Final = ("state", "parallel", "final", "history")
+_MOST_TARGETS: Final = 32  # of a transition; each is compared with each
+_MOST_SUGGESTED: Final = 20
+_MOST_NAMES: Final = 1_000  # that are looked through for one that is alike
 
 
 def read(
@@ -108,6 +112,7 @@ class _Reading:
         self._chart = chart
         self._faults = faults
         self._names = _names(root)
+        self._outer = {inner: outer for outer in root.walk() for inner in outer.children}
         self._by_name: dict[str, Element] = {}
         for element, name in self._names.items():
             if self._by_name.setdefault(name, element) is not element:
@@ -152,11 +157,18 @@ class _Reading:
 
     def _targets(self, element: Element, attribute: str) -> tuple[str, ...]:
         targets = tuple(element.attributes.get(attribute, "").split())
-        known = tuple(self._by_name)
+        if len(targets) > _MOST_TARGETS:
+            self._faults.add(element, f"{attribute} names more than {_MOST_TARGETS} states", "begin them by a state")
+            return targets[:1]
         for target in targets:
-            if target not in known:
-                self._faults.add(element, f"there is no state {target!r}", suggestion(target, known))
+            if target not in self._by_name:
+                self._faults.add(element, f"there is no state {target!r}", self._suggested(target))
         return targets
+
+    def _suggested(self, target: str) -> str:
+        """What is alike, for the first faults; it takes long to look for."""
+        names = tuple(islice(self._by_name, _MOST_NAMES))
+        return suggestion(target, names) if len(self._faults.found) < _MOST_SUGGESTED else "name one that is there"
 
     def _transition(self, source: str, parent: Element, element: Element) -> Transition:
         targets = self._targets(element, "target")
@@ -172,8 +184,13 @@ class _Reading:
 
     def _lie_inside(self, parent: Element, targets: Sequence[str]) -> bool:
         """What it takes for an internal transition to be one: a compound source, and targets inside."""
-        inside = {self._names[each] for each in parent.walk() if each in self._names and each is not parent}
-        return parent.name == "state" and bool(targets) and inside.issuperset(targets)
+        return parent.name == "state" and bool(targets) and all(self._is_inside(each, parent) for each in targets)
+
+    def _is_inside(self, target: str, outer: Element) -> bool:
+        element = self._outer.get(self._by_name[target]) if target in self._by_name else None
+        while element is not None and element is not outer:
+            element = self._outer.get(element)
+        return element is outer
 
     def _guard(self, element: Element) -> Guard | None:
         condition, chart = self._faults.expression(element, "cond"), self._chart
@@ -225,12 +242,9 @@ def _names(root: Element) -> dict[Element, str]:
     """The id of each state; one without gets the name of its element, with a number."""
     states = [element for element in root.walk() if element.name in _STATES]
     taken = {element.attributes["id"] for element in states if "id" in element.attributes}
-    return {element: element.attributes.get("id") or next(_free(element.name, taken)) for element in states}
+    free = {name: _free(name, taken) for name in _STATES}
+    return {element: element.attributes.get("id") or next(free[element.name]) for element in states}
 
 
 def _free(stem: str, taken: set[str]) -> Iterator[str]:
-    number = 1
-    while f"{stem}.{number}" in taken:
-        number += 1
-    taken.add(f"{stem}.{number}")
-    yield f"{stem}.{number}"
+    return (name for name in (f"{stem}.{number}" for number in count(1)) if name not in taken)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from gatechart.interop.scxml.system import SESSION, described, processors_of
 from gatechart.turn import ERROR_EXECUTION
@@ -23,6 +24,78 @@ class EvaluationError(Exception):
         self.sent_id = sent_id
 
 
+class LimitError(EvaluationError):
+    """An expression does or makes more than it may. Its message names the limit; with a place, the element as well."""
+
+    def __init__(self, message: str, *, is_placed: bool = False) -> None:
+        super().__init__(message)
+        self.is_placed = is_placed
+
+
+MOST_STEPS: Final = 1_000_000
+"""Of what is evaluated at once: a condition, a block of executable content, all data of a document."""
+
+MOST_SIZE: Final = 1_000_000
+"""Of a value: values inside it and characters, each counted as often as it occurs."""
+
+MOST_DEPTH: Final = 150  # of arrays and objects in each other, as in payloads
+EVENT_STEPS: Final = 100  # of an event that is raised or sent: it is taken later, in steps that nobody counts
+_LARGEST: Final = int(sys.float_info.max)
+_SEEN: Final = 10  # values or characters that are looked at in one step
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much is still to be done at the most, in steps of about a microsecond."""
+
+    left: int = MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Takes steps away. Raises LimitError where there are not so many."""
+        self.left -= steps
+        if self.left < 0:
+            raise LimitError(f"it takes more than {MOST_STEPS:,} steps; do less at once")
+
+    def checked(self, value: Any) -> Any:
+        """The value, which is no larger than one may be. Raises LimitError."""
+        if isinstance(value, str):
+            self._look(len(value))
+        elif isinstance(value, list | dict):
+            self._look_through(value)
+        elif isinstance(value, int):
+            check_number(value)
+        return value
+
+    def _look(self, size: int) -> None:
+        self.spend(size // _SEEN)
+        if size > MOST_SIZE:
+            raise LimitError(f"it makes a value of more than {MOST_SIZE:,} values and characters; make less")
+
+    def _look_through(self, value: Any) -> None:
+        """What occurs several times counts as often, for a copy has it as often."""
+        level: list[Any] = [value]
+        size = 0
+        for _ in range(MOST_DEPTH):
+            size += len(level)
+            size += sum(len(each) for each in level if isinstance(each, str))
+            holders = [each for each in level if isinstance(each, list | dict) and each]
+            if not holders:
+                self._look(size)
+                return
+            if size + sum(map(len, holders)) > MOST_SIZE:
+                self._look(MOST_SIZE + 1)
+            level = [
+                inner for each in holders for inner in ((*each, *each.values()) if isinstance(each, dict) else each)
+            ]
+        raise LimitError(f"more than {MOST_DEPTH} arrays and objects lie in each other; make less depth")
+
+
+def check_number(number: int) -> None:
+    """Raises LimitError for an integer that no float is as large as."""
+    if not -_LARGEST <= number <= _LARGEST:
+        raise LimitError("it makes a number of more than 308 digits; make a smaller one")
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The data, the event, and what is active, at one moment."""
@@ -31,6 +104,7 @@ class Scope:
     event: Event | None = None
     active: frozenset[str] = frozenset()
     chart: str = ""
+    budget: Budget = field(default_factory=Budget)  # of all that is evaluated with this scope
 
     def lookup(self, name: str) -> Any:
         """The value of a variable. Raises EvaluationError."""
@@ -69,6 +143,11 @@ def is_true(value: Any) -> bool:
     return bool(value) and value == value  # noqa: PLR0124  NaN is not itself
 
 
+def shortened(text: str) -> str:
+    """The text as an error tells it."""
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def text_of(value: Any) -> str:
     """The value as `+` puts it behind a text.
 
@@ -94,7 +173,7 @@ def whole(number: Any) -> Any:
 def number_of(value: Any) -> int | float:
     """A number, or a truth value as one. Raises EvaluationError."""
     if kind_of(value) not in ("number", "boolean"):
-        raise EvaluationError(f"{text_of(value)!r} is no number")
+        raise EvaluationError(f"{shortened(text_of(value))!r} is no number")
     number: int | float = +value
     return number
 
@@ -121,6 +200,6 @@ def is_alike(left: Any, right: Any) -> bool:
     if kind_of(left) != kind_of(right) and kind_of(left) in simple and kind_of(right) in simple:
         try:
             return float(left or 0) == float(right or 0)
-        except ValueError:
+        except (ValueError, OverflowError):
             return False
     return is_same(left, right)

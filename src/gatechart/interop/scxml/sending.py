@@ -14,7 +14,7 @@ from gatechart.graph.delays import seconds_of
 from gatechart.interop.scxml.expressions import Place, Value
 from gatechart.interop.scxml.faults import Faults
 from gatechart.interop.scxml.payloads import Parts, payload_parts
-from gatechart.interop.scxml.scope import EvaluationError, Scope, text_of
+from gatechart.interop.scxml.scope import EVENT_STEPS, EvaluationError, LimitError, Scope, shortened, text_of
 from gatechart.interop.scxml.system import ENVELOPE, PROCESSOR, origin_of
 from gatechart.interop.scxml.xml import Element
 from gatechart.turn import Turn
@@ -62,6 +62,8 @@ class Sending:
             self._post(scope, turn, sent_id)
         except PayloadError as error:
             raise EvaluationError(str(error), sent_id=sent_id) from error
+        except LimitError:
+            raise
         except EvaluationError as error:
             raise EvaluationError(str(error), error.event, sent_id) from error
 
@@ -69,6 +71,8 @@ class Sending:
         name, payload, after_s = self.event(scope), self.parts(scope), _seconds(self.delay(scope))
         if not isinstance(name, str) or not name:
             raise EvaluationError(f"{text_of(name)} cannot name an event")
+        scope.budget.spend(EVENT_STEPS)
+        scope.budget.checked(dict(payload))
         is_internal = _is_internal(self.target(scope), self.kind(scope), turn.agent_id)
         if is_internal and after_s:
             raise EvaluationError("an internal event cannot be delayed")
@@ -100,7 +104,7 @@ def _is_internal(target: Any, kind: Any, session: str) -> bool:
 def _delay(element: Element, faults: Faults) -> Value:
     text = element.attributes.get("delay", "0s")
     if seconds_of(text) is None:
-        faults.add(element, f"delay={text!r} is no delay", "write '500ms' or '1.5s'")
+        faults.add(element, f"delay={shortened(text)!r} is no delay", "write '500ms' or '1.5s'")
     return faults.expression(element, "delayexpr") or (lambda _: text)
 
 

@@ -17,6 +17,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 CONSTANTS: Final = {"true": True, "false": False, "null": None, "undefined": None}
+_MOST_DIGITS: Final = 250  # of a number, so that each is a float's size at the most
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 
 
@@ -64,6 +65,8 @@ def _value(kind: str, text: str) -> Any:
         return re.sub(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", _unescaped, text[1:-1])
     if kind != "number":
         return None
+    if len(text) > _MOST_DIGITS:
+        raise ExpressionError(f"the number {text[:20]}... has more than {_MOST_DIGITS} digits")
     if text[:2] in ("0x", "0X"):
         return int(text, 16)
     return int(text) if text.isdigit() else float(text)

@@ -18,6 +18,7 @@ from gatechart.interop.errors import NotCarriedError
 NAMESPACE: Final = "http://www.w3.org/2005/07/scxml"
 MOST_BYTES: Final = 1 << 20
 MOST_LEVELS: Final = 100
+MOST_ELEMENTS: Final = 20_000
 
 
 @dataclass(slots=True, eq=False)
@@ -68,11 +69,15 @@ class _Building:
         self.parser.CharacterDataHandler = self._text
         self.parser.StartDoctypeDeclHandler = self._doctype
         self._open: list[Element] = []
+        self._count = 0
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         line = self.parser.CurrentLineNumber
         if len(self._open) >= MOST_LEVELS:
             _refuse(f"line {line}", f"elements are nested deeper than {MOST_LEVELS}", "flatten it")
+        self._count += 1
+        if self._count > MOST_ELEMENTS:
+            _refuse(f"line {line}", f"there are more than {MOST_ELEMENTS:,} elements", "divide the document")
         plain = {_plain(key): value for key, value in attributes.items()}
         element = Element(_plain(name), plain, line)
         if self._open:
