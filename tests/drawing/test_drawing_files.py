@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from gatechart import StateTransitionGraph, Transition
 from gatechart.drawing import draw, to_dot, to_mermaid
 from gatechart.errors import DrawingError, UnknownStateError
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, snapshot, specialists, support, words_of
@@ -132,6 +134,23 @@ def test_what_graphviz_complains_of_is_told(folder, fake_dot, script, told):
     with pytest.raises(DrawingError, match=f"Graphviz failed {told}; draw to a .dot file"):
         draw(support, folder / "support.svg")
     assert everything(folder) == before
+
+
+def test_a_drawing_that_takes_too_long_is_given_up(folder, fake_dot):
+    fake_dot("exec sleep 600")
+    before = everything(folder)
+    with pytest.raises(DrawingError, match=r"Graphviz took longer than 0\.2 s; draw to a \.dot"):
+        draw(support, folder / "support.svg", limit_s=0.2)
+    assert everything(folder) == before
+
+
+@pytest.mark.parametrize("suffix", [".dot", ".mmd"])
+def test_a_huge_chart_is_written_as_text_soon(tmp_path, suffix):
+    names = [f"S{number}" for number in range(2_000)]
+    ways = [Transition(name, "GONE", names[number * 7 % 2_000]) for number, name in enumerate(names)]
+    began = time.monotonic()
+    draw(StateTransitionGraph("huge", transitions=ways, entry_points=["S0"]), tmp_path / f"huge{suffix}")
+    assert time.monotonic() - began < 30
 
 
 def test_a_file_where_a_folder_should_be_is_told(folder):
