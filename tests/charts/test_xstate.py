@@ -12,6 +12,7 @@ from gatechart.testing.rehearsal import rehearse
 from tests.charts.machines import ORDER, UPLOADS
 from tests.charts.support import Life
 
+END = {"type": "final", "exit": "count"}
 MACHINE = {
     "id": "player",
     "context": {"count": 0, "song": None},
@@ -174,14 +175,34 @@ def test_a_machine_that_is_parallel_becomes_a_state_with_an_end():
         "context": {"count": 0},
     }
     graph = machine(parts, ("m", "a.y"))
-    assert graph.states == ("m", "a", "a.x", "a.y", "b", "b.x", "b.y", "h", "m.done")
+    assert graph.states == ("m", "a", "a.x", "a.y", "b", "b.x", "b.y", "h")
     life = Life(graph, "m")
     assert (life.snapshot.configuration, life.context.count) == (("a.x", "b.x"), 1)
-    assert life.send("GO") == ("m.done",)
+    assert life.send("GO") == ("a.y", "b.y")
     assert life.snapshot.status == "done"
     assert graph.nodes["h"].default.targets == ("a", "b")
     named = machine(parts | {"entry_points": ["m", {"state": "a.y", "name": "late"}]}, None)
     assert named.entry_points["late"].state == "a.y"
+
+
+def test_a_machine_with_actions_of_its_own_ends_in_its_final_state_and_is_left():
+    parts = {
+        "context": {"count": 0},
+        "exit": "count",
+        "states": {"a": {"on": {"GO": "won", "NO": "lost"}, "exit": "count"}, "won": END, "lost": END},
+    }
+    graph = machine(parts, ("a",))
+    life = Life(graph, "a")
+    assert (life.send("GO"), life.snapshot.status, life.context.count) == (("won",), "done", 3)
+    assert load(dump(graph), bind=bindings_of(graph)).fingerprint == graph.fingerprint
+
+
+def test_a_machine_that_is_parallel_and_never_ends_is_no_end():
+    region = {"initial": "x", "states": {"x": {"on": {"GO": "y"}}, "y": {"type": "final"}}}
+    graph = machine({"id": "m", "type": "parallel", "states": {"a": region, "b": {}}}, ("m",))
+    life = Life(graph, "m")
+    assert (life.send("GO"), life.snapshot.status) == (("y", "b"), "active")
+    assert load(dump(graph)).fingerprint == graph.fingerprint
 
 
 def test_a_forbidden_event_goes_no_further():
@@ -290,7 +311,7 @@ def test_invokes_without_ids_are_told_apart_by_their_states():
     assert life.send("error.invoke.0.uploads.second.loading") == ("lost", "second.done")
     assert life.send("stop") == ("lost", "second.done")
     assert life.send("retry") == ("first.loading", "second.done")
-    assert life.send("done.invoke.0.uploads.first.loading") == ("uploads.done",)
+    assert life.send("done.invoke.0.uploads.first.loading") == ("first.done", "second.done")
 
 
 def faults_of(parts, doors=("a",), **options):

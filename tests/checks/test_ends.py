@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from gatechart.graph import ANY, State, Transition
+from gatechart.checks import check
+from gatechart.graph import ANY, EntryPoint, State, Transition
 
 from .support import found, graph_of, places, yes
 
@@ -67,3 +68,29 @@ def test_a_graph_without_final_states_is_meant_to_go_on():
 def test_the_end_of_a_compound_state_is_not_the_end_of_the_agent():
     inner = State("A", states=["A1", State("A2", final=True)])
     assert places(graph_of([Transition("A1", "E", "A2")], states=[inner]), "GC103") == []
+
+
+ENDING = State(
+    "SHIPPING",
+    parallel=True,
+    final=True,
+    states=[
+        State("PACKING", states=["OPEN", State("SEALED", final=True)]),
+        State("PAYMENT", states=["DUE", State("SETTLED", final=True)]),
+    ],
+)
+ENDS = [Transition("OPEN", "PACKED", "SEALED"), Transition("DUE", "PAID", "SETTLED")]
+
+
+def test_where_regions_end_the_agent_no_way_out_is_needed_and_an_end_is_reached():
+    door = EntryPoint("SHIPPING", description="An order was paid.")
+    assert check(graph_of(ENDS, states=[ENDING], entry_points=[door])) == ()
+
+
+def test_an_entry_point_that_does_not_lead_to_where_regions_end_the_agent_is_found():
+    ways = [*ENDS, Transition("A", "E", "B"), Transition("B", "E", "A")]
+    assert places(graph_of(ways, states=["A", ENDING]), "GC103") == ["entry point 'A'"]
+
+
+def test_a_leaf_that_ends_nothing_needs_a_way_out_even_there():
+    assert places(graph_of(ENDS[:1], states=[ENDING], entry_points=["SHIPPING"]), "GC102") == ["state 'DUE'"]

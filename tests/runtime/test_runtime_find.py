@@ -1,8 +1,11 @@
 """Finding agents by graph, state and status, a page at a time."""
 
+import json
+
 import pytest
 
 from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart.charts import load
 from gatechart.errors import PayloadError, UnknownAgentError, UnknownGraphError, UnknownStateError
 from tests.runtime.support import gated, parcel
 
@@ -106,3 +109,19 @@ async def test_a_state_is_found_in_the_graphs_that_have_it():
         await runtime.start("open air", at="ROOM", id="outside")
         assert [agent.agent_id for agent in (await runtime.find(state="ROOM")).agents] == ["inside", "outside"]
         assert [agent.agent_id for agent in (await runtime.find(state="ROOF")).agents] == ["inside"]
+
+
+async def test_an_agent_that_ended_in_regions_is_found_where_each_of_them_ended(place):
+    regions = {
+        name: {"states": {f"{name}1": {"on": {"GO": f"{name}2"}}, f"{name}2": {"type": "final"}}} for name in "lr"
+    }
+    chart = json.dumps({"type": "parallel", "states": regions})
+    machine = load(chart, dialect="xstate", entry_points=["l"])
+    async with Runtime.open(place, graphs=[machine]) as runtime:
+        agent = await runtime.start(machine.name, at="l", id="m-1")
+        outcome = await agent.send("GO")
+        assert (outcome.configuration, outcome.status) == (("l2", "r2"), Status.DONE)
+        for state in ("l2", "r2", "r"):
+            (found,) = (await runtime.find(state=state, status="done")).agents
+            assert found.configuration == ("l2", "r2")
+        assert (await agent.history())[-1].target == ("l2", "r2")

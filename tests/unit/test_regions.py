@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import pytest
 
 from gatechart.graph import ANY, Initial, State, StateTransitionGraph, Transition
 from gatechart.kernel import Block, Done, Plan, candidates, misfit, plan_entry, plan_microstep
-from gatechart.values import Memory, Status
+from gatechart.values import CancelAll, Memory, Status
 
 from .support import Trail, applied, note, started, trail_of
 
@@ -434,3 +436,43 @@ def test_internal_transitions_of_two_regions_do_not_conflict() -> None:
 def test_external_transitions_of_two_regions_to_their_own_children_conflict() -> None:
     graph = graph_of(Transition("L", "GO", "L2"), Transition("R", "GO", "R2"))
     assert told(plan_of(graph, "L1 R1")) == ("L", "R1 R L1 L P", "P L L2 L2a R R1", "L2a R1")
+
+
+# A final state with children: the agent ends when they do.
+
+
+def departure(*transitions: Transition, **options: Any) -> StateTransitionGraph:
+    ends = [
+        State(name, on_exit=note(f"-{name}"), states=[f"{name}1", State(f"{name}END", final=True)]) for name in "LR"
+    ]
+    whole = State("P", parallel=True, final=True, states=ends, on_exit=note("-P"), **options)
+    moves = (Transition("L1", "LEFT", "LEND"), Transition("R1", "RIGHT", "REND"))
+    return graph_of(*moves, *transitions, states=[whole, State("OUT")])
+
+
+async def test_an_agent_rests_where_its_regions_ended_once_they_all_have() -> None:
+    graph = departure(Transition("P", "done.state.L", actions=note("L is done")), Transition("P", "STOPPED", "OUT"))
+    begun = (await started(graph, "OUT")).snapshot
+    assert plan_entry(graph, ("LEND", "REND")).is_final
+    snapshot = replace(begun, configuration=("L1", "R1"))
+    left = await applied(graph, snapshot, "LEFT")
+    assert (left.snapshot.configuration, left.snapshot.status) == (("LEND", "R1"), Status.ACTIVE)
+    ended = await applied(graph, left.snapshot, "RIGHT")
+    assert ended.outcome.configuration == ended.snapshot.configuration == ("LEND", "REND")
+    assert ended.snapshot.status is Status.DONE
+    assert trail_of(graph, ended) == ["L is done", "-R", "-L", "-P"]
+    stopped = await applied(graph, left.snapshot, "STOPPED")  # it can be left like any other, as long as it goes on
+    assert (stopped.snapshot.configuration, stopped.snapshot.status) == (("OUT",), Status.ACTIVE)
+
+
+async def test_what_waits_in_a_state_ends_with_the_agent_that_it_ends() -> None:
+    graph = departure(invoke=wait, after={"10s": "OUT"})
+    snapshot = replace((await started(graph, "OUT")).snapshot, configuration=("L1", "REND"), entered=(("P", 1),))
+    ended = await applied(graph, snapshot, "LEFT")
+    assert (ended.snapshot.entered, ended.effects) == ((), (CancelAll(),))
+
+
+def test_such_a_graph_has_another_fingerprint_than_one_that_goes_on() -> None:
+    whole = departure()
+    goes_on = replace(whole.tree[0], final=False)
+    assert graph_of(*whole.transitions, states=[goes_on, State("OUT")]).fingerprint != whole.fingerprint

@@ -138,9 +138,17 @@ def test_a_state_without_children_has_no_initial_state() -> None:
     )
 
 
-def test_a_final_state_has_no_children() -> None:
+def test_a_final_state_with_children_is_ended_by_them_and_ends_the_agent() -> None:
+    remedy = "let a child be final, or drop final=True"
     fault = fault_of(states=[State("C", states=["D"], final=True)])
-    assert fault == "state 'C': it is final and has children; let a child be final, or drop final=True"
+    assert fault == f"state 'C': it is final and has children that never end it; {remedy}"
+    ended = State("R", states=["R1", State("R2", final=True)])
+    fault = fault_of(states=[State("P", parallel=True, states=[ended, "S"], final=True)])
+    assert fault == f"state 'P': it is final and has children that never end it; {remedy}"
+    fault = fault_of(states=[State("C", states=[State("D", states=["E", State("F", final=True)], final=True)])])
+    assert fault == f"state 'D': it is final and has children, but is not at the top level; {remedy}"
+    fault = fault_of(states=[State("C", states=[State("D", final=True)], final=True, data=lambda context, event: {})])
+    assert fault == "state 'C': it has data and children; give the data to the final child"
 
 
 def test_only_a_final_state_fails() -> None:
@@ -496,7 +504,7 @@ def test_all_faults_come_together() -> None:
         "state 'F': the name occurs twice",
         "state 'A': its initial state 'C' is not inside it",
         "state 'A', on_entry: action 'greet' cannot be called",
-        "state 'F': it is final and has children",
+        "state 'F': it is final and has children that never end it",
         "transition 'A ----> B': its event is ''",
         "transition 'A ----> B': guard one_parameter does not take (context, event)",
         "transition 'A ----> B': action four_parameters takes neither (context, event) nor (context, event, turn)",

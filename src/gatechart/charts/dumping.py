@@ -103,11 +103,13 @@ class _Dumping:
     def state(self, state: State) -> dict[str, Any]:
         """A state with all that is inside it."""
         is_history = state.history is not None
-        kind = "history" if is_history else "final" if state.final else "parallel" if state.parallel else ""
+        is_leaf = state.final and not state.states
+        kind = "history" if is_history else "final" if is_leaf else "parallel" if state.parallel else ""
         default = state.initial if is_history else None
         return _without_blanks(
             type=kind,
             failed=state.failed,
+            final=state.final and not is_leaf,
             history=state.history.value if state.history else "",
             description=state.description,
             target=_one_or_many(map(_reference, default.targets)) if default else None,

@@ -113,7 +113,7 @@ _XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key != "fai
 KEYS: Final = {
     "scxml": {
         "chart": _CHART,
-        "state": _STATE,
+        "state": {**_STATE, "final": "flag"},
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
         "then": {key: kind for key, kind in _TRANSITION.items() if key != "description"},
@@ -172,6 +172,7 @@ MEANINGS: Final = {
     "initial": "The state entered first; the first one where left out.",
     "states": "The states inside, by name.",
     "type": "What the state is made of.",
+    "final": "Whether the state ends the agent, once the states inside it have come to an end.",
     "entry": "Actions done when the state is entered.",
     "exit": "Actions done when the state is left.",
     "on": "Transitions by event, or a list in which each names its event.",

@@ -100,7 +100,7 @@ class _Shape(Entries):
             key=key,
             id=spot.get("id"),
             parallel=kind == "parallel",
-            final=kind == "final",
+            final=kind == "final" or fields.flag("final"),
             failed=self.failed(fields),
             history=self.recall(fields) if is_history else None,
             initial=self.default_of(spot) if is_history else self.initial(spot.get("initial")),

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
-from gatechart.charts.forms import ChartForm, EventForm, StateForm, ThenForm, TransitionForm
+from gatechart.charts.forms import ChartForm, StateForm, TransitionForm
 from gatechart.charts.places import Node, Spot
 
 _MOST_WORDS: Final = 10  # of an event whose beginnings are looked at
@@ -109,17 +109,20 @@ def not_taken(
 def wrapped(chart: ChartForm) -> ChartForm:
     """The chart with its machine as a state of its own, where the machine is more than its states.
 
-    Its end leads to a final state, `<machine>.done`, as a machine's end is the agent's.
+    It is a final one where it can end at all, as a machine's end is the agent's.
     """
     root = chart.root
     if not (root.parallel or root.entry or root.exit or root.after or root.invoke):
         return chart
-    done = StateForm(root.spot, f"{root.key}.done", final=True)
-    target = _text_at(root, f"#{done.key}")
-    end = TransitionForm(EventForm(root.spot, None, is_done=True), ThenForm(root.spot, targets=(target,)))
-    machine = replace(root, id=_text_at(root, root.key), transitions=(*root.transitions, end))
-    top = StateForm(root.spot, "", states=(machine, done))
-    return replace(chart, root=top)
+    machine = replace(root, id=_text_at(root, root.key), final=_can_end(root))
+    return replace(chart, root=StateForm(root.spot, "", states=(machine,)))
+
+
+def _can_end(state: StateForm) -> bool:
+    """Whether a final state ends it, or each of its regions, where it is parallel."""
+    if state.parallel:
+        return all(_can_end(child) for child in state.states if not child.history)
+    return any(child.final for child in state.states)
 
 
 def also_left(lines: Sequence[Sequence[StateForm]]) -> tuple[StateForm, ...]:

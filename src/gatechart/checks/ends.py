@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gatechart.checks.finding import NO_END, NO_WAY_OUT, Finding
 from gatechart.checks.handoffs import handed_over
 from gatechart.checks.ways import Way, Ways
-from gatechart.graph import ROOT, Kind, StateTransitionGraph
+from gatechart.graph import Kind, StateTransitionGraph
 from gatechart.values import StateName
 
 
@@ -17,16 +17,23 @@ def stuck_findings(graph: StateTransitionGraph, ways: Ways) -> Iterator[Finding]
     A transition that comes straight back is no way out.
     """
     leaving = _leaving(graph, ways)
-    stuck = (name for name, node in graph.nodes.items() if node.kind.is_leaf and not _has_way_out(graph, leaving, name))
+    leaves = (name for name, node in graph.nodes.items() if node.kind.is_leaf and not _is_in_an_end(graph, name))
+    stuck = (name for name in leaves if not _has_way_out(graph, leaving, name))
     for place, problem in dict.fromkeys(told for name in stuck for told in _told(graph, name)):
         yield NO_WAY_OUT.at(place, problem, "let a transition leave it, or make it final")
+
+
+def _is_in_an_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
+    """Whether it is a final state that ends the agent, or has a part in that."""
+    node = graph.nodes[leaf]
+    return node.kind is Kind.FINAL and any(graph.nodes[name].is_end for name in (leaf, *node.ancestors))
 
 
 def _told(graph: StateTransitionGraph, leaf: StateName) -> Iterator[tuple[str, str]]:
     node = graph.nodes[leaf]
     if node.kind is Kind.ATOMIC:
         yield f"state {leaf!r}", "no transition leaves it"
-    elif node.parent != ROOT:
+    else:
         yield f"state {node.parent!r}", f"no transition leaves it once {leaf!r} has ended it"
 
 
@@ -61,7 +68,7 @@ def endless_findings(graph: StateTransitionGraph, found: Mapping[str, frozenset[
 
     A state from which the work is given away is an end, too.
     """
-    finals = {name for name in graph.nodes[ROOT].children if graph.nodes[name].kind is Kind.FINAL}
+    finals = {name for name in graph.nodes if _is_in_an_end(graph, name)}
     for door, states in found.items():
         if finals and finals.isdisjoint(states) and handed_over(graph).isdisjoint(states):
             ends = ", ".join(name for name in graph.nodes if name in finals)

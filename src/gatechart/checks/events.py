@@ -99,7 +99,7 @@ def _own_events(graph: StateTransitionGraph, node: Node) -> Iterator[tuple[Event
         yield f"progress.invoke.{invoke.id}", node.name
     for event, _ in node.timers:
         yield event, node.name
-    if node.name != ROOT and _can_be_done(graph, node.name):
+    if node.name != ROOT and not node.is_end and _can_be_done(graph, node.name):
         yield f"done.state.{node.name}", ROOT
 
 

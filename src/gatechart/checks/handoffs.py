@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gatechart.checks.finding import HANDOFF_AT_THE_END, HANDOFF_UNANSWERED, NO_SUCH_DOOR, Finding
 from gatechart.checks.waits import Wait, handles, waits_of
 from gatechart.errors import suggestion
-from gatechart.graph import ROOT, Asking, Edge, Handoff, Kind, StateTransitionGraph, askings
+from gatechart.graph import Asking, Edge, Handoff, Kind, StateTransitionGraph, askings
 from gatechart.values import EventName, Mode, StateName
 
 
@@ -49,7 +49,9 @@ def _place(state: StateName, edge: Edge | None) -> str:
 
 
 def _is_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
-    return graph.nodes[leaf].kind is Kind.FINAL and graph.nodes[leaf].parent == ROOT
+    """Whether the agent ends in it; not, where other regions have to end as well."""
+    node = graph.nodes[leaf]
+    return node.kind is Kind.FINAL and (node.is_end or graph.nodes[node.parent].is_end)
 
 
 def _is_at_the_end(graph: StateTransitionGraph, wait: Wait) -> bool:

@@ -72,6 +72,7 @@ class Node:
     on_entry: tuple[Step, ...]
     on_exit: tuple[Step, ...]
     edges: tuple[Edge, ...]  # leaving from here, in document order
+    is_end: bool = False  # of a state of the graph itself: the agent ends once it has come to its end
 
     @property
     def is_attended(self) -> bool:
@@ -124,6 +125,7 @@ def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateNam
             on_entry=tuple(map(step_of, state.on_entry)),
             on_exit=tuple(map(step_of, state.on_exit)),
             edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
+            is_end=state.final and ancestors == (ROOT,),
         )
         for child in state.states:
             add(child, (state.name, *ancestors))

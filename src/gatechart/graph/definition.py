@@ -144,11 +144,13 @@ class Initial:
 class State:
     """A state in which an agent can be.
 
-    With `states` it is compound, and one of them is active with it; with `parallel=True` all of them are. A final
-    state ends its parent. One at the top level ends the agent; with `failed=True` the agent has then failed, and one
-    that waits for it gets `handoff.failed` or `error.invoke.<id>`. A history state stands for what was active in its
-    parent when that was left last; it is never active itself, and `initial` says where to go as long as nothing is
-    remembered.
+    With `states` it is compound, and one of them is active with it; with `parallel=True` all of them are. A history
+    state stands for what was active in its parent when that was left last; it is never active itself, and `initial`
+    says where to go as long as nothing is remembered.
+
+    A final state ends its parent; at the top level, the agent. There it may have states, too. Then it ends the agent
+    when they have come to an end: their exit actions run, and the agent rests in them. With `failed=True` the agent has
+    then failed, and one that waits for it gets `handoff.failed` or `error.invoke.<id>`.
     """
 
     name: StateName

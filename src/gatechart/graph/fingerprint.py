@@ -50,6 +50,7 @@ def _node(node: Node) -> list[object]:
         _names(node.on_exit),
         [_edge(edge) for edge in node.edges],
         *(["failed"] if node.failed else []),  # so that graphs without such states keep the fingerprints they have
+        *(["final"] if node.is_end and node.children else []),  # a leaf's kind says so
     ]
 
 

@@ -59,6 +59,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *_initial_faults("graph", root),
         *(fault for state in states for fault in _state_faults(state)),
         *(fault for state in states for fault in (*_kind_faults(state), *_waiting_faults(state))),
+        *(fault for state in states for fault in _end_faults(state, root)),
         *(fault for state in (root, *states) for fault in _history_faults(state)),
         *_region_faults(root, transitions),
         *_shared_invoke_faults(root),
@@ -136,17 +137,17 @@ def _waiting_faults(state: State) -> Iterator[Fault]:
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:
         yield from (agent_faults if invoke.agent else function_faults)(place, invoke)
-    if (state.after or state.invoke) and (state.final or state.history):
+    if (state.after or state.invoke) and ((state.final and not state.states) or state.history):
         yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")
 
 
 def _kind_faults(state: State) -> Iterator[Fault]:
     """What cannot go together in one state."""
     place = f"state {state.name!r}"
-    if state.final and state.states:
-        yield Fault(place, "it is final and has children", "let a child be final, or drop final=True")
-    if state.data is not None and not state.final:
-        yield Fault(place, "it has data, but is not final", "give the data to the final child, or add final=True")
+    if state.data is not None and (state.states or not state.final):
+        problem = "it has data and children" if state.final else "it has data, but is not final"
+        remedy = f"give the data to the final child{'' if state.final else ', or add final=True'}"
+        yield Fault(place, problem, remedy)
     if state.parallel and not state.states:
         yield Fault(place, "it is parallel and has no regions", "give it states=, or drop parallel=True")
     if state.parallel and any(child.final for child in state.states):
@@ -166,6 +167,24 @@ def _failure_faults(root: State) -> Iterator[Fault]:
             yield Fault(
                 place, problem, "let that state's end lead to a final state at the top level, and mark that one"
             )
+
+
+def _end_faults(state: State, root: State) -> Iterator[Fault]:
+    """A final state with children ends the agent, once they end it."""
+    if not state.final or not state.states:
+        return
+    place, problem = f"state {state.name!r}", "it is final and has children"
+    if not any(state is each for each in root.states):
+        yield Fault(place, f"{problem}, but is not at the top level", "let a child be final, or drop final=True")
+    elif not _can_end(state):
+        yield Fault(place, f"{problem} that never end it", "let a child be final, or drop final=True")
+
+
+def _can_end(state: State) -> bool:
+    """Whether a state with children can come to its end: by a final child, or by the ends of all its regions."""
+    if state.parallel:
+        return all(_can_end(child) for child in state.states if child.history is None)
+    return any(child.final for child in state.states)
 
 
 def _initial_faults(place: str, state: State) -> Iterator[Fault]:
@@ -212,7 +231,7 @@ def _history_faults(parent: State) -> Iterator[Fault]:
 def _transition_faults(states: Sequence[State], transitions: Sequence[Transition]) -> Iterator[Fault]:
     named = tuple(state for state in walk(states) if isinstance(state.name, str))
     inside = {state.name: set(texts(child.name for child in walk((state,)))) for state in named}
-    finals = {state.name for state in named if state.final}
+    finals = {state.name for state in named if state.final and not _can_end(state)}
     histories = {state.name for state in named if state.history is not None}
     for transition in transitions:
         place = f"transition {transition.label!r}"

@@ -48,7 +48,7 @@ class Plan:
     deeds: tuple[Deed, ...]  # exits, transitions, entries; blocks without actions left out
     configuration: Configuration  # the active leaves afterwards
     memory: Memory  # of the history states afterwards
-    is_final: bool  # a final state of the root is active afterwards
+    is_final: bool  # the agent has come to its end afterwards
     has_eventless: bool  # there are eventless transitions to ask about afterwards
     left: tuple[StateName, ...]  # of the exits, those whose timers and invokes end
     attended: tuple[StateName, ...]  # of the entries, those whose timers and invokes begin
@@ -128,10 +128,12 @@ def _assemble(
     stays = active - set(exits)
     after = stays | set(entry.states)
     leaves = tuple(sorted((state for state in after if tree.nodes[state].kind.is_leaf), key=tree.order_of))
+    end = tree.end_among(after)
     deeds = (
         *_exit_blocks(tree, active, exits),
         *(Block(f"transition {edge.label}", edge.steps, stays) for edge in taken),
         *_entry_deeds(tree, stays, entry),
+        *_end_blocks(tree, after, end),
     )
     return Plan(
         taken=tuple(taken),
@@ -141,7 +143,7 @@ def _assemble(
         deeds=tuple(deed for deed in deeds if isinstance(deed, Done) or deed.steps),
         configuration=leaves,
         memory=tree.memory,
-        is_final=any(tree.nodes[leaf].kind is Kind.FINAL and tree.nodes[leaf].parent == ROOT for leaf in leaves),
+        is_final=end is not None,
         has_eventless=any(edge.event is None for state in after | {ROOT} for edge in tree.nodes[state].edges),
         left=tuple(state for state in exits if tree.nodes[state].is_attended),
         attended=tuple(state for state in entry.states if tree.nodes[state].is_attended),
@@ -152,6 +154,12 @@ def _exit_blocks(tree: Tree, active: frozenset[StateName], exits: Sequence[State
     for state in exits:
         yield Block(f"on_exit of {state}", tree.nodes[state].on_exit, active)
         active -= {state}
+
+
+def _end_blocks(tree: Tree, active: frozenset[StateName], end: StateName | None) -> Iterator[Block]:
+    """What is done on the way out of a state that ends the agent. A final leaf is not left: the agent rests in it."""
+    if end is not None and not tree.nodes[end].kind.is_leaf:
+        yield from _exit_blocks(tree, active, sorted(active - {ROOT}, key=tree.order_of, reverse=True))
 
 
 def _entry_deeds(tree: Tree, active: frozenset[StateName], entry: Entry) -> Iterator[Deed]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gatechart.graph import Edge, Kind, Node
+from gatechart.graph import ROOT, Edge, Kind, Node
 from gatechart.values import Memory, StateName
 
 
@@ -65,6 +65,11 @@ class Tree:
         if node.kind is Kind.PARALLEL:
             return all(self.is_done(child, active) for child in node.children)
         return any(child in active and self.nodes[child].kind is Kind.FINAL for child in node.children)
+
+    def end_among(self, active: frozenset[StateName]) -> StateName | None:
+        """The active state of the graph itself that ends the agent, as it has come to its end; None where none does."""
+        ends = (each for each in self.nodes[ROOT].children if each in active and self.nodes[each].is_end)
+        return next((end for end in ends if self.nodes[end].kind.is_leaf or self.is_done(end, active)), None)
 
     def leaves_inside(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
         """The active leaves below the state."""

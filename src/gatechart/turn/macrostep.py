@@ -92,10 +92,17 @@ class Macrostep:
             await self._settle()
 
     def result(self) -> Payload:
-        """What the final state that was reached hands over. Raises ActionFailedError where its `data` does."""
+        """What the final state that was reached hands over; nothing, where the agent ended in several regions.
+
+        Raises ActionFailedError where its `data` does.
+        """
         leaf = self.graph.nodes[self.configuration[0]]
         try:
-            return {} if leaf.data is None else plain_payload(leaf.data(self.context, self.event), self.event.name)
+            return (
+                {}
+                if leaf.data is None or len(self.configuration) > 1
+                else plain_payload(leaf.data(self.context, self.event), self.event.name)
+            )
         except BaseException as error:
             if not is_failure(error):
                 raise
