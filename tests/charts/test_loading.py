@@ -229,8 +229,9 @@ def test_a_context_of_initial_values_begins_with_copies_of_them():
 
 def test_the_data_of_a_final_state_may_stand_in_the_chart():
     graph = lamp("  A: {states: {b: {type: final, data: {value: {x: [1]}}}}}\n")
-    data = graph.nodes["b"].data
-    assert data is not None
+    step = graph.nodes["b"].data
+    assert step is not None
+    data = step.function
     data(None, None)["x"].append(2)
     assert data(None, None) == {"x": [1]}
     assert "Fixed" in repr(data)

@@ -374,7 +374,7 @@ def test_onsnapshot_is_told_as_what_there_is_not():
 def test_output_is_the_value_itself_whatever_its_keys():
     finals = {"x": {"type": "final", "output": {"type": "ok"}}, "y": {"type": "final", "output": {"value": {"n": 1}}}}
     graph = machine({"id": "m", "states": {"a": {"states": finals}}}, ("a",))
-    assert [graph.nodes[name].data(None, None) for name in "xy"] == [{"type": "ok"}, {"value": {"n": 1}}]
+    assert [graph.nodes[name].data.function(None, None) for name in "xy"] == [{"type": "ok"}, {"value": {"n": 1}}]
 
 
 def test_a_final_state_says_in_its_meta_that_it_is_a_failure():

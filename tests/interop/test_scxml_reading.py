@@ -1,14 +1,19 @@
 """SCXML documents: what they become, and what cannot be carried over."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import BaseModel
 
-from gatechart import AgentContext, EntryPoint
+from gatechart import AgentContext, EntryPoint, Runtime
 from gatechart.errors import InvalidGraphError, MicrostepLimitError
 from gatechart.graph import ANY
 from gatechart.interop.errors import NotCarriedError
 from gatechart.interop.scxml import read
+from gatechart.testing import VirtualClock
 from gatechart.testing.rehearsal import rehearse
+
+SCXML_PAGE = Path(__file__).parents[2] / "docs" / "scxml.md"
 
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><scxml><state id="s"/></scxml>'
 OUTSIDE = '<!DOCTYPE scxml SYSTEM "file:///etc/passwd"><scxml><state id="s"/></scxml>'
@@ -259,3 +264,72 @@ async def test_a_transition_that_never_ends_is_stopped_by_the_bound_of_microstep
     async with rehearse(read(document, max_microsteps=7)) as rehearsal:
         with pytest.raises(MicrostepLimitError, match="in 7 microsteps"):
             await rehearsal.send("e")
+
+
+# What differs from the standard, as docs/scxml.md says.
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["class", "$x", "_x", "model_x", "scxml_session", "scxml_bound"]
+    + [name for name in dir(AgentContext) if not name.startswith(("_", "model_"))],
+)
+def test_what_cannot_name_a_field_cannot_name_a_variable(name):
+    (fault,) = faults_of(f"<scxml><datamodel><data id='{name}'/></datamodel><state id='s'/></scxml>")
+    assert f"{name!r} cannot name a field of a context; rename the variable" in fault
+    page = " ".join(SCXML_PAGE.read_text().split())
+    assert f"`{name}`" in page or name in ("_x", "model_x")
+
+
+@pytest.mark.parametrize("text", ["'5' * 2", "null + 1", "1 &lt; '2'", "1 / 0"])
+async def test_what_is_not_converted_is_an_error_execution(text):
+    transition = f"<transition event='error.execution' target='t'/><onentry><log expr=\"{text}\"/></onentry>"
+    async with rehearse(read(f"<scxml><state id='s'>{transition}</state><state id='t'/></scxml>")) as agent:
+        assert agent.leaves == ("t",)
+
+
+async def test_an_event_that_enables_nothing_is_refused_and_eventless_transitions_are_not_asked():
+    eventless = "<transition cond=\"_event.name == 'e' || _event.name == 'r'\" target='t'/>"
+    raising = "<transition event='f'><raise event='r'/></transition>"
+    async with rehearse(read(f"<scxml><state id='s'>{eventless}{raising}</state><state id='t'/></scxml>")) as agent:
+        assert not (await agent.send("e")).applied
+        assert agent.leaves == ("s",)
+        assert (await agent.send("f")).applied  # what it raises enables nothing either, and they are asked
+        assert agent.leaves == ("t",)
+
+
+async def test_a_condition_with_an_error_during_error_execution_raises_no_other():
+    handling = "<transition event='error.execution' cond='nowhere'/><transition event='error.execution' target='t'/>"
+    going = "<transition event='e'><assign location='nowhere' expr='1'/></transition>"
+    counting = "<transition event='error.execution' target='u'/>"
+    states = f"<state id='s'>{going}{handling}</state><state id='t'>{counting}</state><state id='u'/>"
+    async with rehearse(read(f"<scxml>{states}</scxml>")) as agent:
+        outcome = await agent.send("e")
+        assert (agent.leaves, [each.guard for each in outcome.guard_errors]) == (("t",), ["nowhere"])
+
+
+async def test_cancel_takes_back_what_the_same_turn_has_sent():
+    sending = "<transition event='go'><send id='x' event='e'/><cancel sendid='x'/></transition>"
+    states = f"<state id='s'>{sending}<transition event='e' target='t'/></state><state id='t'/>"
+    async with rehearse(read(f"<scxml>{states}</scxml>")) as agent:
+        await agent.send("go")
+        await agent.advance(1)
+        assert agent.leaves == ("s",)
+
+
+async def test_a_delayed_send_arrives_after_a_restart(sqlite_url):
+    waiting = "<onentry><send event='late' delay='30s'/></onentry><transition event='late' target='t'/>"
+    graph, clock = read(f"<scxml><state id='s'>{waiting}</state><state id='t'/></scxml>"), VirtualClock()
+    async with Runtime.open(sqlite_url, graphs=[graph], clock=clock) as runtime:
+        await runtime.start(graph.name, at="s", id="a-1")
+    async with Runtime.open(sqlite_url, graphs=[graph], clock=clock) as runtime:
+        agent = await runtime.resume("a-1")
+        clock.advance(30)
+        await agent.until("t")
+
+
+async def test_a_history_state_as_the_default_of_another_is_named():
+    inner = "<state id='b'><history id='i'><transition target='b1'/></history><state id='b1'/></state>"
+    outer = f"<state id='a'><history id='h' type='deep'><transition target='i'/></history>{inner}</state>"
+    with pytest.raises(InvalidGraphError, match="state 'h': its initial state 'i' is a history state"):
+        read(f"<scxml>{outer}</scxml>")

@@ -295,7 +295,11 @@ class Interpreter:
 
     def transition_domain(self, transition):
         states, source = self.effective_target_states(transition.targets), transition.source
-        if transition.internal and all(state == source or self.is_descendant(state, source) for state in states):
+        if transition.internal and all(
+            target == source  # ours again
+            or all(self.is_descendant(state, source) for state in self.effective_target_states((target,)))
+            for target in transition.targets
+        ):
             return source
         for outer in (*self.proper_ancestors(source), ANY):
             if self.is_compound(outer) and all(self.is_descendant(state, outer) for state in states):

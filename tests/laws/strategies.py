@@ -188,6 +188,9 @@ def _transition(draw, inside, lines):
     targets = _targets(draw, within if stays else inside, lines)
     if event is None and not guarded and not targets:
         return None
+    around = {each.name for outer in lines.get(source, ()) for each in outer.states if each.history is not None}
+    if targets and around.issuperset(targets):
+        stays = draw(st.booleans())  # where what the history states stand for lies inside the source
     return Transition(
         source,
         event,

@@ -421,3 +421,30 @@ def test_what_pydantic_refused_is_told_in_one_line_too() -> None:
         "ValidationError: trail: Input should be a valid list; "
         "number: Input should be a valid integer, unable to parse string as an integer"
     )
+
+
+# The data of a final state.
+
+
+def ending(data: Any, *transitions: Transition) -> StateTransitionGraph:
+    """A graph that goes on from B as C in it ends with the data."""
+    inner = State("B", states=[State("C", final=True, data=data)])
+    done = Transition("B", "done.state.B", "D", actions=keep_details)
+    return graph_of(Transition("A", "GO", "B"), done, *transitions, states=["A", inner, "D"])
+
+
+@pytest.mark.parametrize("data", [boom, lambda context, event: {"thing": object()}, lambda context, event: 7])
+async def test_data_that_cannot_be_had_count_as_an_action_that_raises(data: Any) -> None:
+    begun = (await started(ending(data))).snapshot
+    error = await failing(ending(data), begun)
+    assert (error.action, error.event) == ("data", "GO")
+    handled = ending(data, Transition(ANY, ERROR_EXECUTION, actions=note("handled")))
+    ended = await applied(handled, begun, "GO")
+    assert (ended.snapshot.configuration, trail_of(handled, ended)) == (("D",), ["handled"])
+    assert context_of(handled, ended.snapshot).thing[:2] == ["done.state.B", {}]
+
+
+async def test_data_may_ask_for_the_turn() -> None:
+    graph = ending(lambda context, event, turn: {"version": turn.version, "active": sorted(turn.active)})
+    ended = await applied(graph, (await started(graph)).snapshot, "GO")
+    assert context_of(graph, ended.snapshot).thing[1] == {"version": 2, "active": ["B", "C"]}

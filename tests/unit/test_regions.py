@@ -476,3 +476,20 @@ def test_such_a_graph_has_another_fingerprint_than_one_that_goes_on() -> None:
     whole = departure()
     goes_on = replace(whole.tree[0], final=False)
     assert graph_of(*whole.transitions, states=[goes_on, State("OUT")]).fingerprint != whole.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("memory", "exits", "entries", "leaves"),
+    [
+        ((), "L2b L2", "L1", "L1 R2"),
+        ((("DH", ("L2a", "R1")),), "R2 R L2b L2 L P", "P L L2 L2a R R1", "L2a R1"),
+        ((("DH", ("OUT2",)),), "R2 R L2b L2 L P", "OUT2", "OUT2"),
+    ],
+)
+def test_an_internal_transition_to_an_outer_history_state_stays_where_that_leads_inside(
+    memory: Memory, exits: str, entries: str, leaves: str
+) -> None:
+    home, out = STATES
+    states = [replace(home, states=[*home.states, State("OUT2")]), out]
+    graph = graph_of(Transition("L", "GO", "DH", internal=True), states=states)
+    assert told(plan_of(graph, "L2b R2", memory=memory)) == ("L", exits, entries, leaves)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gatechart.checks.finding import UNMARKED_FAILURE, Finding
-from gatechart.graph import ROOT, Kind, StateTransitionGraph
+from gatechart.graph import ROOT, StateTransitionGraph
 
 FAILURES: Final = frozenset(
     {"abort", "aborted", "crash", "crashed", "error", "errored", "fail", "failed", "failure", "unsuccessful"}
@@ -21,7 +21,7 @@ def failure_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
     """GC104: a final state at the top level with one of `FAILURES` in its name that lacks failed=True."""
     for name in graph.nodes[ROOT].children:
         node = graph.nodes[name]
-        if node.kind is Kind.FINAL and not node.failed and not FAILURES.isdisjoint(_words(name)):
+        if node.is_end and not node.failed and not FAILURES.isdisjoint(_words(name)):
             problem = "it is called like a failure, but an agent that ends there counts as done"
             remedy = "add failed=True, in a chart file `failed: true`; or allow it where it is none"
             yield UNMARKED_FAILURE.at(f"state {name!r}", problem, remedy)

@@ -32,8 +32,8 @@ def field_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
 
 
 def _unknown_in_state(graph: StateTransitionGraph, node: Node) -> Iterator[Finding]:
-    for function in dict.fromkeys((*(step.function for step in steps_of(node)), node.data)):
-        yield from _unknown_fields(graph, f"state {node.name!r}", function)
+    for step in dict.fromkeys((*steps_of(node), *([node.data] if node.data else []))):
+        yield from _unknown_fields(graph, f"state {node.name!r}", step.function)
 
 
 def _unknown_fields(graph: StateTransitionGraph, place: str, function: Callable[..., Any] | None) -> Iterator[Finding]:

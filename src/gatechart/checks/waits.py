@@ -64,7 +64,7 @@ def _leaving(graph: StateTransitionGraph, left: StateName) -> Iterator[Edge]:
 
 def _is_left(graph: StateTransitionGraph, edge: Edge, left: StateName) -> bool:
     if edge.source == left:
-        return not edge.internal
+        return not edge.internal or not all(_is_in(graph, each, left) for each in edge.targets)
     if _is_in(graph, edge.source, left):
         return any(each == left or not _is_in(graph, each, left) for each in edge.targets)
     return _is_in(graph, left, edge.source)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from gatechart.graph.callables import Ask, Step, ask_of, step_of
-from gatechart.graph.definition import ANY, Data, Initial, Invoke, Recall, State, Transition, after_event
+from gatechart.graph.definition import ANY, Initial, Invoke, Recall, State, Transition, after_event
 from gatechart.graph.misfits import texts
 from gatechart.values import EventName, StateName
 
@@ -65,7 +65,7 @@ class Node:
     histories: tuple[StateName, ...]  # the history states among the children
     default: Default | None  # of a compound or a history state
     recall: Recall | None  # of a history state
-    data: Data | None  # of a final state
+    data: Step | None  # of a final state
     failed: bool  # whether the agent that ends in this final state has failed
     timers: tuple[tuple[EventName, float], ...]  # what is raised after how many seconds in the state
     invokes: tuple[Invoke, ...]
@@ -118,7 +118,7 @@ def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateNam
             histories=tuple(child.name for child in state.states if child.history is not None),
             default=_default(state),
             recall=state.history,
-            data=state.data,
+            data=None if state.data is None else step_of(state.data),
             failed=state.failed,
             timers=tuple((after_event(state.name, each.delay), each.delay_s or 0.0) for each in state.after),
             invokes=state.invoke,

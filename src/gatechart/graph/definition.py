@@ -16,7 +16,7 @@ from gatechart.values import EventName, Name, Retry, StateName, name_of
 
 Guard: TypeAlias = Callable[[Any, Any], bool]  # (context, event)
 Action: TypeAlias = Callable[..., Awaitable[None] | None]  # (context, event) or (context, event, turn)
-Data: TypeAlias = Callable[[Any, Any], Mapping[str, Any]]  # (context, event)
+Data: TypeAlias = Callable[..., Mapping[str, Any]]  # (context, event) or (context, event, turn)
 
 Work: TypeAlias = Callable[[Any, Any], Any]  # (context, work), sync or async
 Follows: TypeAlias = "Name | Then | Iterable[Name | Then]"
@@ -163,7 +163,7 @@ class State:
     parallel: bool = False
     final: bool = False
     failed: bool = False  # of a final state at the top level: the agent that ends there has failed
-    data: Data | None = None  # what a final state hands to the event that tells of its parent's end
+    data: Data | None = None  # what a final state hands to its parent's `done.state`; raises as an action does
     history: Recall | None = None
     description: str = ""
 
@@ -208,7 +208,8 @@ class Transition:
     """What happens in a state on an event: whether, whereto, and what is done on the way.
 
     Without a target nothing is left or entered. With the source as its target the source is left and entered again;
-    `internal=True` then stays inside it. Several targets are states in different regions of a parallel state. An event
+    `internal=True` then stays inside it. To a history state around the source it stays inside where what that stands
+    for lies inside. Several targets are states in different regions of a parallel state. An event
     is also matched by a prefix of whole words: `error` takes `error.tool`, and `*` takes every event.
     """
 

@@ -43,7 +43,7 @@ def _node(node: Node) -> list[object]:
         node.ancestors,
         [node.default.targets, _names(node.default.steps)] if node.default else None,
         node.recall.value if node.recall else None,
-        callable_name(node.data) if node.data else None,
+        node.data.name if node.data else None,
         node.timers,
         [_invoke(invoke) for invoke in node.invokes],
         _names(node.on_entry),

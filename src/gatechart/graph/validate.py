@@ -123,8 +123,8 @@ def _state_faults(state: State) -> Iterator[Fault]:
     yield from _initial_faults(place, state)
     for slot, actions in (("on_entry", state.on_entry), ("on_exit", state.on_exit)):
         yield from _action_faults(f"{place}, {slot}", actions)
-    if state.data is not None and not (callable(state.data) and fits(state.data, 2)):
-        yield Fault(place, f"data={state.data!r} does not take (context, event)", "pass a function of two parameters")
+    if state.data is not None and not (callable(state.data) and fits(state.data, 2, 3)):
+        yield Fault(place, f"data={state.data!r} does not take (context, event)", "pass one of two parameters")
 
 
 def _waiting_faults(state: State) -> Iterator[Fault]:
@@ -232,7 +232,9 @@ def _transition_faults(states: Sequence[State], transitions: Sequence[Transition
     named = tuple(state for state in walk(states) if isinstance(state.name, str))
     inside = {state.name: set(texts(child.name for child in walk((state,)))) for state in named}
     finals = {state.name for state in named if state.final and not _can_end(state)}
-    histories = {state.name for state in named if state.history is not None}
+    inside[ANY] = set(inside)
+    parents = {child.name: state.name for state in named for child in state.states}
+    histories = {state.name: parents.get(state.name, ANY) for state in named if state.history is not None}
     for transition in transitions:
         place = f"transition {transition.label!r}"
         if transition.event is not None and (not isinstance(transition.event, str) or not transition.event):
@@ -243,17 +245,25 @@ def _transition_faults(states: Sequence[State], transitions: Sequence[Transition
             yield Fault(place, "it leaves a history state, which is never active", "let it leave the parent")
         if transition.event is None and transition.guard is None and not transition.targets:
             yield Fault(place, "without event, guard and target it would be taken for ever", "give it one of them")
-        yield from _target_faults(place, transition, inside)
+        yield from _target_faults(place, transition, inside, histories)
         if transition.guard is not None:
             yield from _guard_faults(place, transition.guard)
         yield from _action_faults(place, transition.actions)
 
 
-def _target_faults(place: str, transition: Transition, inside: dict[str, set[str]]) -> Iterator[Fault]:
+def _target_faults(
+    place: str, transition: Transition, inside: dict[str, set[str]], histories: Mapping[str, str]
+) -> Iterator[Fault]:
+    """histories: the parent of each history state."""
     if ANY in transition.targets:
         yield Fault(place, f"{ANY!r} cannot be a target", "name the state to enter")
-    outside = [name for name in transition.targets if name not in inside.get(transition.source, (name,))]
-    if transition.internal and transition.source != ANY and outside:
+    source = transition.source
+    if not transition.internal or source == ANY:
+        return
+    outside = [name for name in transition.targets if name not in inside.get(source, (name,))]
+    # What a history state around the source stands for may lie inside the source: the kernel looks, each time.
+    outside = [name for name in outside if source not in inside.get(histories.get(name, ""), ())]
+    if outside:
         yield Fault(place, f"it is internal, but {outside[0]!r} lies outside its source", "drop internal=True")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gatechart.graph import ROOT, Data, Edge, Kind, Recall, StateTransitionGraph, Step
+from gatechart.graph import ROOT, Edge, Kind, Recall, StateTransitionGraph, Step
 from gatechart.kernel.entry import Entry, entry_of
 from gatechart.kernel.select import Configuration
 from gatechart.kernel.tree import Tree
@@ -31,7 +31,8 @@ class Done:
     """The event that tells of a state's end, as it is to be raised."""
 
     event: EventName
-    data: Data | None
+    data: Step | None
+    active: frozenset[StateName] = frozenset()  # the states that are active while the data are asked for
 
 
 Deed: TypeAlias = Block | Done
@@ -188,7 +189,7 @@ def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, 
 def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterator[Done]:
     """The ends that entering a final state brings about: its parent's, then those of parallel states around that."""
     parent = tree.nodes[tree.nodes[final].parent]
-    yield Done(f"done.state.{parent.name}", tree.nodes[final].data)
+    yield Done(f"done.state.{parent.name}", tree.nodes[final].data, active)
     for outer in parent.ancestors:
         if tree.nodes[outer].kind is not Kind.PARALLEL or not tree.is_done(outer, active):
             return

@@ -49,15 +49,18 @@ class Tree:
 
         edge: with targets.
         """
-        targets = [state for target in edge.targets for state in self.stands_for(target)]
         source = edge.source
-        if edge.internal and all(state == source or self.is_inside(state, source) for state in targets):
+        if edge.internal and all(target == source or self._lies_inside(target, source) for target in edge.targets):
             return source
+        targets = [state for target in edge.targets for state in self.stands_for(target)]
         return next(
             outer
             for outer in (*self.nodes[source].ancestors, source)  # the root, which has no ancestors, is its own domain
             if self.nodes[outer].kind is Kind.COMPOUND and all(self.is_inside(state, outer) for state in targets)
         )
+
+    def _lies_inside(self, target: StateName, outer: StateName) -> bool:
+        return all(self.is_inside(state, outer) for state in self.stands_for(target))
 
     def is_done(self, state: StateName, active: frozenset[StateName]) -> bool:
         """Whether the state has come to its end: in a final child, or, where it is parallel, in all its regions."""

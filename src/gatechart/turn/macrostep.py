@@ -69,8 +69,9 @@ class Macrostep:
     @property
     def failed_in(self) -> StateName:
         """The final state that was reached, where it says that it is a failure; else empty."""
-        ends = self.configuration if self.is_final else ()
-        return next((leaf for leaf in ends if self.graph.nodes[leaf].failed), "")
+        nodes, leaves = self.graph.nodes, self.configuration if self.is_final else ()
+        ends = (state for leaf in leaves for state in (leaf, *nodes[leaf].ancestors))
+        return next((state for state in ends if nodes[state].failed), "")
 
     @property
     def status(self) -> Status:
@@ -97,12 +98,11 @@ class Macrostep:
         Raises ActionFailedError where its `data` does.
         """
         leaf = self.graph.nodes[self.configuration[0]]
+        if leaf.data is None or len(self.configuration) > 1:
+            return {}
         try:
-            return (
-                {}
-                if leaf.data is None or len(self.configuration) > 1
-                else plain_payload(leaf.data(self.context, self.event), self.event.name)
-            )
+            self.turn.active = self._active_states()
+            return plain_payload(self._data(leaf.data), self.event.name)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -233,7 +233,8 @@ class Macrostep:
 
     def _raise_done(self, done: Done) -> None:
         try:
-            payload = dict(done.data(self.context, self.event)) if done.data else {}
+            self.turn.active = done.active
+            payload = plain_payload(self._data(done.data), done.event) if done.data else {}
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -241,6 +242,10 @@ class Macrostep:
             self._raised.append(failure.raised())
             payload = {}
         self.turn.raise_event(done.event, payload)
+
+    def _data(self, data: Step) -> Any:
+        """What a final state hands over; as actions do, it may ask for the turn."""
+        return data.function(self.context, self.event, *([self.turn] if data.takes_turn else []))
 
 
 def _period(taken: Sequence[str]) -> int:

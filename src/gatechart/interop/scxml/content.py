@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from gatechart.graph import Action
 from gatechart.interop.scxml.expressions import Value
 from gatechart.interop.scxml.faults import Faults
+from gatechart.interop.scxml.payloads import constant_of
 from gatechart.interop.scxml.scope import EVENT_STEPS, EvaluationError, LimitError, Scope, is_true, text_of
 from gatechart.interop.scxml.sending import sending, text_value
 from gatechart.interop.scxml.system import ENVELOPE
@@ -117,10 +118,10 @@ def _log(element: Element, faults: Faults) -> Deed:
 
 def _assign(element: Element, faults: Faults) -> Deed:
     place, value = faults.location(element, "location"), faults.expression(element, "expr")
-    constant = element.text.strip()
+    constant = constant_of(element, faults)
 
     def assign(scope: Scope, _: Turn) -> None:
-        place(scope, deepcopy(scope.budget.checked(value(scope))) if value else constant)
+        place(scope, deepcopy(scope.budget.checked(value(scope)) if value else constant))
 
     return assign
 

@@ -11,6 +11,7 @@ Source: W3C SCXML, https://www.w3.org/TR/scxml/.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
@@ -29,13 +30,14 @@ from gatechart.graph import (
 )
 from gatechart.graph.beginning import beginning
 from gatechart.interop.errors import NotCarriedError
-from gatechart.interop.scxml.content import action_of, raising
+from gatechart.interop.scxml.content import action_of, raise_error, raising
 from gatechart.interop.scxml.data import DataModel, data_model
 from gatechart.interop.scxml.faults import Faults
 from gatechart.interop.scxml.grammar import grammar_faults
-from gatechart.interop.scxml.payloads import payload_parts
+from gatechart.interop.scxml.payloads import done_parts
 from gatechart.interop.scxml.scope import Scope, is_true
 from gatechart.interop.scxml.xml import Element, parse
+from gatechart.turn import Turn
 from gatechart.values import Event, Name
 
 _STATES: Final = ("state", "parallel", "final", "history")
@@ -183,14 +185,24 @@ class _Reading:
         )
 
     def _lie_inside(self, parent: Element, targets: Sequence[str]) -> bool:
-        """What it takes for an internal transition to be one: a compound source, and targets inside."""
-        return parent.name == "state" and bool(targets) and all(self._is_inside(each, parent) for each in targets)
+        """What it takes for an internal transition to be one: a compound source, and targets inside.
+
+        What a history state around the source stands for may lie inside: that is for the kernel to see each time.
+        """
+        lie_inside = (self._is_inside(each, parent) or self._is_history_around(each, parent) for each in targets)
+        return parent.name == "state" and bool(targets) and all(lie_inside)
 
     def _is_inside(self, target: str, outer: Element) -> bool:
-        element = self._outer.get(self._by_name[target]) if target in self._by_name else None
-        while element is not None and element is not outer:
-            element = self._outer.get(element)
-        return element is outer
+        return target in self._by_name and outer in self._around(self._by_name[target])
+
+    def _is_history_around(self, target: str, inner: Element) -> bool:
+        element = self._by_name.get(target)
+        return element is not None and element.name == "history" and self._outer[element] in self._around(inner)
+
+    def _around(self, element: Element) -> Iterator[Element]:
+        while element in self._outer:
+            element = self._outer[element]
+            yield element
 
     def _guard(self, element: Element) -> Guard | None:
         condition, chart = self._faults.expression(element, "cond"), self._chart
@@ -211,10 +223,10 @@ class _Reading:
         found = element.named("donedata")
         if not found:
             return None
-        parts, chart = payload_parts(found[0], self._faults), self._chart
+        parts, chart = done_parts(found[0], self._faults), self._chart
 
-        def donedata(context: Any, event: Event) -> Any:
-            return parts(Scope(context, event, chart=chart))
+        def donedata(context: Any, event: Event, turn: Turn) -> Any:
+            return parts(Scope(context, event, turn.active, chart), partial(raise_error, turn))
 
         return donedata
 

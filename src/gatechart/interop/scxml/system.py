@@ -21,6 +21,7 @@ ENVELOPE: Final = "scxml.event"  # the key of a payload for what `_event` says b
 SESSION: Final = "scxml_session"  # the field of a context for `_sessionid`
 BOUND: Final = "scxml_bound"  # the field of a context for the elements whose data have been bound
 EVENT_FIELDS: Final = ("name", "type", "sendid", "origin", "origintype", "invokeid", "data")
+_OWN_ERRORS: Final = ("error.execution", "error.communication")
 _SESSION: Final = re.compile(r"\b(_sessionid|_ioprocessors)\b")
 _BEYOND_DATA: Final = re.compile(r"\b_event\b(?!\s*(\.\s*|\[\s*['\"])(name|data)\b)")
 
@@ -54,11 +55,15 @@ def processors_of(session: str) -> dict[str, Any]:
 
 
 def described(event: Event) -> dict[str, Any]:
-    """`_event`: without an envelope, an event comes from outside, or is an error or the end of a state."""
+    """`_event`: without an envelope, an event comes from outside, or is an error or the end of a state.
+
+    Only these errors are the platform's; others are events of somebody else's that are called so.
+    """
     envelope = event.payload.get(ENVELOPE)
     told = envelope if isinstance(envelope, Mapping) else {}
     fields = {field: told.get(field) for field in EVENT_FIELDS}
-    kind = "platform" if event.name.startswith(("error.", "done.state.")) else "external"
+    is_own = event.name in _OWN_ERRORS or event.name.startswith("done.state.")
+    kind = "platform" if is_own else "external"
     return fields | {"name": event.name, "type": fields["type"] or kind, "data": data_of(event.payload)}
 
 
