@@ -13,6 +13,7 @@ from tests.charts.machines import ORDER, UPLOADS
 from tests.charts.support import Life
 
 END = {"type": "final", "exit": "count"}
+ANEW = {"target": "h", "reenter": True}
 MACHINE = {
     "id": "player",
     "context": {"count": 0, "song": None},
@@ -499,3 +500,16 @@ def test_a_machine_that_begins_nowhere_says_what_is_missing():
     )
     with pytest.raises(InvalidChartError, match="entry_points: none is listed, so no agent could begin; list"):
         load(json.dumps({**machine, "initial": "up", "entry_points": []}), dialect="xstate")
+
+
+def test_a_transition_to_an_outer_history_state_stays_in_its_source_where_that_leads_inside():
+    a = {"entry": "count", "states": {"x": {"on": {"GO": "y"}}, "y": {}}, "on": {"BACK": "h", "ANEW": ANEW, "OUT": "b"}}
+    parts = {
+        "context": {"count": 0},
+        "states": {"s": {"states": {"a": a, "b": {"on": {"IN": "a.y"}}, "h": {"history": "deep", "target": "a.x"}}}},
+    }
+    graph = machine(parts, ("s",))
+    assert load(dump(graph), bind=bindings_of(graph)).fingerprint == graph.fingerprint
+    life = Life(graph, "s")
+    assert (life.send("GO"), life.send("BACK"), life.context.count) == (("y",), ("x",), 1)
+    assert (life.send("GO"), life.send("ANEW"), life.context.count) == (("y",), ("x",), 2)

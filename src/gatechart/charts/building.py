@@ -223,7 +223,7 @@ class _Building:
         stays = not then.reenter and all(self.names.is_inside(target, form) for target in targets)
         if not stays:
             self.note_also_left(then, form, targets)
-        return targets, stays
+        return targets, not then.reenter and all(self.names.may_be_inside(target, form) for target in targets)
 
     def note_also_left(self, then: ThenForm, form: StateForm, targets: Sequence[str]) -> None:
         """Notes a transition between regions that XState would take otherwise."""

@@ -88,6 +88,12 @@ class Names:
         state = self.named.get(name)
         return state is not None and outer in (state, *self.outside(state))
 
+    def may_be_inside(self, name: str, outer: StateForm) -> bool:
+        """The same, or whether it is a history state around the outer one, which may stand for states inside it."""
+        state = self.named.get(name)
+        is_around = state is not None and state.history is not None and self.parents[state] in self.outside(outer)
+        return is_around or self.is_inside(name, outer)
+
     def _find(self, text: str, source: StateForm) -> StateForm | None:
         if text.startswith("#"):
             return self._by_id(text[1:])
