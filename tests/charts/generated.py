@@ -164,6 +164,7 @@ def _state(draw, name, tree, parents, names):
     children = [_state(draw, child, tree, parents, names) for child in tree[name]]
     real = [child for child in tree[name] if tree["kinds"][child] != "history"]
     waits = kind != "final"
+    ends = parents[name] is None and _can_end(kind, children)
     return State(
         name,
         on_entry=draw(ACTIONS),
@@ -177,11 +178,18 @@ def _state(draw, name, tree, parents, names):
         states=children,
         initial=draw(st.none() | st.sampled_from(real)) if kind == "compound" else None,
         parallel=kind == "parallel",
-        final=kind == "final",
+        final=kind == "final" or (ends and draw(st.booleans())),
         failed=kind == "final" and parents[name] is None and draw(st.booleans()),
         data=draw(st.sampled_from([None, result, Fixed({"a": [1, {"b": None}]})])) if kind == "final" else None,
         description=description,
     )
+
+
+def _can_end(kind, children):
+    """Whether a state with such children may end the agent; not all that might is found."""
+    if kind == "parallel":
+        return all(_can_end("compound", child.states) for child in children if child.history is None)
+    return any(child.final for child in children)
 
 
 INVOKES = (

@@ -68,6 +68,17 @@ async def test_an_ended_agent_is_resumed_and_refuses(place):
         assert not (await agent.send("STAMPED")).applied
 
 
+async def test_an_agent_that_ended_where_the_graph_has_no_state_any_more_is_resumed_all_the_same(place):
+    """It does not go on, so nothing about it can be in a state in which no agent can be."""
+    ended = await kept(place, "SENT", "ARRIVED")
+    smaller = variant(states=[State("TRANSIT", states=["ON_ROAD"])], transitions=[], entry_points=["ON_ROAD"])
+    assert not set(ended.configuration) & set(smaller.states)
+    async with Runtime.open(place, graphs=[smaller]) as runtime:
+        agent = await runtime.resume("p-1")
+        assert (agent.status, agent.configuration) == (Status.DONE, ended.configuration)
+        assert not (await agent.send("STAMPED")).applied
+
+
 async def test_handles_of_an_agent_share_what_they_know(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING", id="p-1")

@@ -130,8 +130,11 @@ class Registry:
 
 
 def _check_fits(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
-    """Raises IncompatibleGraphError where a graph was changed so that an agent of its version cannot go on."""
-    if graph.fingerprint != snapshot.fingerprint:
+    """Raises IncompatibleGraphError where a graph was changed so that an agent of its version cannot go on.
+
+    One that has ended does not go on, and rests in whatever state it ended.
+    """
+    if graph.fingerprint != snapshot.fingerprint and snapshot.status is Status.ACTIVE:
         problem = misfit(graph, snapshot.configuration, snapshot.memory)
         if problem:
             raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem)
