@@ -57,6 +57,39 @@ HOSTILE = {
         + b"".join(b"  s%d:\n" % n for n in range(1_000)),
         "more than 32 targets",
     ),
+    "many targets of XState": (
+        json.dumps(
+            {
+                "id": "x",
+                "initial": "s0",
+                "states": {"s0": {"on": {"GO": {"target": [f"s{n}" for n in range(2_000)]}}}},
+            }
+        ).encode(),
+        "more than 32 targets",
+    ),
+    "many unknown targets of XState": (
+        json.dumps(
+            {
+                "id": "x",
+                "initial": "s0",
+                "states": {f"s{n}": {"on": {"GO": f"q{n}"}} for n in range(2_000)},
+            }
+        ).encode(),
+        "there is no state",
+    ),
+    "long delay of XState": (
+        b'{"id": "x", "initial": "s0", "states": {"s0": {"after": {"' + b"9" * 600 + b'": "s0"}}}}',
+        "is no delay",
+    ),
+    "deep states of XState": (
+        b'{"id": "x", "initial": "s", "states": ' + b'{"s": {"states": ' * 500 + b"{}" + b"}}" * 500 + b"}",
+        "nested more than",
+    ),
+    "long delay": (b"id: x\nentry_points: [a]\nstates: {a: {after: {" + b"9" * 900 + b"d: a}}}", "is no delay"),
+    "a pattern from a payload": (
+        b"id: x\nentry_points: [a]\nstates:\n  a: {on: {GO: {guard: {cel: context.x.matches(event.payload.y)}}}}",
+        "no text of the chart",
+    ),
     "many comments": (b"# c\n" * (MIB // 4 - 4), "more than 50000 lines"),
 }
 SMALL = sorted(name for name, (content, _) in HOSTILE.items() if len(content) < 20_000)
