@@ -6,7 +6,7 @@ import pytest
 from pydantic import AwareDatetime, BaseModel, Field
 
 from gatechart import ANY, AgentContext, EntryPoint, Invoke, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import InvalidGraphError, PayloadError, UnknownAgentError
+from gatechart.errors import InvalidGraphError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import Again, Ladder, Other
 from gatechart.values import LATEST, LONGEST_NAME, LONGEST_REASON
 from tests.runtime.support import nothing_changes, parcel, soon
@@ -146,7 +146,7 @@ async def test_what_nothing_can_be_called_is_refused_to_callers(place, text, cal
     async with Runtime.open(place, graphs=[noting, parcel]) as runtime:
         agent = await runtime.start("noting", at="RESTING", id="a")
         async with nothing_changes(runtime, agent):
-            with pytest.raises((PayloadError, UnknownAgentError)):
+            with pytest.raises((NoHandoffError, PayloadError, UnknownAgentError)):
                 await unreadable_calls(text)[call](runtime, agent)
 
 

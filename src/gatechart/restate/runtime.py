@@ -40,9 +40,9 @@ from gatechart.turn import (
     checked_name,
     checked_words,
     fit_payload,
+    known_handoff,
     known_id,
     plain_payload,
-    sought_id,
 )
 from gatechart.values import (
     WITHDRAWN,
@@ -340,7 +340,7 @@ class RestateRuntime:
     async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
         """See Runtime.cancel_handoff. The handoff has to be projected. Raises NoHandoffError."""
         checked_words(reason)
-        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=sought_id(id)))
+        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=known_handoff(id)))
         if not found or not is_open(found[0].status):
             if (
                 found

@@ -42,9 +42,9 @@ from gatechart.turn import (
     checked_name,
     checked_words,
     fit_payload,
+    known_handoff,
     known_id,
     plain_payload,
-    sought_id,
 )
 from gatechart.values import (
     STARTED,
@@ -439,7 +439,7 @@ class Runtime:
         self._core.admit("cancel_handoff", writes=True)
         checked_words(reason)
         checked_id(once, "once")
-        found = await self._core.store.handoffs(HandoffQuery(id=sought_id(id)))
+        found = await self._core.store.handoffs(HandoffQuery(id=known_handoff(id)))
         is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
         if is_lost and await self._core.store.forget_handoff(id):
             return Receipt(0)

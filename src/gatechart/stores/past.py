@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, fun
 
 from gatechart.context import patched
 from gatechart.errors import UnknownVersionError
+from gatechart.stores.damage import json_names, json_object
 from gatechart.stores.open_rows import to_open
 from gatechart.stores.rows import to_epochs, to_memory
 from gatechart.stores.tables import agents, history
@@ -49,15 +49,17 @@ def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapsh
 
 
 def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
-    """What came of the rows, of which the first is a full copy."""
+    """What came of the rows, of which the first is a full copy. Raises one of UNREADABLE where one is damaged."""
     whole, last = rows[0], rows[-1]
+    context = patched(whole.context, [(row.changed, row.appended) for row in rows[1:]])
+    json_object(context, "context")  # or an agent would go back to what cannot be read
     return Snapshot(
         agent_id=agent.id,
         graph=agent.graph,
         graph_version=whole.graph_version,
         fingerprint=whole.fingerprint,
-        configuration=tuple(json.loads(last.target)),
-        context=patched(whole.context, [(row.changed, row.appended) for row in rows[1:]]),
+        configuration=json_names(last.target, "target"),
+        context=context,
         version=last.version,
         status=Status(last.status or Status.ACTIVE),
         memory=to_memory(_newest([row.memory for row in rows])),

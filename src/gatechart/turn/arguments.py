@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gatechart.errors import PayloadError, ReservedEventError, UnknownAgentError
+from gatechart.errors import NoHandoffError, PayloadError, ReservedEventError, UnknownAgentError
 from gatechart.values import (
     LONGEST_NAME,
     LONGEST_REASON,
@@ -91,6 +91,13 @@ def known_id(id: AgentId) -> AgentId:  # noqa: A002
     if id and not unkept(id):
         return id
     raise UnknownAgentError(id)
+
+
+def known_handoff(id: str) -> str:  # noqa: A002
+    """The id of a handoff that is looked up, as it came. Raises NoHandoffError where no handoff can have it."""
+    if unkept(id):
+        raise NoHandoffError(id, None)
+    return id
 
 
 def sought_id(id: str | None, what: str = "id") -> str | None:  # noqa: A002
