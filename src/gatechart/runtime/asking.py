@@ -26,6 +26,7 @@ from gatechart.runtime.core import random_id
 from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
+from gatechart.turn import checked_id
 from gatechart.values import Request
 from gatechart.wire import Call, Document, Performer, Verbs, perform, read_reply
 
@@ -171,6 +172,7 @@ async def open_asker(
     request: the id of one that was made before and may have been carried out: the first call that writes goes under it,
     and is not asked again where the owner knows it. Raises as `Runtime.open` does for one that is only read.
     """
+    checked_id(request, "request")
     async with (
         open_asking(store) as asking,
         Runtime.open(store, graphs=graphs, read_only=True) as reading,

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from gatechart.graph.delays import PATTERN
 from gatechart.handoff.parts import RungKind, Time
-from gatechart.values import RESERVED_PATTERN
+from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 from gatechart.wire import (
     BaseCall,
     CancelHandoffCall,
@@ -37,7 +37,12 @@ from gatechart.wire import (
 from gatechart.wire.ways import MOST, WAYS, Way
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
+"""What an id can be that is looked up: one that was accepted before ids were bounded is found, however long."""
+
+NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 """What every store can keep as a name or an id."""
+
+_Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_REASON, pattern=r"^[^\x00]*$")]
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
@@ -61,12 +66,12 @@ class Target(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal[RungKind.OTHER, RungKind.PERSON]
-    graph: Text
-    entry_point: str = ""
-    agent: str = ""
+    graph: NewText
+    entry_point: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
+    agent: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
 
 
-_Event: TypeAlias = Annotated[Text, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
+_Event: TypeAlias = Annotated[NewText, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
 """The name of an event that is not the framework's own."""
 
 _EITHER: Final[dict[type[BaseCall], dict[str, Any]]] = {
@@ -84,6 +89,17 @@ _NARROWER: Final[dict[str, Any]] = {  # than the calls have them, so that the sc
     "event": _Event,
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=2**62)],
+}
+
+
+_LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the field that says what is there already
+    SendCall: "to",
+    StopCall: "id",
+    RollbackCall: "id",
+    HandoffCall: "id",
+    CancelHandoffCall: "id",
+    EndInvokeCall: "id",
+    EraseCall: "id",
 }
 
 
@@ -139,7 +155,10 @@ def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
         return Annotated[int, Field(ge=1 if operation.call is FindCall else 0, le=MOST)]
     if name in _NARROWER:
         return _NARROWER[name]
-    return {str: Text, str | None: Text | None}.get(hint, hint)
+    if name == "reason" and hint is str:
+        return _Words
+    text: Any = NewText if operation.call.writes and name != _LOOKED_UP.get(operation.call) else Text
+    return {str: text, str | None: text | None}.get(hint, hint)
 
 
 OPERATIONS: Final = (
