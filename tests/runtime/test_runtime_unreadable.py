@@ -333,15 +333,27 @@ async def test_moments_beyond_the_calendar_are_read_as_its_first_or_last(url, mo
             await until(is_due)
 
 
-async def test_the_command_line_shows_what_cannot_be_read(sqlite_url):
-    """Like anything else; what can be shown of it is there."""
-    async with Runtime.open(sqlite_url, graphs=[shop()]) as runtime:
-        await runtime.start("shop", at="IDLE", id="a")
+async def test_the_command_line_shows_what_cannot_be_read_and_discards_it(sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=[shop(), desk]) as runtime:
+        agent = await runtime.start("shop", at="IDLE", id="a")
+        await agent.send("ASKED")
+        (handoff,) = await runtime.handoffs()
         await runtime.post("nobody", "NOTED", {"n": 1})
-    await by_hand(sqlite_url, "UPDATE agents SET context = '{'", "UPDATE mail SET payload = '['", "SELECT 1")
-    for command in (["list"], ["list", "--status", "unreadable"], ["mail"], ["mail", "--status", "unreadable"]):
-        shown = await _ran(sqlite_url, *command)
-        assert "unreadable" in shown, command
+        (mail,) = await runtime.mail("nobody")
+    await by_hand(
+        sqlite_url,
+        "UPDATE agents SET context = '['",
+        "UPDATE mail SET payload = '[' WHERE recipient = 'nobody'",
+        "UPDATE handoffs SET packet = '['",
+    )
+    for listing in ("list", "mail", "handoffs"):
+        for more in ([], ["--status", "unreadable"]):
+            assert "unreadable" in await _ran(sqlite_url, listing, *more)
+    await _ran(sqlite_url, "mail", "discard", str(mail.number))
+    told = await _ran(sqlite_url, "handoffs", "cancel", handoff.id, "--reason", "it cannot be read")
+    assert told == f"handoff {handoff.id}, which cannot be read, was forgotten\n"
+    for listing in ("mail", "handoffs"):
+        assert "unreadable" not in await _ran(sqlite_url, listing)
 
 
 async def _ran(url, *command):

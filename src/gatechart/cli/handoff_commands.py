@@ -221,6 +221,9 @@ async def cancel_handoff(
     if settings.json:
         print_document({**handoff_document(found), "mail": receipt.number})
         return
+    if found.status is HandoffStatus.UNREADABLE:
+        print_line(f"handoff {handoff}, which cannot be read, was forgotten")
+        return
     print_line(f"the withdrawal of handoff {handoff} waits for {found.target}, as mail {receipt.number}")
     if not is_hosted:
         print_hint("it waits for a host: `gatechart run` delivers it")
@@ -235,7 +238,7 @@ async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
 
 
 def _check_can_be_cancelled(found: HandoffRecord) -> None:
-    if not is_open(found.status):
+    if not is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
         raise NoHandoffError(found.id, found.status.value)
     if found.status is HandoffStatus.ACCEPTED and found.mode is Mode.TRANSFER:
         raise HandoffStandsError(found.id, found.target)

@@ -15,6 +15,7 @@ from gatechart.errors import (
     StoreReadOnlyError,
     StoreUnreachableError,
     UnknownAgentError,
+    UnwritableError,
 )
 from gatechart.ports import Store
 from gatechart.values import (
@@ -173,6 +174,10 @@ class Committer:
             verdict = (await self._store.commit((unit,)))[0]
         except OutsideError:
             if await self._seems_written(unit):
+                return Verdict.COMMITTED
+            raise
+        except UnwritableError:  # for it stands there already, perhaps
+            if await self.is_written(unit):
                 return Verdict.COMMITTED
             raise
         is_in = verdict is Verdict.COMMITTED or await self.is_written(unit)  # by this commit, or by its group's
