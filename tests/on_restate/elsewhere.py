@@ -37,16 +37,10 @@ NEEDS = {
         "serving_verbs": ALL,
         "serving_reserved": ALL,
     },
-    "bounds_inboxes": {
+    "bounds_backlogs": {
         "runtime_mail": {
-            "test_an_inbox_that_is_full_takes_no_more",
             "test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_together",
             "test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are_not_in_memory",
-            "test_posts_at_the_same_instant_do_not_overfill_an_inbox",
-            "test_what_is_not_accepted_takes_no_room",
-            "test_a_poster_that_stops_waiting_for_room_takes_no_room",
-            "test_a_poster_waits_for_room_and_those_who_came_first_go_first",
-            "test_who_waits_for_room_is_told_that_the_runtime_closes",
         },
     },
     "reads_back_at_once": {"runtime_rollback": {"test_mail_that_waits_is_applied_after_the_rollback"}},
@@ -60,6 +54,7 @@ NEEDS = {
             "test_an_id_is_accepted_once_while_it_waits_and_after_it_was_applied",
             "test_an_id_with_other_content_is_refused",
             "test_posts_of_one_id_at_the_same_instant_are_accepted_once",
+            "test_what_is_not_accepted_takes_no_room",
         },
     },
     "lists_all_mail": {
@@ -87,6 +82,13 @@ WHY_NOT = {
     "nobody owns a database, and nobody has to ask whoever does": {"runtime_requests": ALL, "runtime_visiting": ALL},
     "the service does not know whether its caller has gone": {
         "runtime_cancelling": {"test_a_turn_that_fails_after_its_caller_has_gone_is_logged_and_undone"},
+    },
+    "a service has no callers that could wait for room": {
+        "runtime_mail": {
+            "test_a_poster_that_stops_waiting_for_room_takes_no_room",
+            "test_a_poster_waits_for_room_and_those_who_came_first_go_first",
+            "test_who_waits_for_room_is_told_that_the_runtime_closes",
+        },
     },
     "the exception itself stays in the service": {
         "runtime_failures": {"test_what_an_action_raised_is_the_cause_of_the_error"},

@@ -141,7 +141,7 @@ class RestatePlace:
         """
         terms = {"projection_s": 0.001, "mail_retry": QUICK, "look_again_s": 0.2} | terms
         if limits is not None:
-            terms |= {"turn_s": limits.turn_s}
+            terms |= {"turn_s": limits.turn_s, "inbox": limits.inbox}
             terms |= {} if limits.mail_retry == Limits().mail_retry else {"mail_retry": limits.mail_retry}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations}

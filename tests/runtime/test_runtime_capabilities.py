@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from gatechart import ANY, AgentContext, Limits, Migration, Runtime, State, StateTransitionGraph, Status, Transition
-from gatechart.errors import ElsewhereError, InboxFullError, UnknownAgentError
+from gatechart.errors import BacklogFullError, ElsewhereError, InboxFullError, UnknownAgentError
 from gatechart.testing import VirtualClock
 from gatechart.values import Capabilities, Forgotten, HandoffStatus
 from tests.runtime.handovers import ALL
@@ -193,6 +193,16 @@ async def bounds_inboxes(home, has):
         await passing
 
 
+async def bounds_backlogs(home, has):
+    async with home.open(gated, services=Gate(), limits=Limits(unclaimed=1)) as runtime:
+        await runtime.post("nobody", "STAMPED")
+        if has:
+            with pytest.raises(BacklogFullError):
+                await runtime.post("nobody-else", "STAMPED")
+        else:
+            await runtime.post("nobody-else", "STAMPED")
+
+
 async def withdraws(home, has):
     gate = Gate()
     async with home.open(gated, services=gate) as runtime, home.another(runtime, gated) as other:
@@ -304,6 +314,7 @@ CHECKS = {
         watches_changes,
         migrates_ahead,
         bounds_inboxes,
+        bounds_backlogs,
         withdraws,
         tells_repeats,
         lists_all_mail,

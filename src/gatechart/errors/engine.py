@@ -35,7 +35,7 @@ class EngineRefusedError(OutsideError):
 
 @dataclass(eq=False)
 class AgentTooLargeError(EventError):
-    """What an agent would have to keep is more than the engine takes. The turn is undone."""
+    """What an agent would have to keep, or a turn to send, is more than the engine takes. The turn is undone."""
 
     agent_id: str
     size: int
@@ -43,8 +43,8 @@ class AgentTooLargeError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} would keep {self.size} bytes, and {self.most} are the most; "
-            "keep large things elsewhere and their keys in the context, or raise Terms(most_bytes=...)"
+            f"agent {self.agent_id!r} would keep or send {self.size} bytes, and {self.most} are the most; "
+            "keep large things elsewhere and their keys in the context, or raise Terms(most_bytes=..., inbox_bytes=...)"
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gatechart.context import canonical_json
 from gatechart.graph.migration import way
-from gatechart.restate.incoming import accept, next_mail
+from gatechart.restate.incoming import accept, next_mail, postponed
 from gatechart.restate.kept import IDS, KEPT, MAIL, RUNNING, Ids, Kept, UnderWay, plain
 from gatechart.restate.sitting import Sitting
 from gatechart.restate.terms import Bench
@@ -91,6 +91,7 @@ async def adopt(sitting: Sitting, argument: Mapping[str, Any]) -> None:
         sitting.decided.answer = {"taken": Taken.LIVES.value}
         return
     new.asleep, new.life, new.origin = new.numbers, here.life or token_hex(8), argument["origin"]
+    new.arrived = here.arrived
     sitting.become(new, ids)
     for mail in here.mail:
         if not here.asleep or _is_late(here, mail):
@@ -117,6 +118,8 @@ async def awaken(sitting: Sitting, _: Mapping[str, Any]) -> None:
 
 async def keep(sitting: Sitting, argument: Mapping[str, Any]) -> None:
     """Keeps mail that comes to an agent that is asleep."""
+    if postponed(sitting, argument):
+        return
     accept(sitting, MAIL.validate_python(argument["mail"]), argument)
 
 

@@ -12,7 +12,8 @@ Order: TypeAlias = dict[str, Any]
 """What the object is to do, by its `do`:
 
 deliver (mail, to)  ·  wake (number, after_s)  ·  call (running, steps)  ·  cancel (engine_id)  ·  project (after_s)  ·
-release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·  drain (after_s)
+postpone (argument, after_s)  ·  release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·
+drain (after_s)
 """
 
 _EMPTY: Final = b""

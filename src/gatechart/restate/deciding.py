@@ -30,7 +30,7 @@ from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.restate.arriving import adopt, awaken, keep, stay
 from gatechart.restate.decided import Decided
 from gatechart.restate.handing import hand_on
-from gatechart.restate.incoming import accept, content_of, next_mail, process, take
+from gatechart.restate.incoming import accept, content_of, next_mail, postponed, process, take
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
 from gatechart.restate.sitting import Sitting
 from gatechart.restate.terms import Bench
@@ -115,6 +115,8 @@ def _check_life(sitting: Sitting, argument: Argument) -> None:
 
 
 async def _deliver(sitting: Sitting, argument: Argument) -> None:
+    if postponed(sitting, argument):
+        return
     accept(sitting, MAIL.validate_python(argument["mail"]), argument)
     await _drain(sitting, argument)
 
@@ -206,7 +208,7 @@ async def _erase(sitting: Sitting, _: Argument) -> None:
     sitting.end_calls()
     for handoff, graph in sitting.kept.places.items():
         sitting.order("release", graph=graph, handoff=handoff)
-    sitting.kept = Kept(numbers=sitting.kept.numbers)
+    sitting.kept = Kept(numbers=sitting.kept.numbers, arrived=sitting.kept.arrived)
     sitting.is_touched = True
     sitting.order("forget")
     if sitting.bench.projects:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from pydantic_core import to_json
+
 from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
 from gatechart.restate.kept import digest_of
@@ -51,17 +53,15 @@ logger = logging.getLogger(__name__)
 def accept(sitting: Sitting, mail: Mail, told_with: Mapping[str, Any]) -> bool:
     """Keeps mail under a number of its own, unless it came before or is over; whether it waits now.
 
-    told_with: of an invocation's mail, the engine's id of it, and whether it ends with that.
+    told_with: of an invocation's mail, the engine's id of it, and whether it ends with that; of mail that was posted,
+    its place.
     """
     kept = sitting.kept
-    engine_id = told_with.get("engine_id")
-    if engine_id is not None:
-        ours = [each for each in kept.calls if each.engine_id == engine_id]
-        if not ours:
-            return False
-        if told_with.get("ends"):
-            kept.calls.remove(ours[0])
-            sitting.is_touched = True
+    place = told_with.get("place")
+    if place is not None:
+        kept.arrived, sitting.is_touched = max(kept.arrived, (place[0], place[1])), True
+    if not _is_ours(sitting, told_with):
+        return False
     before = None if mail.id is None else content_of(sitting, mail.id)
     sitting.is_touched = True
     new = no_later(replace(mail, number=kept.number()), sitting.now)
@@ -75,6 +75,32 @@ def accept(sitting: Sitting, mail: Mail, told_with: Mapping[str, Any]) -> bool:
     if before[0] != digest_of(mail.event, mail.payload):
         kept.mail.append(refused_for_its_id(new, before[1]))
     return False
+
+
+def _is_ours(sitting: Sitting, told_with: Mapping[str, Any]) -> bool:
+    """Whether the invocation that brings mail is under way, if one brings it; one that ends with that no longer is."""
+    engine_id, calls = told_with.get("engine_id"), sitting.kept.calls
+    found = [each for each in calls if each.engine_id == engine_id]
+    if found and told_with.get("ends"):
+        calls.remove(found[0])
+        sitting.is_touched = True
+    return engine_id is None or bool(found)
+
+
+def postponed(sitting: Sitting, argument: Mapping[str, Any]) -> bool:
+    """Whether mail is left to the engine for a while, because the agent keeps so much already.
+
+    A state that no message can carry any more could not be changed by anything, not even to erase it.
+    """
+    most = sitting.bench.terms.most_kept_bytes
+    if sitting.kept_bytes <= most // 4 or not sitting.kept.mail:
+        return False
+    if sitting.kept_bytes + len(to_json(argument["mail"], inf_nan_mode="constants")) <= most:
+        return False
+    known = {"agent_id": sitting.agent_id, "bytes": sitting.kept_bytes}
+    logger.error("an agent keeps too much to take more mail; discard mail, or erase it", extra=known)
+    sitting.order("postpone", argument=dict(argument), after_s=sitting.bench.terms.look_again_s)
+    return True
 
 
 def content_of(sitting: Sitting, mail_id: str) -> tuple[str, str] | None:

@@ -56,6 +56,10 @@ class Kept:
     projected: int = 0  # the newest version that is projected
     is_projecting: bool = False  # whether the projection has been told that there is something to do
     asleep: int = 0  # while the agent is moved here, the first number of mail that came meanwhile; 0: it is awake
+    arrived: tuple[int, int] = (
+        0,
+        0,
+    )  # the highest place of mail that was posted, see `inboxes`, and the bytes up to it
     origin: str = ""  # the database from which it is moved here, while it is asleep
 
     def number(self) -> int:

@@ -163,6 +163,9 @@ def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
         case "deliver":
             told = to_json({"mail": order["mail"]}, inf_nan_mode="constants")
             ctx.generic_send(names.agent, "deliver", told, order["to"])
+        case "postpone":
+            told = to_json(order["argument"], inf_nan_mode="constants")
+            ctx.generic_send(names.agent, "deliver", told, ctx.key(), send_delay=after)
         case "wake":
             told = to_json({"number": order["number"]})
             ctx.generic_send(names.agent, "wake", told, ctx.key(), send_delay=after)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
+from pydantic_core import to_json
+
 from gatechart.agent import Agent
 from gatechart.errors import (
     ElsewhereError,
@@ -72,7 +74,7 @@ RESTATE: Final = Capabilities(
     reads_back_at_once=False,
     watches_changes=False,
     migrates_ahead=False,
-    bounds_inboxes=False,
+    bounds_backlogs=False,
     withdraws=False,
     tells_repeats=False,
     lists_all_mail=False,
@@ -247,12 +249,15 @@ class RestateRuntime:
         id: str | None = None,  # noqa: A002
         due: datetime | None = None,
     ) -> Receipt:
-        """See Runtime.post. Whether its id came before is found when it arrives, and the receipt does not tell."""
+        """See Runtime.post. Whether its id came before is found when it arrives, and the receipt does not tell.
+
+        Raises InboxFullError where so much mail waits as the service's `Terms(inbox=..., inbox_bytes=...)` allow.
+        """
         self._admit("post")
         name = checked_name(event)
         content, moment = plain_payload(payload, name), checked_due(due)
         mail = Mail(0, checked_addressee(to), name, content, datetime.now(UTC), checked_id(id), due=moment)
-        await self._post("post", mail)
+        await self._post("post", mail, in_place=True)
         return Receipt(0)
 
     async def mail(
@@ -442,8 +447,12 @@ class RestateRuntime:
         host.see(snapshot)
         return Agent(host)
 
-    async def _post(self, call: str, mail: Mail) -> None:
+    async def _post(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
+        """in_place: only where the inbox has a place for it. Raises InboxFullError."""
         told = {"mail": plain(MAIL, mail)}
+        if in_place:
+            size = {"bytes": len(to_json(told, inf_nan_mode="constants"))}
+            told |= await self._ingress.ask(call, self._names.inbox, "enter", mail.recipient, size, reads=False)
         await self._ingress.post(call, self._names.agent, "deliver", mail.recipient, told)
 
     def _projection(self, call: str) -> Store:

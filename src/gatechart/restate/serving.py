@@ -19,6 +19,7 @@ from gatechart.errors import ServiceAddressError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.ports import Store
+from gatechart.restate.inboxes import inbox_object, room
 from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object, capacity_object
 from gatechart.restate.projecting import projection_object
@@ -67,9 +68,7 @@ async def serving(
             store = await stack.enter_async_context(open_store(projection, read_only=False))
         projects = is_projected_elsewhere or store is not None
         bench = Bench(registry, services, terms, packet_migrations, projects, Names(namespace))
-        offered: list[Any] = (
-            [] if only_projects else [agent_object(bench), capacity_object(bench), invokes_service(bench)]
-        )
+        offered: list[Any] = [] if only_projects else _hosting(bench)
         if store is not None:
             await store.remember([known(graph) for graph in registry.versions])
             offered.append(projection_object(bench, store))
@@ -77,6 +76,13 @@ async def serving(
             _stop_on_signals(stop)
         async with answering(bind, restate.app(offered), stop, grace_s=grace_s, shares_address=shares_address):
             yield stop
+
+
+def _hosting(bench: Bench) -> list[Any]:
+    """What hosts agents."""
+    agents = agent_object(bench)
+    agents.handler("room", kind="shared")(room)
+    return [agents, inbox_object(bench), capacity_object(bench), invokes_service(bench)]
 
 
 @asynccontextmanager

@@ -64,6 +64,7 @@ class Sitting:
         self.bench = bench
         self.agent_id = agent_id
         self.kept = KEPT.validate_json(kept) if kept else Kept()
+        self.kept_bytes = len(kept or b"")  # of what is kept, as the run begins
         self.decided = Decided()
         self.now = bench.now()
         self._ids_text = ids
@@ -156,6 +157,7 @@ class Sitting:
         most = self.bench.terms.most_bytes
         if len(text) > most:
             raise AgentTooLargeError(self.agent_id, len(text), most)
+        self._check_sent(turn)
         if self.kept.snapshot is None:
             self.kept.life = token_hex(8)
         self.kept.snapshot, self.is_touched = turn.snapshot, True
@@ -167,6 +169,12 @@ class Sitting:
         if turn.effects:
             self._carry_out(turn)
         return True
+
+    def _check_sent(self, turn: TurnRecord) -> None:
+        """Raises AgentTooLargeError where a turn sends more than fits into what the engine writes down of it."""
+        sent = sum(len(MAIL.dump_json(mail)) for mail in turn.mail) if turn.effects else 0
+        if sent > self.bench.terms.inbox_bytes:
+            raise AgentTooLargeError(self.agent_id, sent, self.bench.terms.inbox_bytes)
 
     def settle(self, settle: Settle) -> bool:
         """Changes a handoff without a turn; False where it does not stand as that says."""

@@ -19,13 +19,21 @@ class Terms:
     turn_s: float = 60.0  # that the actions of one turn may take; the turn is undone then
     invoke_s: float = 86_400.0  # that an invoke may take in all; a longer one is begun again, with its steps
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
+    inbox: int = 10_000  # mail, timers aside, that waits for one agent or is under way when `post` brings no more
+    inbox_bytes: int = (
+        8_000_000  # of an agent's state with mail that is under way to it, likewise; also of one turn's mail
+    )
+    most_kept_bytes: int = (
+        16_000_000  # of an agent's state, beyond which it takes no mail from agents and invokes either
+    )
     most_bytes: int = 1_000_000  # of an agent's snapshot with the event that led to it; more undoes the turn
     keep_ids: int = 200  # newest event ids of an agent that are recognised when they repeat
     projection_s: float = 0.5  # that turns wait to be projected together
     look_again_s: float = 5.0  # after which mail is tried again whose graph the service does not know
 
     def __post_init__(self) -> None:
-        for name in ("turn_s", "invoke_s", "most_bytes", "keep_ids", "projection_s", "look_again_s"):
+        bounds = ("inbox", "inbox_bytes", "most_kept_bytes", "most_bytes", "keep_ids")
+        for name in ("turn_s", "invoke_s", *bounds, "projection_s", "look_again_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"Terms({name}={getattr(self, name)!r}) leaves no room; give a number above 0")
 
@@ -48,6 +56,11 @@ class Names:
     def capacity(self) -> str:
         """Of the objects that count places."""
         return self._named("Capacity")
+
+    @property
+    def inbox(self) -> str:
+        """Of the objects that give places in inboxes."""
+        return self._named("Inbox")
 
     @property
     def invokes(self) -> str:

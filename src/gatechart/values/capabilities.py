@@ -20,7 +20,8 @@ class Capabilities:
     reads_back_at_once: bool = True  # `snapshot_at` and `rollback` need not wait for a projection
     watches_changes: bool = True  # `changes` and `stream` can be had
     migrates_ahead: bool = True  # `migrate` brings all agents to a new version; else each is when mail comes to it
-    bounds_inboxes: bool = True  # `post` raises InboxFullError, and BacklogFullError
+    bounds_inboxes: bool = True  # `post` raises InboxFullError
+    bounds_backlogs: bool = True  # `post` raises BacklogFullError
     withdraws: bool = True  # a caller that is cancelled takes back what has not begun; else what is asked is asked
     tells_repeats: bool = True  # the receipt of `post` says whether its id came before, and numbers the mail
     lists_all_mail: bool = True  # `mail` needs no recipient, and knows at once what was accepted

@@ -1,0 +1,81 @@
+"""How much mail waits for an agent, counted where callers ask for room before they post.
+
+What was posted may still be on its way, in the engine's own queue of an agent that is at work. So each piece of mail
+has a place, numbered from 1 on, and the agent notes the highest that has arrived. What is behind that is under way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from restate import ObjectContext, ObjectSharedContext, VirtualObject
+from restate.serde import BytesSerde, JsonSerde, Serde
+
+from gatechart.errors import InboxFullError
+from gatechart.restate.kept import KEPT
+from gatechart.restate.objects import patience
+from gatechart.restate.terms import Bench, Terms
+from gatechart.values import MailStatus
+from gatechart.wire import ErrorDocument
+
+LOST_S: Final = 600.0
+"""After which a place counts no more that nobody has come to: whoever asked for it has died before it posted."""
+
+BYTES: Final[Serde[Any]] = BytesSerde()
+COUNTS: Final[Serde[Any]] = JsonSerde()
+
+
+@dataclass
+class Counts:
+    """The places given so far, and what waited when that was looked at last."""
+
+    places: int = 0
+    bytes: int = 0  # of the mail in all places
+    at: float = 0.0  # when the newest was given, in seconds since 1970
+    arrived: tuple[int, int] = (0, 0)  # the highest place that has been taken, and the bytes up to it
+    waiting: tuple[int, int] = (0, 0)  # pieces, and the bytes of the agent's state
+
+    def is_full(self, size: int, terms: Terms) -> bool:
+        """Whether there may be no room for mail of this size."""
+        count = self.waiting[0] + self.places - self.arrived[0]
+        total = self.waiting[1] + self.bytes - self.arrived[1]
+        return count >= terms.inbox or total + size > terms.inbox_bytes
+
+
+def inbox_object(bench: Bench) -> VirtualObject:
+    """The object that gives places in the inbox of one agent under each key."""
+    inboxes = VirtualObject(bench.names.inbox, **patience(bench.terms.turn_s))
+
+    @inboxes.handler("enter")
+    async def enter(ctx: ObjectContext, asked: dict[str, Any]) -> Any:
+        """Gives a place, or says that there is none."""
+        counts, size = Counts(**(await ctx.get("counts", COUNTS) or {})), int(asked["bytes"])
+        now = await ctx.time()
+        if counts.is_full(size, bench.terms):
+            room = json.loads(await ctx.generic_call(bench.names.agent, "room", b"{}", ctx.key()))
+            counts.arrived, counts.waiting = tuple(room["arrived"]), tuple(room["waiting"])
+            if now - counts.at > LOST_S:
+                counts.arrived = counts.places, counts.bytes
+        if counts.is_full(size, bench.terms):
+            ctx.set("counts", asdict(counts), COUNTS)
+            error = InboxFullError(ctx.key(), bench.terms.inbox)
+            return {"error": ErrorDocument.of(error).model_dump(mode="json")}
+        counts.places, counts.bytes, counts.at = counts.places + 1, counts.bytes + size, now
+        ctx.set("counts", asdict(counts), COUNTS)
+        return {"place": [counts.places, counts.bytes]}
+
+    return inboxes
+
+
+async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+    """What has arrived at an agent, and what of it waits."""
+    text = await ctx.get("agent", BYTES)
+    if not text:
+        return {"arrived": [0, 0], "waiting": [0, 0]}
+    kept = KEPT.validate_json(text)
+    waiting = [
+        mail for mail in kept.mail if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None
+    ]
+    return {"arrived": list(kept.arrived), "waiting": [len(waiting), len(text)]}
