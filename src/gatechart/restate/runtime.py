@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
@@ -14,6 +16,7 @@ from pydantic_core import to_json
 from gatechart.agent import Agent
 from gatechart.errors import (
     ElsewhereError,
+    EngineRefusedError,
     IncompatibleGraphError,
     NoHandoffError,
     OpenHandoffError,
@@ -66,6 +69,8 @@ from gatechart.values import (
 )
 from gatechart.wire import handoff_call
 
+logger = logging.getLogger(__name__)
+
 RESTATE: Final = Capabilities(
     home="Restate",
     finds_at_once=False,
@@ -85,6 +90,9 @@ RESTATE: Final = Capabilities(
     settles_at_once=False,
 )
 LOOK_S: Final = 0.05
+ANSWERS_S: Final = 2.0  # that a service has to give a place in an inbox
+AWAY_S: Final = 10.0  # for which it is not asked again, where it has not
+NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
 CATCH_UP: Final = timedelta(seconds=30)
 
 
@@ -100,6 +108,7 @@ class RestateRuntime:
         self._ids = ids
         self._names = names
         self._is_open = True
+        self._asks_again = 0.0  # when a service is asked for places again, by the loop's clock
         self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents that are held
         self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # of those who ask of an agent
 
@@ -451,9 +460,26 @@ class RestateRuntime:
         """in_place: only where the inbox has a place for it. Raises InboxFullError."""
         told = {"mail": plain(MAIL, mail)}
         if in_place:
-            size = {"bytes": len(to_json(told, inf_nan_mode="constants"))}
-            told |= await self._ingress.ask(call, self._names.inbox, "enter", mail.recipient, size, reads=False)
+            told |= await self._place(call, mail.recipient, len(to_json(told, inf_nan_mode="constants")))
         await self._ingress.post(call, self._names.agent, "deliver", mail.recipient, told)
+
+    async def _place(self, call: str, to: AgentId, size: int) -> Mapping[str, Any]:
+        """A place in an inbox; none while no service answers: the engine accepts mail all the same, and nobody counts.
+
+        Raises InboxFullError.
+        """
+        now = asyncio.get_running_loop().time
+        if now() < self._asks_again:
+            return NO_PLACE
+        try:
+            async with asyncio.timeout(ANSWERS_S):
+                told = {"bytes": size}
+                place: dict[str, Any] = await self._ingress.ask(call, self._names.inbox, "enter", to, told, reads=False)
+                return place
+        except (TimeoutError, EngineRefusedError) as error:  # it is away, or of a release without inboxes
+            logger.info("no service counts what is posted", extra={"agent_id": to}, exc_info=error)
+            self._asks_again = now() + AWAY_S
+            return NO_PLACE
 
     def _projection(self, call: str) -> Store:
         self._admit(call)
