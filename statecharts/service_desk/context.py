@@ -2,81 +2,109 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
 
 from gatechart import AgentContext
-
-
-class Brought(BaseModel):
-    """The base of all payloads: unknown fields are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Intent(Brought):
-    """Something that a service can do for its user."""
-
-    intent: str = Field(min_length=1)
-    is_transactional: bool  # it changes something: it buys, books, reserves
-    required_slots: tuple[str, ...] = ()
+from statecharts.service_desk.schema import DONT_CARE, Brought, Intent, Kind, Known, Service
 
 
 class DeskContext(AgentContext):
     """One conversation: what the user wants, what is known of it, and what the service said."""
 
-    service: str
-    intent: str
-    required_slots: tuple[str, ...]  # what the intent cannot do without
+    service: Service
+    intent: str  # its name
     slots: dict[str, str] = Field(default_factory=dict)  # what the user wants, as far as it is known
-    offer: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict
-    )  # the service's last one; several values leave the choice
+    carried: tuple[Known, ...] = ()  # what was said to other services before
+    speaker: Literal["", "user", "system"] = ""  # whose turn it is; nobody's before the first one
+    given: list[str] = Field(default_factory=list)  # slots that the user has filled in this turn
+    asked: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # what the service last asked, with its suggestions
+    offer: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # several values leave the choice
     results: int | None = None  # how many the last search found
-    unconfirmed: dict[str, str] = Field(default_factory=dict)  # read back to the user, who has not answered
-    proposal: Intent | None = None  # what the service proposed to do next
+    read_back: dict[str, str] = Field(default_factory=dict)  # for the user to agree to; they have not said no to it
+    agreed: dict[str, str] = Field(default_factory=dict)  # what the user agreed to
+    proposal: str = ""  # the intent that the service proposed to go on with
     questions: list[str] = Field(default_factory=list)  # slots that the user asked about and did not hear of yet
     answers: dict[str, str] = Field(default_factory=dict)
     successes: int = 0
     failures: int = 0
 
+    @property
+    def goal(self) -> Intent:
+        """What the user wants now."""
+        return self.service.intents[self.intent]
+
+    def kind(self, slot: str) -> Kind:
+        """What a slot of this service is about."""
+        return self.service.slots[slot].kind
+
+    def is_known(self, slot: str, value: str) -> bool:
+        """Whether the value follows from what was said: by the user, in answers, to other services, or by default."""
+        wanted = self.slots.get(slot, DONT_CARE)
+        if wanted != DONT_CARE:
+            return value == wanted
+        if slot in self.slots or value == self.goal.optional_slots.get(slot):
+            return True
+        kind = self.kind(slot)
+        return any(known.value == value and known.fits(slot, kind) for known in self.known())
+
+    def recalled(self, slot: str) -> str | None:
+        """The value that was said for something of the same meaning; None where nothing was."""
+        kind = self.kind(slot)
+        return next((known.value for known in self.known() if known.means(slot, kind)), None)
+
+    def known(self) -> Iterator[Known]:
+        """All that was said, to this service, which may have gone by its defaults, and to those before it."""
+        for said in (self.answers, self.slots, self._offered(), self.goal.optional_slots):
+            for slot, value in reversed(said.items()):
+                if slot in self.service.slots and value != DONT_CARE:
+                    yield Known(slot=slot, kind=self.kind(slot), value=value)
+        yield from self.carried
+
+    def _offered(self) -> dict[str, str]:
+        return {slot: values[0] for slot, values in self.offer.items() if len(values) == 1}
+
 
 class Request(Brought):
     """What a user wants of a service when they come to its desk."""
 
-    service: str = Field(min_length=1)
-    intent: str = Field(min_length=1)
-    required_slots: tuple[str, ...] = ()
-    slots: dict[str, str] = {}
+    service: Service
+    intent: str
+    slots: dict[str, str] = Field(default_factory=dict)
+    carried: tuple[Known, ...] = ()
+    speaker: Literal["", "user", "system"] = ""
+
+    @model_validator(mode="after")
+    def _has_the_intent(self) -> Self:
+        if self.intent not in self.service.intents:
+            known = ", ".join(self.service.intents)
+            raise ValueError(f"service {self.service.name!r} has no intent {self.intent!r}; it has {known}")
+        return self
 
 
-class Asked(Brought):
-    """A slot that is asked for, with the values to choose from, if any."""
+class TurnBegun(Brought):
+    """Somebody begins to speak. text: word for word."""
 
-    slot: str = Field(min_length=1)
-    values: tuple[str, ...] = ()
-
-
-class Told(Brought):
-    """A slot and its values, the preferred one first."""
-
-    slot: str = Field(min_length=1)
-    values: tuple[str, ...] = Field(min_length=1)
-
-    @property
-    def value(self) -> str:
-        """The preferred value."""
-        return self.values[0]
+    speaker: Literal["user", "system"]
+    text: str = ""
 
 
-class Choice(Brought):
-    """What the user took: a value where the offer left several, else the offer as it was."""
+class Act(Brought):
+    """The smallest thing said: the slot that it is about, and values, the preferred one first."""
 
     slot: str = ""
     values: tuple[str, ...] = ()
 
+    @property
+    def value(self) -> str:
+        """The preferred value; empty where there is none."""
+        return self.values[0] if self.values else ""
 
-class Count(Brought):
-    """How many results a search has."""
 
-    slot: str = "count"
-    values: tuple[int, ...] = Field(min_length=1)
+class Call(Brought):
+    """The service does what it is there for: it looks something up, or executes it."""
+
+    method: str  # an intent's name
+    parameters: dict[str, str]

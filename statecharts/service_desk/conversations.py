@@ -1,33 +1,20 @@
 """Conversations in the form of the Schema-Guided Dialogue dataset, as far as the desk cares for them.
 
-A file holds one conversation a line, as JSON, plain or compressed with gzip. What services can do stands in another.
+A file holds one conversation a line, as JSON, plain or compressed with gzip.
 """
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gatechart.errors import OutsideError
 from statecharts.service_desk.acts import Speaker
-from statecharts.service_desk.context import Intent
-
-
-@dataclass(eq=False)
-class ConversationsError(OutsideError):
-    """A file of conversations or services cannot be read."""
-
-    place: str  # the file, and the line where there is one
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.problem}"
+from statecharts.service_desk.problems import ConversationsError, first_problem
 
 
 class _Record(BaseModel):
@@ -60,6 +47,7 @@ class Frame(_Record):
     service: str
     acts: tuple[Act, ...]
     call: Call | None = None
+    intent: str | None = None  # what the user wants of the service now
 
 
 class ConversationTurn(_Record):
@@ -97,55 +85,23 @@ class Conversation(_Record):
         raise ConversationsError(f"conversation {self.id!r}", "its user never says what they want (INFORM_INTENT)")
 
 
-class _IntentRecord(_Record):
-    name: str
-    is_transactional: bool
-    required_slots: tuple[str, ...]
+def read_conversations(
+    path: Path, on_problem: Callable[[ConversationsError], None] | None = None
+) -> tuple[Conversation, ...]:
+    """Read all conversations of a file.
 
-
-class _ServiceRecord(_Record):
-    service: str
-    intents: tuple[_IntentRecord, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """What the services can do: intents by service and name."""
-
-    intents: Mapping[tuple[str, str], Intent]
-
-    def intent(self, service: str, name: str) -> Intent:
-        """What is known of an intent. Raises ConversationsError."""
+    on_problem: called with each line that is no conversation, which is then left out. Raises ConversationsError.
+    """
+    found = list[Conversation]()
+    for number, line in _lines(path):
         try:
-            return self.intents[service, name]
-        except KeyError:
-            known = ", ".join(intent for of, intent in self.intents if of == service) or "nothing"
-            problem = f"there is no intent {name!r}; known of this service: {known}. Name the right file of services"
-            raise ConversationsError(f"service {service!r}", problem) from None
-
-
-def read_catalogue(path: Path) -> Catalogue:
-    """What the services of a file can do. Raises ConversationsError."""
-    try:
-        services = TypeAdapter(tuple[_ServiceRecord, ...]).validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConversationsError(str(path), f"cannot be read: {error.strerror or error}") from error
-    except ValidationError as error:
-        raise ConversationsError(str(path), _first_problem(error)) from error
-    return Catalogue(
-        {
-            (service.service, intent.name): Intent(
-                intent=intent.name, is_transactional=intent.is_transactional, required_slots=intent.required_slots
-            )
-            for service in services
-            for intent in service.intents
-        }
-    )
-
-
-def read_conversations(path: Path) -> tuple[Conversation, ...]:
-    """All conversations of a file. Raises ConversationsError."""
-    return tuple(_conversation(path, number, line) for number, line in _lines(path))
+            found.append(Conversation.model_validate_json(line))
+        except ValidationError as error:
+            problem = ConversationsError(f"{path}, line {number}", first_problem(error))
+            if on_problem is None:
+                raise problem from error
+            on_problem(problem)
+    return tuple(found)
 
 
 def of_one_service(conversations: tuple[Conversation, ...]) -> tuple[Conversation, ...]:
@@ -166,15 +122,3 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     except (OSError, EOFError, zlib.error) as error:
         problem = getattr(error, "strerror", None) or error
         raise ConversationsError(str(path), f"cannot be read: {problem}") from error
-
-
-def _conversation(path: Path, number: int, line: bytes) -> Conversation:
-    try:
-        return Conversation.model_validate_json(line)
-    except ValidationError as error:
-        raise ConversationsError(f"{path}, line {number}", _first_problem(error)) from error
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"

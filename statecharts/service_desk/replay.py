@@ -1,39 +1,30 @@
 """Real conversations through the service desk: one agent per conversation, one event per act.
 
 `python -m statecharts.service_desk.replay FILE --store sqlite+aiosqlite:///desk.db` plays a file and shows a report.
+Killed and started again, it goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Final, cast
+from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from gatechart import Agent, Runtime
-from gatechart.errors import ActionFailedError, AgentExistsError, GatechartError
-from statecharts.service_desk.acts import Speaker, event_of
-from statecharts.service_desk.context import DeskContext, Intent, Request
-from statecharts.service_desk.conversations import (
-    Act,
-    Call,
-    Catalogue,
-    Conversation,
-    ConversationsError,
-    of_one_service,
-    read_catalogue,
-    read_conversations,
-)
+from gatechart.errors import AgentExistsError, EventError
+from statecharts.service_desk.catalogue import Catalogue, read_catalogue
+from statecharts.service_desk.command import File, Services, Store, run
+from statecharts.service_desk.context import Request
+from statecharts.service_desk.conversations import Conversation, of_one_service, read_conversations
 from statecharts.service_desk.graph import service_desk
-from statecharts.service_desk.report import Played, Refused, ReplayReport, tables
-
-CALLING_STATES: Final = frozenset({"SEARCHING", "EXECUTING"})
-INTENT_ACTS: Final = frozenset({("user", "INFORM_INTENT"), ("system", "OFFER_INTENT")})
+from statecharts.service_desk.problems import ConversationsError
+from statecharts.service_desk.report import Played, ReplayReport, Unplayed, tables
+from statecharts.service_desk.schema import Intent
+from statecharts.service_desk.script import Teller, lines_of, spoken
 
 
 async def replay(
@@ -44,62 +35,82 @@ async def replay(
     on_progress: Callable[[Played], None] | None = None,
     at_once: int = 200,
 ) -> ReplayReport:
-    """Plays conversations of one service each, so many at once, and tells what they came to.
+    """Play conversations of one service each, so many at once, and tell what they came to.
 
-    runtime: open for writing, with the graph `service_desk`. An agent has the id of its conversation.
+    runtime: open for writing, with the graph `service_desk`. An agent has the id of its conversation; one that is there
+    already goes on where it stopped.
     on_progress: called with each conversation as it ends.
     at_once: 1 or more.
-    Raises ConversationsError where a conversation does not begin with an intent that the catalogue knows.
+    A conversation that cannot be played, for it fits neither the catalogue nor the store, is listed with the reason.
     """
-    waiting, played = iter(conversations), list[Played]()
+    waiting = iter(conversations)
+    played, unplayed = list[Played](), list[Unplayed]()
     started = perf_counter()
+
+    async def play_on() -> None:
+        for conversation in waiting:
+            try:
+                one = await play_conversation(conversation, catalogue, runtime)
+            except (ConversationsError, EventError) as error:
+                unplayed.append(Unplayed(conversation.id, str(error)))
+                continue
+            played.append(one)
+            if on_progress is not None:
+                on_progress(one)
+
+    await side_by_side(play_on, at_once)
+    return ReplayReport.of(played, perf_counter() - started, unplayed)
+
+
+async def side_by_side(work: Callable[[], Coroutine[Any, Any, None]], times: int) -> None:
+    """Do the work so many times at once. Raises the first of its errors."""
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
-                group.create_task(_play_all(waiting, catalogue, runtime, played, on_progress))
+            for _ in range(times):
+                group.create_task(work())
     except ExceptionGroup as problems:
         raise problems.exceptions[0] from None
-    return ReplayReport.of(played, perf_counter() - started)
-
-
-async def _play_all(
-    waiting: Iterator[Conversation],
-    catalogue: Catalogue,
-    runtime: Runtime,
-    played: list[Played],
-    on_progress: Callable[[Played], None] | None,
-) -> None:
-    for conversation in waiting:
-        one = await play_conversation(conversation, catalogue, runtime)
-        played.append(one)
-        if on_progress is not None:
-            on_progress(one)
 
 
 async def play_conversation(conversation: Conversation, catalogue: Catalogue, runtime: Runtime) -> Played:
-    """Lets an agent live through a conversation: its first intent opens the entry point, each other act is an event."""
+    """Let an agent live through a conversation: its first intent opens the entry point, each other act is an event."""
     opening, service = conversation.opening, conversation.services[0]
     intent = catalogue.intent(service, opening.value)
     entry_point = entry_point_for(intent)
-    request = Request(service=service, intent=intent.intent, required_slots=intent.required_slots)
-    agent = await runtime.start(service_desk.name, at=entry_point, payload=request, id=conversation.id)
-    refused: list[Refused] = []
-    calls: list[bool] = []
-    for speaker, frame in conversation.frames:
-        if frame.call is not None:
-            calls.append(is_ready_for(frame.call, agent))
-        for act in frame.acts:
-            if act is not opening:
-                refused += await _send(agent, speaker, act, _payload(service, speaker, act, catalogue))
+    request = Request(service=catalogue.service(service), intent=intent.name)
+    teller = Teller(conversation.id)
+    agent = await begin_or_resume(runtime, teller, service_desk.name, entry_point, request)
+    calls = list[bool]()
+    for turn in spoken(conversation):
+        await teller.tell(agent, turn.line)
+        for frame in turn.frames:
+            for line, act in lines_of(turn.speaker, frame):
+                if act is opening:
+                    continue
+                taken = await teller.tell(agent, line)
+                if act is None:
+                    calls.append(taken)
     return Played(
         conversation.id,
         entry_point,
         acts=len(conversation.acts),
-        refused=tuple(refused),
+        events=teller.said,
+        refused=tuple(teller.refused),
         calls=len(calls),
         calls_foreseen=sum(calls),
         ended_in=agent.configuration[0],
     )
+
+
+async def begin_or_resume(runtime: Runtime, teller: Teller, graph: str, entry_point: str, request: Request) -> Agent:
+    """The agent of a conversation, which an earlier replay may have begun."""
+    try:
+        return await runtime.start(graph, at=entry_point, payload=request, id=teller.conversation)
+    except AgentExistsError:
+        agent = await runtime.resume(teller.conversation)
+        teller.is_resumed = True
+        await teller.recall(agent)
+        return agent
 
 
 def entry_point_for(intent: Intent) -> str:
@@ -109,85 +120,33 @@ def entry_point_for(intent: Intent) -> str:
     return "ELICITING_CRITERIA" if intent.required_slots else "SEARCHING"
 
 
-def is_ready_for(call: Call, agent: Agent) -> bool:
-    """Whether the agent would now make the same call: it searches or executes, and has collected every parameter."""
-    context = cast("DeskContext", agent.context)
-    return (
-        agent.configuration[0] in CALLING_STATES
-        and context.intent == call.method
-        and call.parameters.items() <= context.slots.items()
-    )
+def load(
+    file: Path, services: Path | None = None, on_problem: Callable[[ConversationsError], None] | None = None
+) -> tuple[tuple[Conversation, ...], Catalogue]:
+    """Read the conversations of a file that stay with one service, and what the services can do.
 
-
-async def _send(agent: Agent, speaker: Speaker, act: Act, payload: Mapping[str, Any]) -> tuple[Refused, ...]:
-    """The refusal, if there was one."""
-    name = f"{speaker} {act.act}"
-    try:
-        outcome = await agent.send(event_of(speaker, act.act), payload)
-    except ActionFailedError as error:  # an act of the right name with something wrong in it; the turn is undone
-        return (Refused(agent.configuration[0], name, f"{error.action} raised"),)
-    if outcome.refusal is None:
-        return ()
-    return (Refused(outcome.configuration[0], name, outcome.refusal.reason.value),)
-
-
-def _payload(service: str, speaker: Speaker, act: Act, catalogue: Catalogue) -> Mapping[str, Any]:
-    if (speaker, act.act) in INTENT_ACTS:
-        return catalogue.intent(service, act.value).model_dump()
-    return act.model_dump(include={"slot", "values"}, exclude_none=True)
-
-
-def load(file: Path, services: Path | None = None) -> tuple[tuple[Conversation, ...], Catalogue]:
-    """The conversations of a file that stay with one service, and what the services can do.
-
-    services: the file `services.json` beside the conversations where None. Raises ConversationsError.
+    services: the file `services.json` beside the conversations where None. on_problem: called with each line that is
+    no conversation. Raises ConversationsError.
     """
-    conversations = of_one_service(read_conversations(file))
+    conversations = of_one_service(read_conversations(file, on_problem))
     if not conversations:
         raise ConversationsError(str(file), "it holds no conversation with just one service; name another file")
     return conversations, read_catalogue(services or file.with_name("services.json"))
 
 
-async def _replay_with_bar(
-    conversations: Sequence[Conversation], catalogue: Catalogue, store: str, console: Console
-) -> ReplayReport:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    async with Runtime.open(store, graphs=[service_desk]) as runtime:
-        with Progress(*columns, console=console) as progress:
-            bar = progress.add_task("acts", total=sum(len(conversation.acts) for conversation in conversations))
-            return await replay(
-                conversations, catalogue, runtime, on_progress=lambda one: progress.advance(bar, one.acts)
-            )
+def main(file: File = None, store: Store = "memory:", services: Services = None) -> None:
+    """Play conversations with one service each through the service desk, and tell what came of it.
 
+    Started again on the same store, it goes on where it stopped. The exit code is 1 if something could not be played.
+    """
 
-def main(
-    file: Annotated[
-        Path | None,
-        typer.Argument(envvar="GATECHART_CONVERSATIONS", help="Conversations, one a line as JSON; .gz is unpacked."),
-    ] = None,
-    store: Annotated[str, typer.Option(help="URL of the store; 'memory:' keeps nothing.")] = "memory:",
-    services: Annotated[
-        Path | None, typer.Option(help="What the services can do; services.json beside FILE where left out.")
-    ] = None,
-) -> None:
-    """Play conversations through the service desk and tell what came of it."""
-    console = Console()
-    if file is None:
-        raise _complaint("nothing to replay; name a FILE of conversations, or set GATECHART_CONVERSATIONS", code=2)
-    try:
-        conversations, catalogue = load(file, services)
-        report = asyncio.run(_replay_with_bar(conversations, catalogue, store, console))
-    except AgentExistsError:
-        raise _complaint(f"{store} holds a replay of this file already; name another --store") from None
-    except GatechartError as error:
-        raise _complaint(str(error)) from None
-    console.print(tables(report))
+    async def play(
+        conversations: Sequence[Conversation], catalogue: Catalogue, on_acts: Callable[[int], None]
+    ) -> ReplayReport:
+        async with Runtime.open(store, graphs=[service_desk]) as runtime:
+            return await replay(conversations, catalogue, runtime, on_progress=lambda one: on_acts(one.acts))
 
-
-def _complaint(text: str, code: int = 1) -> typer.Exit:
-    """What ends the command, after the text is told in one line."""
-    Console(stderr=True).print(text, markup=False, soft_wrap=True)
-    return typer.Exit(code)
+    run(file, services, load, play, tables)
 
 
 if __name__ == "__main__":

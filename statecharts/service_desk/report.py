@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 from rich.console import Group, RenderableType
@@ -21,25 +21,41 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Unplayed:
+    """A conversation, or a line of the file, that could not be played."""
+
+    conversation: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """What one conversation came to."""
 
     conversation: str
     entry_point: str
     acts: int  # the one that opened the entry point included
+    events: int  # the other acts, the calls, and the turns in which they come
     refused: tuple[Refused, ...]
     calls: int  # of the service, as recorded
-    calls_foreseen: int  # those that the agent would have made just then, with the same parameters
+    calls_foreseen: int  # those that the agent took: it knew every parameter
     ended_in: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayReport:
+class Report:
+    """What every replay tells."""
+
+    unplayed: tuple[Unplayed, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport(Report):
     """What all conversations of a replay came to. Pairs of a name and a count have the largest count first."""
 
     conversations: int
     acts: int
-    events: int  # acts that were sent; the others opened an entry point
+    events: int  # what was sent
     entry_points: tuple[tuple[str, int], ...]
     ends: tuple[tuple[str, int], ...]  # the states in which the conversations ended
     refusals: tuple[tuple[Refused, int], ...]
@@ -48,29 +64,29 @@ class ReplayReport:
     took_s: float
 
     @classmethod
-    def of(cls, played: Sequence[Played], took_s: float) -> Self:
+    def of(cls, played: Sequence[Played], took_s: float, unplayed: Sequence[Unplayed] = ()) -> Self:
         """The sum of what single conversations came to."""
-        acts = sum(one.acts for one in played)
         return cls(
             conversations=len(played),
-            acts=acts,
-            events=acts - len(played),
+            acts=sum(one.acts for one in played),
+            events=sum(one.events for one in played),
             entry_points=tuple(Counter(one.entry_point for one in played).most_common()),
             ends=tuple(Counter(one.ended_in for one in played).most_common()),
             refusals=tuple(Counter(refused for one in played for refused in one.refused).most_common()),
             calls=sum(one.calls for one in played),
             calls_foreseen=sum(one.calls_foreseen for one in played),
             took_s=took_s,
+            unplayed=tuple(unplayed),
         )
 
     @property
     def refused(self) -> int:
-        """How many acts the chart did not take."""
+        """How much the chart did not take: acts, calls and turns."""
         return sum(count for _, count in self.refusals)
 
     @property
     def refused_share(self) -> float:
-        """The refused acts among all acts, from 0 to 1."""
+        """What was refused for each act, from 0 on."""
         return self.refused / self.acts if self.acts else 0.0
 
     @property
@@ -90,16 +106,23 @@ def tables(report: ReplayReport) -> RenderableType:
         summary.add_row(f"  ended in {name}", f"{count:,}")
     summary.add_row("acts", f"{report.acts:,}")
     summary.add_row("events", f"{report.events:,}")
-    summary.add_row("refused acts", f"{report.refused:,} ({report.refused_share:.2%})")
+    summary.add_row("refused", f"{report.refused:,} ({report.refused_share:.2%})")
     summary.add_row("calls of services, as recorded", f"{report.calls:,}")
     summary.add_row("  for which the agent was ready", f"{report.calls_foreseen:,}")
     summary.add_row("events per second", f"{report.events_per_s:,.0f}")
-    return Group(summary, _refusals(report)) if report.refusals else summary
+    return Group(summary, *details(report.refusals, report.unplayed))
 
 
-def _refusals(report: ReplayReport) -> Table:
-    table = Table("state", "act", "reason", "times", title="Refused", title_justify="left")
-    table.columns[3].justify = "right"
-    for refused, count in report.refusals:
-        table.add_row(refused.state, refused.act, refused.reason, f"{count:,}")
-    return table
+def details(refusals: Sequence[tuple[Refused, int]], unplayed: Sequence[Unplayed]) -> Iterator[Table]:
+    """What went wrong, for people: nothing where nothing did."""
+    if refusals:
+        table = Table("state", "act", "reason", "times", title="Refused", title_justify="left")
+        table.columns[3].justify = "right"
+        for refused, count in refusals:
+            table.add_row(refused.state, refused.act, refused.reason, f"{count:,}")
+        yield table
+    if unplayed:
+        table = Table("conversation", "problem", title="Not played", title_justify="left")
+        for each in unplayed:
+            table.add_row(each.conversation, each.problem)
+        yield table

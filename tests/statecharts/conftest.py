@@ -9,7 +9,8 @@ import pytest
 from gatechart import Runtime
 from gatechart.testing import VirtualClock
 from statecharts import examples
-from statecharts.service_desk.conversations import Catalogue, Conversation
+from statecharts.service_desk.catalogue import Catalogue
+from statecharts.service_desk.conversations import Conversation
 from statecharts.service_desk.replay import load
 from statecharts.services import Services
 

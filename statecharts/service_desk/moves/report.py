@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
-from gatechart import HandoffRecord
-from statecharts.service_desk.report import Refused
-from tests.statecharts.moves.owners import Ledger
-from tests.statecharts.moves.replay import Played
+from gatechart import HandoffRecord, Mode
+from statecharts.service_desk.moves.owners import Ledger, accepted
+from statecharts.service_desk.moves.replay import Played
+from statecharts.service_desk.report import Refused, Report, Unplayed, details
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class MovesReport:
+class MovesReport(Report):
     """What all conversations came to."""
 
     conversations: int
@@ -40,6 +41,9 @@ class MovesReport:
     handoffs: tuple[tuple[Kind, int], ...]
     refused_acts: tuple[tuple[Refused, int], ...]
     problems: tuple[str, ...]  # with the ownership of conversations
+    ends: tuple[tuple[str, int], ...] = ()  # the states in which the last owners ended
+    events: int = 0  # what was said and not refused
+    took_s: float = 0.0
 
     @property
     def refused_share(self) -> float:
@@ -54,17 +58,24 @@ def kind_of(handoff: HandoffRecord) -> Kind:
     return Kind(handoff.entry_point, handoff.mode.value, target, handoff.status.value)
 
 
-def report_of(played: Sequence[Played], kept: Sequence[Ledger]) -> MovesReport:
+def report_of(
+    played: Sequence[Played], kept: Sequence[Ledger], took_s: float = 0.0, unplayed: Sequence[Unplayed] = ()
+) -> MovesReport:
     """The sum of what single conversations came to, and of what the store keeps of them."""
     ledgers = {each.root: each for each in kept}
     total = Counter[str]()
-    for name in ("acts", "moves", "returns", "failures", "with_person", "calls", "calls_foreseen"):
+    for name in ("acts", "moves", "returns", "failures", "calls", "calls_foreseen"):
         total[name] = sum(getattr(one, name) for one in played)
+    helped = [each for one in kept for each in one.handoffs if each.mode is Mode.DELEGATE and accepted(each)]
     return MovesReport(
-        **{"conversations": len(played), **total},
+        **{"conversations": len(played), "with_person": len(helped), **total},
         handoffs=tuple(Counter(kind_of(each) for one in kept for each in one.handoffs).most_common()),
         refused_acts=tuple(Counter(refused for one in played for refused in one.refused).most_common()),
         problems=tuple(text for one in played for text in ledgers[one.id].problems(one.heard)),
+        ends=tuple(Counter(one.ended_in for one in played).most_common()),
+        events=sum(len(one.heard) for one in played),
+        took_s=took_s,
+        unplayed=tuple(unplayed),
     )
 
 
@@ -73,6 +84,8 @@ def tables(report: MovesReport) -> RenderableType:
     summary = Table("replay", "", title="Conversations that use several services", title_justify="left")
     summary.columns[1].justify = "right"
     summary.add_row("conversations", f"{report.conversations:,}")
+    for name, count in report.ends:
+        summary.add_row(f"  ended in {name}", f"{count:,}")
     summary.add_row("acts", f"{report.acts:,}")
     summary.add_row("moves between services", f"{report.moves:,}")
     summary.add_row("  back to one that had it before", f"{report.returns:,}")
@@ -82,11 +95,10 @@ def tables(report: MovesReport) -> RenderableType:
     summary.add_row("  for which the agent was ready", f"{report.calls_foreseen:,}")
     summary.add_row("refused acts and handoffs", f"{report.refused_share:.2%}")
     summary.add_row("turns without exactly one owner", f"{len(report.problems):,}")
+    if report.took_s:
+        summary.add_row("events per second", f"{report.events / report.took_s:,.0f}")
     doors = Table("entry point", "mode", "agent", "outcome", "times", title="Handoffs", title_justify="left")
     doors.columns[4].justify = "right"
     for kind, count in report.handoffs:
         doors.add_row(kind.entry_point, kind.mode, kind.target, kind.outcome, f"{count:,}")
-    refused = Table("state", "act", "reason", "times", title="Refused", title_justify="left")
-    for act, count in report.refused_acts:
-        refused.add_row(act.state, act.act, act.reason, f"{count:,}")
-    return Group(summary, doors, *([refused] if report.refused_acts else []))
+    return Group(summary, doors, *details(report.refused_acts, report.unplayed), *map(Text, report.problems))

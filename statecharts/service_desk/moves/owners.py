@@ -60,13 +60,16 @@ class Ledger:
 
         said: all that was told to an agent and not refused, in this order.
         """
-        tenures = list(self.tenures())
-        return [
-            *self._broken_chain(),
-            *self._unowned(tenures),
-            *self._out_of_order(tenures, said),
-            *self._talked_over(),
-        ]
+        try:
+            tenures = list(self.tenures())
+            return [
+                *self._broken_chain(),
+                *self._unowned(tenures),
+                *self._out_of_order(tenures, said),
+                *self._talked_over(),
+            ]
+        except LookupError as error:
+            return [f"{self.root}: {error}"]
 
     def _broken_chain(self) -> Iterator[str]:
         owner = self.root

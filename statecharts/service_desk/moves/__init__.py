@@ -1,0 +1,1 @@
+"""Conversations that use several services: an agent for each service, and a handoff for each move between them."""

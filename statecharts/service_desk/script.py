@@ -1,0 +1,108 @@
+"""What agents are told of a conversation, line by line, each once, however often the replay is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from gatechart import Agent, HistoryEntry
+from gatechart.errors import ActionFailedError, ContextInvalidError
+from statecharts.service_desk.acts import Speaker, event_of, place_of
+from statecharts.service_desk.conversations import Act, Conversation, Frame
+from statecharts.service_desk.report import Refused
+
+BEFORE = "refused before the replay was started again"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that an agent is told. what: for people, as "user SELECT"."""
+
+    what: str
+    event: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenTurn:
+    """What one speaker says, without frames in which nothing is said."""
+
+    speaker: Speaker
+    frames: tuple[Frame, ...]
+    line: Line
+
+
+def spoken(conversation: Conversation) -> Iterator[SpokenTurn]:
+    """The turns in which something is said."""
+    for turn in conversation.turns:
+        frames = tuple(frame for frame in turn.frames if frame.acts or frame.call)
+        if frames:
+            line = Line(f"{turn.speaker} turn", "TURN_BEGAN", {"speaker": turn.speaker, "text": turn.text})
+            yield SpokenTurn(turn.speaker, frames, line)
+
+
+def lines_of(speaker: Speaker, frame: Frame) -> Iterator[tuple[Line, Act | None]]:
+    """What is told of a frame: the call that the service made, then the acts, each with its line."""
+    if frame.call is not None:
+        yield Line("system CALL", "SERVICE_CALLED", frame.call.model_dump()), None
+    for act in sorted(frame.acts, key=lambda act: place_of(speaker, act.act)):
+        payload = act.model_dump(include={"slot", "values"}, exclude_none=True)
+        yield Line(f"{speaker} {act.act}", event_of(speaker, act.act), payload), act
+
+
+@dataclass(slots=True)
+class Teller:
+    """Tells agents what is said in one conversation, under ids that are the same in every replay."""
+
+    conversation: str
+    is_resumed: bool = False  # an earlier replay began with it
+    said: int = 0
+    heard: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)  # what was not refused
+    refused: list[Refused] = field(default_factory=list)
+    _past: dict[str, dict[int, HistoryEntry]] = field(default_factory=dict)  # by agent: what it took before, by place
+
+    async def recall(self, agent: Agent) -> None:
+        """Look up what the agent was told by an earlier replay, if there was one."""
+        if self.is_resumed and agent.id not in self._past:
+            told = ((self._place_of(turn.event.id), turn) for turn in await agent.history())
+            self._past[agent.id] = {place: turn for place, turn in told if place is not None}
+
+    async def tell(self, agent: Agent, line: Line) -> bool:
+        """Tell the agent, unless it was told before; return whether it took it."""
+        self.said += 1
+        refused = await self._refusal(agent, line)
+        if refused is not None:
+            self.refused.append(refused)
+            return False
+        self.heard.append((line.event, from_json(to_json(line.payload))))
+        return True
+
+    async def _refusal(self, agent: Agent, line: Line) -> Refused | None:
+        """What an earlier replay got for it; told now only if that was not yet so far."""
+        past = self._past.get(agent.id, {})
+        if self.said in past:
+            return None
+        if past and self.said < max(past):
+            before = [turn for place, turn in past.items() if place < self.said]
+            entered = (await agent.history(limit=1))[0]
+            return Refused((before[-1] if before else entered).target[0], line.what, BEFORE)
+        return await _refusal(agent, line, f"{self.conversation}/{self.said}")
+
+    def _place_of(self, event_id: str | None) -> int | None:
+        """The place that an event has in this conversation; None for what was not said in it."""
+        conversation, _, place = (event_id or "").rpartition("/")
+        return int(place) if conversation == self.conversation and place.isdecimal() else None
+
+
+async def _refusal(agent: Agent, line: Line, id: str) -> Refused | None:  # noqa: A002
+    try:
+        outcome = await agent.send(line.event, line.payload, id=id)
+    except (ActionFailedError, ContextInvalidError) as error:  # the turn is undone
+        return Refused(agent.configuration[0], line.what, type(error).__name__)
+    if outcome.refusal is None:
+        return None
+    asked = f": {', '.join(outcome.refusal.guards)}" if outcome.refusal.guards else ""
+    return Refused(outcome.configuration[0], line.what, f"{outcome.refusal.reason.value}{asked}")
