@@ -42,10 +42,10 @@ class DeskContext(AgentContext):
 
     def is_known(self, slot: str, value: str) -> bool:
         """Whether the value follows from what was said: by the user, in answers, to other services, or by default."""
-        wanted = self.slots.get(slot, DONT_CARE)
+        wanted, default = self.slots.get(slot, DONT_CARE), self.goal.optional_slots.get(slot, DONT_CARE)
         if wanted != DONT_CARE:
             return value == wanted
-        if slot in self.slots or value == self.goal.optional_slots.get(slot):
+        if value == default or (slot in self.slots and default == DONT_CARE):
             return True
         kind = self.kind(slot)
         return any(known.value == value and known.fits(slot, kind) for known in self.known())
