@@ -187,3 +187,51 @@ def test_a_state_in_which_the_work_is_given_away_is_an_end():
     assert places(graph_of(ways, states=[END], entry_points=["A", "C"]), "GC103") == []
     ways = [*ways, Transition("W", "handoff.accepted", "A")]
     assert places(graph_of(ways, states=[END], entry_points=["A", "C"]), "GC103") == ["entry point 'A'"]
+
+
+# GC504
+
+ACCEPTED = Transition("W", "handoff.accepted", "AWAY")
+BACK = Transition("AWAY", "handoff.offered.A", "A")
+
+
+def given_away(*more, **parts):
+    return graph_of([WAIT, ACCEPTED, BACK, *more], states=[END, *parts.pop("states", ())], **parts)
+
+
+def test_a_transition_from_anywhere_that_leaves_what_was_given_away_is_found():
+    finding, *others = found(given_away(Transition(ANY, "MOVED_ON", "A")), "GC504")
+    assert (finding.place, finding.severity, others) == ("transition '* --MOVED_ON--> A'", "warning", [])
+    assert "'AWAY', where the work is another agent's" in finding.problem
+    assert "the states that have the work" in finding.remedy
+
+
+def test_it_is_found_where_only_the_answer_tells_of_the_transfer():
+    ways = [Transition("A", "E", "W"), ACCEPTED, BACK, Transition(ANY, "MOVED_ON", "W")]
+    assert places(graph_of(ways), "GC504") == ["transition '* --MOVED_ON--> W'"]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        Transition("A", "MOVED_ON", "W"),
+        Transition(ANY, "MOVED_ON"),
+        Transition(ANY, "CANCELLED", "DONE"),
+        Transition(ANY, "handoff.offered.A", "A"),
+        Transition(ANY, "RESTED", "AWAY"),
+    ],
+    ids=["from a state that has it", "that leaves nothing", "to the end", "of a new offer", "to where it is away"],
+)
+def test_what_makes_no_second_owner_is_no_finding(way):
+    assert places(given_away(way), "GC504") == []
+
+
+def test_a_state_that_takes_the_event_itself_is_not_left():
+    assert places(given_away(Transition("AWAY", "MOVED_ON"), Transition(ANY, "MOVED_ON", "A")), "GC504") == []
+    guarded = Transition("AWAY", "MOVED_ON", guard=yes)
+    assert places(given_away(guarded, Transition(ANY, "MOVED_ON", "A")), "GC504") != []
+
+
+def test_what_was_delegated_comes_back_and_may_be_left():
+    ways = [Transition("A", "E", "W", actions=DELEGATE), ACCEPTED, Transition("AWAY", "handoff.completed", "A")]
+    assert places(graph_of([*ways, Transition(ANY, "MOVED_ON", "A")]), "GC504") == []

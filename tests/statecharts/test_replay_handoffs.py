@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gatechart import HandoffStatus, Mode, RefusalReason, Runtime, Status
-from gatechart.kernel import accepted_events
+from gatechart import HandoffStatus, Mode, Runtime, Status
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
-from statecharts.service_desk.context import Request
 from statecharts.service_desk.conversations import Conversation, of_several_services, read_conversations
 from statecharts.service_desk.moves.chart import Entry, ServiceContext, door_for
 from statecharts.service_desk.moves.conversations import Part, parts
@@ -152,33 +150,6 @@ async def test_no_agent_is_left_behind_when_a_conversation_is_over(
     agents = [await in_memory.resume(agent) for one in played for agent in one.agents.values()]
     assert len(agents) > len(played)
     await eventually(lambda: {agent.status for agent in agents} == {Status.DONE})
-
-
-# One owner, whatever is asked of the former one.
-
-
-async def test_an_agent_that_gave_the_conversation_away_cannot_give_it_away_again(
-    catalogue: Catalogue, in_memory: Runtime
-) -> None:
-    request = Request(service=catalogue.service("Weather_1"), intent="GetWeather")
-    agent = await in_memory.start("weather", at="ELICITING_CRITERIA", payload=request)
-    wish = {
-        "graph": "banks",
-        "service": catalogue.service("Banks_2").model_dump(mode="json"),
-        "intent": "CheckBalance",
-    }
-    assert (await agent.send("USER_MOVED_ON", wish, id="first")).applied
-    await agent.until("AWAY")
-    again = await agent.send("USER_MOVED_ON", wish, id="second")
-    assert again.refusal is not None
-    assert again.refusal.reason is RefusalReason.NO_TRANSITION
-    assert len(await all_handoffs(in_memory)) == 1
-
-
-def test_only_an_agent_that_has_the_conversation_can_give_it_away(catalogue: Catalogue) -> None:
-    for graph in graphs_for(catalogue)[:-1]:
-        for state in ("HANDING_ON", "AWAY", "CALLING_PERSON", "WITH_PERSON", "ENDED"):
-            assert "USER_MOVED_ON" not in accepted_events(graph, (state,))
 
 
 # Started again.

@@ -11,7 +11,7 @@ from gatechart.checks.events import event_findings
 from gatechart.checks.failures import failure_findings
 from gatechart.checks.fields import entry_findings, field_findings
 from gatechart.checks.finding import NO_SUCH_DOOR, Finding, Report
-from gatechart.checks.handoffs import door_findings, handoff_findings
+from gatechart.checks.handoffs import door_findings, handoff_findings, owner_findings
 from gatechart.checks.reach import reached, unreachable_findings
 from gatechart.checks.shadows import shadow_findings
 from gatechart.checks.spelling import spelling_findings
@@ -58,6 +58,7 @@ def report(
         *entry_findings(graph),
         *spelling_findings(graph),
         *handoff_findings(graph),
+        *owner_findings(graph),
         *(() if among is None else door_findings(graph, among)),
     )
     allowances = (each for each in (*graph.allow, *allow) if among is not None or each.code != NO_SUCH_DOOR.code)

@@ -81,6 +81,9 @@ HANDOFF_AT_THE_END: Final = Rule(
 )
 HANDOFF_UNANSWERED: Final = Rule("GC502", Severity.WARNING, "a state that waits for a handoff, but not for each answer")
 NO_SUCH_DOOR: Final = Rule("GC503", Severity.ERROR, "a handoff to a graph or an entry point that is not there")
+SECOND_OWNER: Final = Rule(
+    "GC504", Severity.WARNING, "a transition from anywhere that also leaves a state in which the work was given away"
+)
 
 RULES: Final = (
     UNREACHABLE,
@@ -102,4 +105,5 @@ RULES: Final = (
     HANDOFF_AT_THE_END,
     HANDOFF_UNANSWERED,
     NO_SUCH_DOOR,
+    SECOND_OWNER,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gatechart.checks.finding import HANDOFF_AT_THE_END, HANDOFF_UNANSWERED, NO_SUCH_DOOR, Finding
-from gatechart.checks.waits import Wait, handles, waits_of
+from gatechart.checks.descriptors import is_taken, words_of
+from gatechart.checks.finding import HANDOFF_AT_THE_END, HANDOFF_UNANSWERED, NO_SUCH_DOOR, SECOND_OWNER, Finding
+from gatechart.checks.waits import Wait, begun, handles, waits_of
 from gatechart.errors import suggestion
 from gatechart.graph import Asking, Edge, Handoff, Kind, StateTransitionGraph, askings
 from gatechart.values import EventName, Mode, StateName
@@ -42,6 +43,46 @@ def handed_over(graph: StateTransitionGraph) -> frozenset[StateName]:
         for leaf in wait.leaves
         if not handles(graph, leaf, "handoff.accepted")
     )
+
+
+def owner_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
+    """GC504: transitions of the root that make an agent go on with work which it gave away."""
+    away = frozenset(_given_away(graph))
+    for edge in graph.nodes[ROOT].edges:
+        left = [state for state in graph.nodes if state in away and _is_second_owner(graph, edge, state, away)]
+        if left:
+            problem = f"it also leaves {_listed(left)}, where the work is another agent's by then"
+            remedy = "let it leave the states that have the work, instead of any"
+            yield SECOND_OWNER.at(f"transition {edge.label!r}", problem, remedy)
+
+
+def _given_away(graph: StateTransitionGraph) -> Iterator[StateName]:
+    """The leaves to which the acceptance of a transfer leads.
+
+    A handoff that an action offers in code is not declared; it is a transfer if the leaf waits for no result.
+    """
+    delegated = {leaf for wait in waits_of(graph) if wait.asking.handoff.mode is Mode.DELEGATE for leaf in wait.leaves}
+    for node in graph.nodes.values():
+        for edge in node.edges:
+            if edge.event is None or "handoff.accepted" not in words_of(edge.event) or node.name in delegated:
+                continue
+            for leaf in (leaf for target in edge.targets for leaf in begun(graph, target)):
+                if not _is_end(graph, leaf) and not handles(graph, leaf, "handoff.completed"):
+                    yield leaf
+
+
+def _is_second_owner(graph: StateTransitionGraph, edge: Edge, state: StateName, away: frozenset[StateName]) -> bool:
+    """Whether the transition can take the agent from a leaf where the work is away to one where it is not."""
+    if edge.event is None or all(word.split(".")[0] == "handoff" for word in words_of(edge.event)):
+        return False
+    leaves = [leaf for target in edge.targets for leaf in begun(graph, target)]
+    if all(leaf in away or _is_end(graph, leaf) for leaf in leaves):
+        return False
+    inner = (
+        each for name in (state, *graph.nodes[state].ancestors) if name != ROOT for each in graph.nodes[name].edges
+    )
+    taken = [words_of(each.event) for each in inner if each.event is not None and each.ask is None]
+    return not all(any(is_taken(word, words) for words in taken) for word in words_of(edge.event))
 
 
 def _place(state: StateName, edge: Edge | None) -> str:

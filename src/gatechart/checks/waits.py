@@ -43,7 +43,7 @@ def handles(graph: StateTransitionGraph, leaf: StateName, event: EventName) -> b
 
 def _on_the_way(graph: StateTransitionGraph, asking: Asking, edge: Edge) -> Wait:
     if edge.targets:
-        return Wait(asking, edge, _rests(graph, (leaf for each in edge.targets for leaf in _begun(graph, each))))
+        return Wait(asking, edge, _rests(graph, (leaf for each in edge.targets for leaf in begun(graph, each))))
     stays = (
         name for name, node in graph.nodes.items() if node.kind is Kind.ATOMIC and _is_in(graph, name, edge.source)
     )
@@ -72,12 +72,12 @@ def _is_left(graph: StateTransitionGraph, edge: Edge, left: StateName) -> bool:
 
 def _entered_with(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
     """The leaves that can be active once the state is entered."""
-    yield from _begun(graph, state)
+    yield from begun(graph, state)
     aims = [each for node in graph.nodes.values() for edge in node.edges for each in _aims(graph, edge, state)]
     aims += [door.state for door in graph.entry_points.values()]
     for aim in dict.fromkeys(aims):
         if aim != state and _is_in(graph, aim, state):
-            yield from _begun(graph, aim)
+            yield from begun(graph, aim)
 
 
 def _aims(graph: StateTransitionGraph, edge: Edge, state: StateName) -> tuple[StateName, ...]:
@@ -86,7 +86,7 @@ def _aims(graph: StateTransitionGraph, edge: Edge, state: StateName) -> tuple[St
     return () if stays else edge.targets
 
 
-def _begun(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
+def begun(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
     """The leaves in which a state begins."""
     node = graph.nodes[state]
     if node.kind.is_leaf:
@@ -94,7 +94,7 @@ def _begun(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]
         return
     inside = node.children if node.kind is Kind.PARALLEL else node.default.targets if node.default else ()
     for each in inside:
-        yield from _begun(graph, each)
+        yield from begun(graph, each)
 
 
 def _rests(graph: StateTransitionGraph, leaves: Iterable[StateName]) -> tuple[StateName, ...]:
@@ -106,7 +106,7 @@ def _rests(graph: StateTransitionGraph, leaves: Iterable[StateName]) -> tuple[St
         if leaf not in found:
             onward = list(_onward(graph, leaf))
             found[leaf] = all(edge.ask is not None for edge in onward)
-            ahead += [each for edge in onward for target in edge.targets for each in _begun(graph, target)]
+            ahead += [each for edge in onward for target in edge.targets for each in begun(graph, target)]
     return tuple(leaf for leaf, rests in found.items() if rests)
 
 

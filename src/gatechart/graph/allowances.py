@@ -18,7 +18,7 @@ CODES: Final = (
     *("GC201", "GC202", "GC203", "GC204", "GC205", "GC206"),
     *("GC301", "GC302", "GC303", "GC304"),
     *("GC401", "GC402"),
-    *("GC501", "GC502", "GC503"),
+    *("GC501", "GC502", "GC503", "GC504"),
 )
 """The codes of all findings; `gatechart.checks.RULES` says what they mean."""
 
