@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -47,6 +47,9 @@ class Report:
     """What every replay tells."""
 
     unplayed: tuple[Unplayed, ...] = field(default=(), kw_only=True)
+    first_in: Mapping[Refused, str] = field(
+        default_factory=dict, kw_only=True
+    )  # the conversation that refused it first
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class ReplayReport(Report):
             calls_foreseen=sum(one.calls_foreseen for one in played),
             took_s=took_s,
             unplayed=tuple(unplayed),
+            first_in={refused: one.conversation for one in reversed(played) for refused in one.refused},
         )
 
     @property
@@ -110,16 +114,18 @@ def tables(report: ReplayReport) -> RenderableType:
     summary.add_row("calls of services, as recorded", f"{report.calls:,}")
     summary.add_row("  for which the agent was ready", f"{report.calls_foreseen:,}")
     summary.add_row("events per second", f"{report.events_per_s:,.0f}")
-    return Group(summary, *details(report.refusals, report.unplayed))
+    return Group(summary, *details(report.refusals, report.first_in, report.unplayed))
 
 
-def details(refusals: Sequence[tuple[Refused, int]], unplayed: Sequence[Unplayed]) -> Iterator[Table]:
+def details(
+    refusals: Sequence[tuple[Refused, int]], first_in: Mapping[Refused, str], unplayed: Sequence[Unplayed]
+) -> Iterator[Table]:
     """What went wrong, for people: nothing where nothing did."""
     if refusals:
-        table = Table("state", "act", "reason", "times", title="Refused", title_justify="left")
+        table = Table("state", "act", "reason", "times", "first in", title="Refused", title_justify="left")
         table.columns[3].justify = "right"
         for refused, count in refusals:
-            table.add_row(refused.state, refused.act, refused.reason, f"{count:,}")
+            table.add_row(refused.state, refused.act, refused.reason, f"{count:,}", first_in.get(refused, ""))
         yield table
     if unplayed:
         table = Table("conversation", "problem", title="Not played", title_justify="left")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
@@ -64,8 +64,9 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _FactsFormatter(logging.Formatter):
-    """The message, and behind it the facts that came as fields."""
+    """The message, and behind it the facts that came as fields and are not in the message already."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        facts = (f"{name}={value!r}" for name, value in vars(record).items() if name not in _STANDARD)
+        told = _STANDARD.union(record.args if isinstance(record.args, Mapping) else ())
+        facts = (f"{name}={value!r}" for name, value in vars(record).items() if name not in told)
         return " ".join([f"{record.levelname.lower()}: {record.name}: {record.message}", *facts])

@@ -104,8 +104,8 @@ async def _send(sitting: Sitting, argument: Argument) -> None:
 def _tell_refusal(sitting: Sitting, graph: StateTransitionGraph, event: EventName, reason: str) -> None:
     if graph.on_refusal is OnRefusal.RAISE:
         raise EventRefusedError(sitting.agent_id, event, reason)
-    known = {"agent_id": sitting.agent_id, "event": event, "reason": reason}
-    logger.warning("an event was refused", extra=known)
+    facts = {"agent_id": sitting.agent_id, "event": event, "reason": reason}
+    logger.warning("an event was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
 
 
 def _check_life(sitting: Sitting, argument: Argument) -> None:

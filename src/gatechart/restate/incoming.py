@@ -180,7 +180,8 @@ async def _take(sitting: Sitting, mail: Mail) -> None:
 
 
 def _refuse(sitting: Sitting, mail: Mail, reason: str) -> None:
-    logger.warning("mail was refused", extra={"agent_id": mail.recipient, "event": mail.event, "reason": reason})
+    facts = {"agent_id": mail.recipient, "event": mail.event, "reason": reason}
+    logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
     sitting.kept.put(replace(mail, status=MailStatus.REFUSED, reason=reason))
 
 

@@ -160,7 +160,8 @@ def _known(mail: Mail) -> dict[str, object]:
 
 
 def _refused(mail: Mail, reason: str) -> Mail:
-    logger.warning("mail was refused", extra=_known(mail) | {"reason": reason})
+    facts = _known(mail) | {"reason": reason}
+    logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
     return replace(mail, status=MailStatus.REFUSED, reason=reason)
 
 

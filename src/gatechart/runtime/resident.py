@@ -319,7 +319,8 @@ class Resident:
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)
-        logger.warning("an event was refused", extra={"agent_id": agent_id, "event": outcome.event, "reason": reason})
+        facts = {"agent_id": agent_id, "event": outcome.event, "reason": reason}
+        logger.warning("an event was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
         return outcome
 
     async def _settle(self, turn: TurnRecord) -> bool:

@@ -76,6 +76,7 @@ def report_of(
         events=sum(len(one.heard) for one in played),
         took_s=took_s,
         unplayed=tuple(unplayed),
+        first_in={refused: one.id for one in reversed(played) for refused in one.refused},
     )
 
 
@@ -101,4 +102,6 @@ def tables(report: MovesReport) -> RenderableType:
     doors.columns[4].justify = "right"
     for kind, count in report.handoffs:
         doors.add_row(kind.entry_point, kind.mode, kind.target, kind.outcome, f"{count:,}")
-    return Group(summary, doors, *details(report.refused_acts, report.unplayed), *map(Text, report.problems))
+    return Group(
+        summary, doors, *details(report.refused_acts, report.first_in, report.unplayed), *map(Text, report.problems)
+    )
