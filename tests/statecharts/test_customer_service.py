@@ -27,6 +27,7 @@ WORKING = (
     "ESCALATING_ISSUE",
     "REVIEWING_HISTORY",
 )
+Step = tuple[str, dict[str, Any]]
 EVENTS = {
     "CUSTOMER_INITIATED_CHAT",
     "HANDOFF_FROM_ANOTHER_AGENT",
@@ -77,6 +78,63 @@ async def is_unchanged(agent: Agent, before: tuple[Any, ...]) -> bool:
 def test_the_chart_has_just_the_states_and_events_that_were_asked_for() -> None:
     assert customer_service.states == (*WORKING, "COMPLETED", "FAILED")
     assert set(customer_service.events) == EVENTS | {"done.invoke.search", "error.invoke.search"}
+
+
+def test_without_what_runs_by_itself_it_has_18_events_27_transitions_and_five_doors() -> None:
+    sent = [each for each in customer_service.transitions if ".invoke." not in (each.event or "")]
+    assert len({each.event for each in sent}) == 18
+    assert len(sent) == 27
+    assert len(customer_service.entry_points) == 5
+
+
+ASKED: tuple[Step, ...] = (("REQUIREMENTS_COLLECTED", {}), ("INPUT_VALIDATED", {}))
+SOLVED: tuple[Step, ...] = (
+    ("KNOWLEDGE_BASE_SEARCHED", {"solution": "Turn it off and on again"}),
+    ("SOLUTION_PROVIDED", {}),
+    ("CUSTOMER_ACCEPTED_SOLUTION", {}),
+    ("FEEDBACK_RECEIVED", {"rating": 5}),
+    ("USER_REQUESTED_END", {}),
+)
+FOUR_CUSTOMERS: dict[str, tuple[str, Any, tuple[Step, ...]]] = {
+    "Alice": (
+        "CUSTOMER_INITIATED_CHAT",
+        {"customer_name": "Alice"},
+        (("CUSTOMER_PROVIDED_INPUT", {"text": "My screen is blank"}), *ASKED, *SOLVED),
+    ),
+    "Bob": (
+        "HANDOFF_FROM_ANOTHER_AGENT",
+        {"case_id": "C-2", "customer_name": "Bob", "query": "My printer is jammed"},
+        (("HISTORY_REVIEWED", {"note": "All is told"}), *SOLVED),
+    ),
+    "Charlie": (
+        "SYSTEM_TRIGGERED_FOLLOW_UP",
+        {"case_id": "C-3", "customer_name": "Charlie"},
+        (("FEEDBACK_RECEIVED", {"rating": 4}), ("USER_REQUESTED_END", {})),
+    ),
+    "David": (
+        "CUSTOMER_INITIATED_CHAT",
+        {"customer_name": "David"},
+        (
+            ("CUSTOMER_PROVIDED_INPUT", {"text": "My parrot is silent"}),
+            *ASKED,
+            ("NO_SOLUTION_FOUND", {"reason": "Nothing on parrots"}),
+            ("ISSUE_ESCALATED", {"ticket": "T-4"}),
+            ("USER_REQUESTED_END", {}),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUR_CUSTOMERS)
+async def test_four_customers_come_to_the_end_of_their_cases(in_memory: Runtime, name: str) -> None:
+    """David's search finds nothing; in the end he is done all the same."""
+    trigger, payload, steps = FOUR_CUSTOMERS[name]
+    agent = await in_memory.start_on(trigger, payload)
+    for event, brought in steps:
+        outcome = await agent.send(event, brought)
+        assert outcome.applied, str(outcome)
+    assert agent.configuration == ("COMPLETED",)
+    assert agent.context.customer_name == name
 
 
 @pytest.mark.parametrize(

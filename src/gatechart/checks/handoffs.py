@@ -8,7 +8,7 @@ from gatechart.checks.descriptors import is_taken, words_of
 from gatechart.checks.finding import HANDOFF_AT_THE_END, HANDOFF_UNANSWERED, NO_SUCH_DOOR, SECOND_OWNER, Finding
 from gatechart.checks.waits import Wait, begun, handles, waits_of
 from gatechart.errors import suggestion
-from gatechart.graph import Asking, Edge, Handoff, Kind, StateTransitionGraph, askings
+from gatechart.graph import ROOT, Asking, Edge, Handoff, Kind, StateTransitionGraph, askings
 from gatechart.values import EventName, Mode, StateName
 
 

@@ -89,10 +89,10 @@ async def replay(
         for conversation in waiting:
             try:
                 one = await Playing(conversation, catalogue, runtime).play()
-            except (ConversationsError, EventError) as error:
+            except (ConversationsError, EventError, TimeoutError) as error:
                 if on_problem is None:
                     raise
-                on_problem(Unplayed(conversation.id, str(error)))
+                on_problem(Unplayed(conversation.id, str(error) or f"no agent answered within {PATIENCE_S} s"))
                 continue
             played.append(one)
             if on_progress is not None:

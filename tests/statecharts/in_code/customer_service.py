@@ -137,5 +137,11 @@ customer_service = StateTransitionGraph(
     states=_STATES,
     transitions=_TRANSITIONS,
     entry_points=_ENTRY_POINTS,
-    description="A customer's case, from the first word to the farewell.",
+    description=(
+        "A customer's case, from the first word to the farewell. Unlike the graph that it is modelled on, a "
+        "person takes over only at the third rejection, for another search may help; ISSUE_ESCALATED leads to"
+        " the farewell, where a question may still come; a case that was handed over is searched for only if "
+        "it says enough; SYSTEM_TRIGGERED_FOLLOW_UP is spelled out; and the search runs by itself, as does "
+        "the wait for a person."
+    ),
 )
