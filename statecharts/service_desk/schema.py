@@ -51,8 +51,8 @@ _PEOPLE: Final = frozenset(
     | {"travelers", "traveler", "travellers", "passengers", "passenger", "seats", "seat", "tickets", "ticket"}
 )
 _EXCHANGED: Final = (  # one service's address is another one's destination, and its name a title
-    frozenset({Kind.PLACE, Kind.NAME, Kind.TEXT}),
-    frozenset({Kind.PEOPLE, Kind.NUMBER, Kind.TEXT}),
+    frozenset({Kind.PLACE, Kind.NAME}),
+    frozenset({Kind.PEOPLE, Kind.NUMBER}),
 )
 
 
@@ -111,8 +111,9 @@ class Known(Brought):
         return slot == self.slot or (kind == self.kind and kind not in (Kind.TEXT, Kind.NUMBER, Kind.FLAG))
 
     def fits(self, slot: str, kind: Kind) -> bool:
-        """Whether the slot can have it: more than `means`, for somebody's address is a ride's destination."""
-        return self.means(slot, kind) or any({kind, self.kind} <= kinds for kinds in _EXCHANGED)
+        """Whether the slot can have it: an address is some ride's destination, and a TEXT may be anything."""
+        kinds = {kind, self.kind}
+        return self.means(slot, kind) or len(kinds) == 1 or Kind.TEXT in kinds or kinds in _EXCHANGED
 
 
 def kind_of(name: str, description: str = "", values: Iterable[str] = ()) -> Kind:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from gatechart import HandoffStatus, RefusalReason, Runtime
 from gatechart.checks import check_all
 from gatechart.desk import human_desk
 from gatechart.kernel import accepted_events
+from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request
+from statecharts.service_desk.conversations import Conversation
 from statecharts.service_desk.moves.chart import kind_of, services
+from statecharts.service_desk.moves.owners import ledgers
+from statecharts.service_desk.moves.replay import graphs_for, replay
 from statecharts.service_desk.scenarios import CONCERTS, RESTAURANTS
 
 GRAPHS = (*services([CONCERTS.name, RESTAURANTS.name]), human_desk)
@@ -56,3 +64,82 @@ async def test_a_wish_that_the_other_service_does_not_have_goes_nowhere(url: str
 
 def test_checks_find_no_second_owner() -> None:
     assert "GC504" not in {finding.code for found in check_all(GRAPHS).values() for finding in found}
+
+
+# Conversations.
+
+
+def act(name: str, slot: str | None = None, *values: str) -> dict[str, Any]:
+    return {"act": name} | ({"slot": slot} if slot else {}) | ({"values": values} if values else {})
+
+
+def spoken(speaker: str, *frames: tuple[str, list[dict[str, Any]]], **call: Any) -> dict[str, Any]:
+    first, *others = ({"service": service, "acts": acts} for service, acts in frames)
+    return {"speaker": speaker, "text": "…", "frames": [first | call, *others]}
+
+
+def searched(service: str, intent: str, slot: str, value: str, **parameters: str) -> dict[str, Any]:
+    offer = (service, [act("OFFER", slot, value)])
+    return spoken("system", offer, call={"method": intent, "parameters": parameters})
+
+
+def service_record(name: str, intent: str, place: str, result: str) -> dict[str, Any]:
+    return {
+        "service": name,
+        "intents": [{"name": intent, "is_transactional": False, "required_slots": [place]}],
+        "slots": [{"name": place, "is_categorical": False}, {"name": result, "is_categorical": False}],
+    }
+
+
+SERVICES = [
+    service_record("Hotels_1", "FindHotel", "destination", "hotel_name"),
+    service_record("Bars_2", "FindBar", "city", "bar_name"),
+    service_record("Rides_3", "FindRide", "where_to", "driver"),
+]
+ROUND = {
+    "id": "round",
+    "services": ["Hotels_1", "Bars_2", "Rides_3"],
+    "turns": [
+        spoken(
+            "user", ("Hotels_1", [act("INFORM_INTENT", "intent", "FindHotel"), act("INFORM", "destination", "Oslo")])
+        ),
+        searched("Hotels_1", "FindHotel", "hotel_name", "Blue Door", destination="Oslo"),
+        spoken("user", ("Bars_2", [act("INFORM_INTENT", "intent", "FindBar")]), ("Hotels_1", [act("SELECT")])),
+        searched("Bars_2", "FindBar", "bar_name", "Red Lamp", city="Oslo"),
+        spoken("user", ("Rides_3", [act("INFORM_INTENT", "intent", "FindRide")])),
+        searched("Rides_3", "FindRide", "driver", "Grace", where_to="Red Lamp"),
+        spoken(
+            "user", ("Hotels_1", [act("INFORM_INTENT", "intent", "FindHotel"), act("INFORM", "destination", "Bergen")])
+        ),
+        searched("Hotels_1", "FindHotel", "hotel_name", "Green Roof", destination="Bergen"),
+        spoken("user", ("Bars_2", [act("THANK_YOU")]), ("Hotels_1", [act("SELECT"), act("GOODBYE")])),
+        spoken("system", ("Hotels_1", [act("GOODBYE")])),
+    ],
+}
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Catalogue:
+    (tmp_path / "services.json").write_text(json.dumps(SERVICES))
+    return read_catalogue(tmp_path / "services.json")
+
+
+async def test_three_services_know_what_was_said_to_each_of_them(url: str, catalogue: Catalogue) -> None:
+    one = Conversation.model_validate_json(json.dumps(ROUND))
+    async with Runtime.open(url, graphs=graphs_for(catalogue)) as runtime:
+        (played,) = await replay([one], catalogue, runtime)
+        (kept,) = await ledgers(runtime, ["round"])
+    assert [each.act for each in played.refused] == ["user THANK_YOU"]  # said to nobody who waits for it
+    assert (played.moves, played.returns, played.ended_in) == (3, 1, "ENDED")
+    assert (played.calls, played.calls_foreseen) == (4, 4)
+    assert kept.problems(played.heard) == []
+
+
+async def test_a_move_to_what_nobody_knows_is_said_to_the_one_at_work(url: str, catalogue: Catalogue) -> None:
+    moon = [act("INFORM_INTENT", "intent", "FlyToMoon"), act("GOODBYE")]
+    turns = [*ROUND["turns"][:2], spoken("user", ("Moon_1", moon)), spoken("system", ("Moon_1", [act("GOODBYE")]))]
+    one = Conversation.model_validate_json(json.dumps({**ROUND, "turns": turns}))
+    async with Runtime.open(url, graphs=graphs_for(catalogue)) as runtime:
+        (played,) = await replay([one], catalogue, runtime)
+    assert [each.act for each in played.refused] == ["user INFORM_INTENT"]
+    assert (played.moves, played.ended_in) == (0, "ENDED")
