@@ -20,11 +20,13 @@ class _SlotRecord(_Record):
     name: str
     description: str = ""
     is_categorical: bool
-    possible_values: tuple[str, ...] = ()  # examples, unless the slot is categorical
+    possible_values: tuple[str, ...] = ()  # of a slot that is not categorical: examples
 
     def slot(self) -> Slot:
-        values = self.possible_values if self.is_categorical else ()
-        return Slot(kind=kind_of(self.name, self.description, self.possible_values), values=values)
+        kind = kind_of(self.name, self.description, self.possible_values)
+        if self.is_categorical:
+            return Slot(kind=kind, values=self.possible_values)
+        return Slot(kind=kind, examples=self.possible_values)
 
 
 class _IntentRecord(_Record):

@@ -45,7 +45,7 @@ class DeskContext(AgentContext):
         wanted, default = self.slots.get(slot, DONT_CARE), self.goal.optional_slots.get(slot, DONT_CARE)
         if wanted != DONT_CARE:
             return value == wanted
-        if value == default or (slot in self.slots and default == DONT_CARE):
+        if value in (default, wanted) or (slot in self.slots and default == DONT_CARE):
             return True
         kind = self.kind(slot)
         return any(known.value == value and known.fits(slot, kind) for known in self.known())

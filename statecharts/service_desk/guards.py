@@ -91,11 +91,7 @@ def is_question(context: DeskContext, event: Event) -> bool:
 def is_demand(context: DeskContext, event: Event) -> bool:
     """Whether the intent takes what is asked for, it is asked once, and what is suggested can be."""
     act = Act.model_validate(event.payload)
-    return (
-        act.slot in context.goal.slots
-        and act.slot not in context.asked
-        and all(_can_be_suggested(context, act.slot, value) for value in act.values)
-    )
+    return act.slot in context.goal.slots and act.slot not in context.asked and _can_be_suggested(context, act)
 
 
 def is_new_line(context: DeskContext, event: Event) -> bool:
@@ -176,10 +172,13 @@ def is_as_agreed(context: DeskContext, event: Event) -> bool:
     )
 
 
-def _can_be_suggested(context: DeskContext, slot: str, value: str) -> bool:
-    """Whether it is one of the values that the slot can have; where it can have any, whether somebody said it."""
-    known = context.service.slots[slot]
-    return known.takes(value) if known.values else context.is_known(slot, value)
+def _can_be_suggested(context: DeskContext, act: Act) -> bool:
+    """Whether the user may choose among the values; a single one, to which they only say yes, is not made up."""
+    slot = context.service.slots[act.slot]
+    if not all(slot.takes(value) for value in act.values):
+        return False
+    is_made_up = len(act.values) == 1 and act.value not in (*slot.values, *slot.examples)
+    return not is_made_up or context.is_known(act.slot, act.value)
 
 
 def _is_tellable(context: DeskContext, event: Event) -> bool:

@@ -67,6 +67,7 @@ class Slot(Brought):
 
     kind: Kind = Kind.TEXT
     values: tuple[str, ...] = ()  # the only ones it can have; empty where it can have any
+    examples: tuple[str, ...] = ()  # of those that it can have, where it can have any
 
     def takes(self, value: str) -> bool:
         """Whether the slot can have this value. Everything may be left to the service."""

@@ -36,7 +36,7 @@ CONCERTS = Service(
     slots={
         "city": Slot(kind=Kind.PLACE),
         "genre": Slot(values=("jazz", "rock")),
-        "concert": Slot(kind=Kind.NAME),
+        "concert": Slot(kind=Kind.NAME, examples=("Quiet Nights",)),
         "date": Slot(kind=Kind.DATE),
         "price": Slot(),
         "seats": Slot(kind=Kind.PEOPLE, values=("1", "2", "3")),
@@ -217,6 +217,23 @@ async def test_a_suggestion_may_be_agreed_to_once(in_memory: Runtime) -> None:
     assert agent.configuration == ("SEARCHING",)
     assert agent.context.slots == {"city": "Rome", "genre": "jazz"}
     assert await refusal(agent, "USER_AGREED") == ()
+
+
+@pytest.mark.parametrize(
+    ("slot", "values", "is_taken"),
+    [
+        ("concert", ("Quiet Nights",), True),
+        ("concert", ("Loud Mornings", "Silent Noons"), True),
+        ("concert", ("Loud Mornings",), False),
+        ("seats", ("2",), True),
+        ("seats", ("2", "12"), False),
+        ("price", ("2",), False),
+    ],
+    ids=["an example", "a choice", "made up", "of few", "impossible", "not of this intent"],
+)
+async def test_what_is_suggested_can_be(in_memory: Runtime, slot: str, values: Any, is_taken: bool) -> None:
+    agent = await after(in_memory, "ELICITING_DETAILS", BOOKING, SERVICE)
+    assert (await refusal(agent, "SERVICE_ASKED_FOR_DETAIL", told(slot, *values)) is None) is is_taken
 
 
 @pytest.mark.parametrize("values", [(), ("jazz", "rock")])
