@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,14 @@ def of_one_service(conversations: tuple[Conversation, ...]) -> tuple[Conversatio
 def of_several_services(conversations: tuple[Conversation, ...]) -> tuple[Conversation, ...]:
     """Those that go from one service to another."""
     return tuple(conversation for conversation in conversations if len(conversation.services) > 1)
+
+
+def distinct(conversations: Iterable[Conversation]) -> Iterator[Conversation]:
+    """The same ones, each under an id of its own: parts of the dataset count from the same number."""
+    seen = Counter[str]()
+    for one in conversations:
+        seen[one.id] += 1
+        yield one if seen[one.id] == 1 else one.model_copy(update={"id": f"{one.id} ({seen[one.id]})"})
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -19,12 +19,12 @@ from gatechart.errors import AgentExistsError, EventError
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.command import File, Services, Store, run
 from statecharts.service_desk.context import Request
-from statecharts.service_desk.conversations import Conversation, of_one_service, read_conversations
+from statecharts.service_desk.conversations import Conversation, distinct, of_one_service, read_conversations
 from statecharts.service_desk.graph import service_desk
 from statecharts.service_desk.problems import ConversationsError
 from statecharts.service_desk.report import Played, ReplayReport, Unplayed, tables
 from statecharts.service_desk.schema import Intent
-from statecharts.service_desk.script import Teller, lines_of, spoken
+from statecharts.service_desk.script import Teller, lines_of, spoken, taken
 
 
 async def replay(
@@ -37,13 +37,13 @@ async def replay(
 ) -> ReplayReport:
     """Play conversations of one service each, so many at once, and tell what they came to.
 
-    runtime: open for writing, with the graph `service_desk`. An agent has the id of its conversation; one that is there
-    already goes on where it stopped.
+    runtime: open for writing, with the graph `service_desk`. An agent has the id of its conversation, in which a second
+    one of the same id is numbered; one that is there already goes on where it stopped.
     on_progress: called with each conversation as it ends.
     at_once: 1 or more.
     A conversation that cannot be played, for it fits neither the catalogue nor the store, is listed with the reason.
     """
-    waiting = iter(conversations)
+    waiting = distinct(conversations)
     played, unplayed = list[Played](), list[Unplayed]()
     started = perf_counter()
 
@@ -108,6 +108,8 @@ async def begin_or_resume(runtime: Runtime, teller: Teller, graph: str, entry_po
         return await runtime.start(graph, at=entry_point, payload=request, id=teller.conversation)
     except AgentExistsError:
         agent = await runtime.resume(teller.conversation)
+        if agent.snapshot.graph != graph:
+            raise taken(teller.conversation) from None
         teller.is_resumed = True
         await teller.recall(agent)
         return agent

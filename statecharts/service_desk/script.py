@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from gatechart import Agent, HistoryEntry
+from gatechart import Agent, Event, HistoryEntry
 from gatechart.errors import ActionFailedError, ContextInvalidError
 from statecharts.service_desk.acts import Speaker, event_of, place_of
 from statecharts.service_desk.conversations import Act, Conversation, Frame
+from statecharts.service_desk.problems import ConversationsError
 from statecharts.service_desk.report import Refused
 
 BEFORE = "refused before the replay was started again"
@@ -67,8 +68,11 @@ class Teller:
     async def recall(self, agent: Agent) -> None:
         """Look up what the agent was told by an earlier replay, if there was one."""
         if self.is_resumed and agent.id not in self._past:
-            told = ((self._place_of(turn.event.id), turn) for turn in await agent.history())
+            turns = await agent.history()
+            told = ((self._place_of(turn.event.id), turn) for turn in turns)
             self._past[agent.id] = {place: turn for place, turn in told if place is not None}
+            if len(turns) > 1 and not self._past[agent.id] and agent.id == self.conversation:
+                raise taken(self.conversation)
 
     async def tell(self, agent: Agent, line: Line) -> bool:
         """Tell the agent, unless it was told before; return whether it took it."""
@@ -77,13 +81,14 @@ class Teller:
         if refused is not None:
             self.refused.append(refused)
             return False
-        self.heard.append((line.event, from_json(to_json(line.payload))))
+        self.heard.append((line.event, _plain(line.payload)))
         return True
 
     async def _refusal(self, agent: Agent, line: Line) -> Refused | None:
         """What an earlier replay got for it; told now only if that was not yet so far."""
         past = self._past.get(agent.id, {})
         if self.said in past:
+            self._check_same(past[self.said].event, line)
             return None
         if past and self.said < max(past):
             before = [turn for place, turn in past.items() if place < self.said]
@@ -91,10 +96,24 @@ class Teller:
             return Refused((before[-1] if before else entered).target[0], line.what, BEFORE)
         return await _refusal(agent, line, f"{self.conversation}/{self.said}")
 
+    def _check_same(self, told: Event, line: Line) -> None:
+        if (told.name, _plain(told.payload)) != (line.event, _plain(line.payload)):
+            raise taken(self.conversation)
+
     def _place_of(self, event_id: str | None) -> int | None:
         """The place that an event has in this conversation; None for what was not said in it."""
         conversation, _, place = (event_id or "").rpartition("/")
         return int(place) if conversation == self.conversation and place.isdecimal() else None
+
+
+def _plain(payload: Mapping[str, Any]) -> Any:
+    return from_json(to_json(payload))
+
+
+def taken(conversation: str) -> ConversationsError:
+    """What to raise where the store knows an agent of that id which is not of this conversation."""
+    problem = "the store holds another agent of this id; name another --store"
+    return ConversationsError(f"conversation {conversation!r}", problem)
 
 
 async def _refusal(agent: Agent, line: Line, id: str) -> Refused | None:  # noqa: A002

@@ -269,6 +269,34 @@ def stopping_after(heard: int) -> Any:
     return tell_or_stop
 
 
+async def test_conversations_of_the_same_id_are_played_side_by_side(catalogue: Catalogue, in_memory: Runtime) -> None:
+    twice = [conversation(SOUND), conversation({**ODD, "id": "sound"})]
+    report = await replay(twice, catalogue, in_memory)
+    assert {agent.agent_id for agent in (await in_memory.find()).agents} == {"sound", "sound (2)"}
+    assert dict(report.ends) == {"ENDED": 1, "ELICITING_DETAILS": 1}
+
+
+@pytest.mark.parametrize(
+    "other", [{**ODD, "id": "sound"}, {**SOUND, "turns": [*SOUND["turns"][:2], *ODD["turns"][1:]]}]
+)
+async def test_another_conversation_of_an_id_that_the_store_knows_is_not_mixed_with_it(
+    catalogue: Catalogue, in_memory: Runtime, other: dict[str, Any]
+) -> None:
+    await replay([conversation(SOUND)], catalogue, in_memory)
+    before = await in_memory.history("sound")
+    report = await replay([conversation(other)], catalogue, in_memory)
+    (unplayed,) = report.unplayed
+    assert "the store holds another agent of this id; name another --store" in unplayed.problem
+    assert await in_memory.history("sound") == before
+
+
+async def test_an_agent_of_somebody_else_is_left_alone(catalogue: Catalogue, in_memory: Runtime) -> None:
+    agent = await in_memory.start("customer_service", at="GREETING_CUSTOMER", id="sound")
+    report = await replay([conversation(SOUND)], catalogue, in_memory)
+    assert "another agent of this id" in report.unplayed[0].problem
+    assert agent.snapshot.version == 1
+
+
 async def test_a_replay_that_has_ended_is_told_again_without_a_new_event(
     catalogue: Catalogue, in_memory: Runtime
 ) -> None:

@@ -13,7 +13,7 @@ from gatechart.desk import human_desk
 from gatechart.errors import EventError
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request
-from statecharts.service_desk.conversations import Conversation, of_several_services, read_conversations
+from statecharts.service_desk.conversations import Conversation, distinct, of_several_services, read_conversations
 from statecharts.service_desk.moves.chart import kind_of, services
 from statecharts.service_desk.moves.conversations import Part, Wish, parts
 from statecharts.service_desk.moves.owners import Said, accepted
@@ -83,7 +83,7 @@ async def replay(
     on_progress: called with each conversation as it ends. on_problem: called with each that cannot be played, for it
     fits neither the catalogue nor the store; if None, what is wrong with the first one is raised.
     """
-    waiting, played = iter(conversations), list[Played]()
+    waiting, played = distinct(conversations), list[Played]()
 
     async def play_on() -> None:
         for conversation in waiting:
