@@ -401,6 +401,15 @@ def test_what_a_meta_cannot_say_of_failures(state, fault):
     assert fault in faults_of({"id": "m", "states": {"a": None, "x": state}})[0]
 
 
+def test_a_machine_with_actions_of_its_own_fails_where_its_final_state_says_so():
+    lost = {"type": "final", "meta": {"gatechart": {"failed": True}}}
+    states = {"a": {"on": {"GO": "won", "NO": "lost"}}, "won": {"type": "final"}, "lost": lost}
+    graph = machine({"context": {"count": 0}, "entry": "count", "states": states}, ("a",))
+    for event, state, status in (("GO", "won", "done"), ("NO", "lost", "failed")):
+        life = Life(graph, "a")
+        assert (life.send(event), life.snapshot.status) == ((state,), status)
+
+
 def test_a_region_of_a_machine_ends_the_machine_only_with_the_others():
     failure = {"type": "final", "meta": {"gatechart": {"failed": True}}}
     regions = {name: {"states": {f"{name}1": None, f"{name}2": failure}} for name in "ab"}

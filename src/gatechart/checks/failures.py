@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gatechart.checks.finding import UNMARKED_FAILURE, Finding
-from gatechart.graph import ROOT, StateTransitionGraph
+from gatechart.graph import Kind, StateTransitionGraph
 
 FAILURES: Final = frozenset(
     {"abort", "aborted", "crash", "crashed", "error", "errored", "fail", "failed", "failure", "unsuccessful"}
@@ -18,10 +18,11 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def failure_findings(graph: StateTransitionGraph) -> Iterator[Finding]:
-    """GC104: a final state at the top level with one of `FAILURES` in its name that lacks failed=True."""
-    for name in graph.nodes[ROOT].children:
-        node = graph.nodes[name]
-        if node.is_end and not node.failed and not FAILURES.isdisjoint(_words(name)):
+    """GC104: a final state in which the agent ends with one of `FAILURES` in its name that lacks failed=True."""
+    for name, node in graph.nodes.items():
+        outer = graph.nodes[node.parent] if node.ancestors else node
+        ends = node.kind is Kind.FINAL and (node.is_end or (outer.is_end and outer.kind is Kind.COMPOUND))
+        if ends and not node.failed and not FAILURES.isdisjoint(_words(name)):
             problem = "it is called like a failure, but an agent that ends there counts as done"
             remedy = "add failed=True, in a chart file `failed: true`; or allow it where it is none"
             yield UNMARKED_FAILURE.at(f"state {name!r}", problem, remedy)

@@ -157,12 +157,18 @@ def _kind_faults(state: State) -> Iterator[Fault]:
 
 
 def _failure_faults(root: State) -> Iterator[Fault]:
-    """Only the agent as a whole can fail, and only a child of the root ends it."""
+    """Only the agent as a whole can fail: in a child of the root, or of a final one that has no regions."""
+    whole = [state for state in root.states if state.final and not state.parallel]
+    ending = [*root.states, *(child for state in whole for child in state.states)]
     for state in walk(root.states):
         place = f"state {state.name!r}"
         if state.failed and not state.final:
             yield Fault(place, "it has failed=True, but is not final", "add final=True, or drop failed=True")
-        elif state.failed and state not in root.states:
+        elif state.failed and state.states:
+            yield Fault(
+                place, "it has failed=True, but its children end it", "mark the final children that are failures"
+            )
+        elif state.failed and not any(state is each for each in ending):
             problem = "it has failed=True, but ends only the state around it, not the agent"
             yield Fault(
                 place, problem, "let that state's end lead to a final state at the top level, and mark that one"

@@ -69,9 +69,8 @@ class Macrostep:
     @property
     def failed_in(self) -> StateName:
         """The final state that was reached, where it says that it is a failure; else empty."""
-        nodes, leaves = self.graph.nodes, self.configuration if self.is_final else ()
-        ends = (state for leaf in leaves for state in (leaf, *nodes[leaf].ancestors))
-        return next((state for state in ends if nodes[state].failed), "")
+        ends = self.configuration if self.is_final else ()
+        return next((leaf for leaf in ends if self.graph.nodes[leaf].failed), "")
 
     @property
     def status(self) -> Status:
