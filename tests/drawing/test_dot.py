@@ -43,7 +43,6 @@ HOSTILE = [
     "\x00\x1b",
     "日本語 λ ünïcode 👩‍🚀",
     "\u202etfel ot thgir",
-    "\ud800",
     "a:b->c",
     "{x|y}",
     "]>];}",

@@ -284,7 +284,7 @@ async def test_an_event_needs_a_name_that_every_store_can_keep(place, event):
     async with Runtime.open(place, graphs=[refusing]) as runtime:
         agent = await runtime.start("refusing", at="A")
         async with nothing_changes(runtime, agent):
-            with pytest.raises(PayloadError, match="its name is"):
+            with pytest.raises(PayloadError, match="the payload does not fit event"):
                 await agent.send(event)
 
 

@@ -6,7 +6,7 @@ from asyncio import CancelledError, current_task
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from gatechart.errors.root import EventError
 
@@ -16,6 +16,8 @@ _INTERPRETER: Final = (KeyboardInterrupt, GeneratorExit)
 @dataclass(eq=False)
 class ExitRaisedError(EventError):
     """Code of the application raised what is not an Exception, such as SystemExit. It counts as a failure."""
+
+    private: ClassVar[tuple[str, ...]] = ("raised",)
 
     raised: str
 
