@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from pydantic import Field
 
-from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OutsideError, StoreBusyError, StoreCorruptError, StoreFailedError, StoreReadOnlyError
 from gatechart.graph import Invoke
 from gatechart.stores import open_store
@@ -53,14 +53,14 @@ async def do(outside):
 keeper = StateTransitionGraph(
     "keeper",
     context=Notes,
-    states=["IDLE", State("WORKING", invoke=Invoke(labour))],
+    states=["IDLE", "FULL", State("WORKING", invoke=Invoke(labour))],
     transitions=[
         Transition(ANY, "NOTED", actions=note),
         Transition(ANY, "RANG", actions=note),
         Transition(ANY, "SET", actions=set_timer),
         Transition("WORKING", "done.invoke.labour", "IDLE", actions=note),
     ],
-    entry_points=["IDLE", "WORKING"],
+    entry_points=["IDLE", EntryPoint("FULL", takes=Notes), "WORKING"],
 )
 
 
@@ -139,7 +139,7 @@ async def test_who_sends_is_told_and_mail_goes_on_once_the_database_can_be_writt
                 for call in (
                     lambda: agent.send("NOTED", {"n": "sent", "more": LARGE}, id="sent"),
                     lambda: runtime.post("a", "NOTED", {"n": "posted", "more": LARGE}, id="posted"),
-                    lambda: runtime.start("keeper", at="IDLE", id=LARGE),
+                    lambda: runtime.start("keeper", at="FULL", payload={"notes": [LARGE]}, id="full"),
                 ):
                     with pytest.raises(error) as raised:
                         await call()
