@@ -227,7 +227,17 @@ async def test_an_operator_ends_an_invoke_with_a_result_and_the_history_says_so(
     assert again.repeat
     with pytest.raises(EventIdReusedError):
         await office.end_invoke("a", "scan", error="no", reason="by hand", once="op-1")
+    with pytest.raises(EventIdReusedError):
+        await office.end_invoke("a", "scan", {"clean": False}, reason="scanned by hand", once="op-1")
     assert len(await office.history("a")) == 2
+
+
+async def test_a_call_that_ends_an_invoke_and_is_made_twice_at_once_ends_it_once(office):
+    agent = await office.start("approval", at="WAITING", id="a")
+    same = [office.end_invoke("a", "scan", {"clean": True}, reason="by hand", once="op-1") for _ in range(3)]
+    receipts = await asyncio.gather(*same)
+    await soon(agent.until("PASSED"))
+    assert sorted(receipt.repeat for receipt in receipts) == [False, True, True]
 
 
 async def test_an_operator_ends_an_invoke_with_an_error(office):

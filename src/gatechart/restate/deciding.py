@@ -31,7 +31,7 @@ from gatechart.restate.arriving import adopt, awaken, keep, stay
 from gatechart.restate.decided import Decided
 from gatechart.restate.handing import hand_on
 from gatechart.restate.incoming import accept, content_of, next_mail, postponed, process, take
-from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, plain
+from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, digest_of, plain
 from gatechart.restate.sitting import Sitting
 from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
@@ -247,7 +247,7 @@ async def _end_invoke(sitting: Sitting, argument: Argument) -> None:
     event = f"{argument['kind']}.invoke.{invoke}"
     before = None if once is None else content_of(sitting, once)
     if before is not None:
-        if before[1] != event:
+        if before != (digest_of(event, argument["payload"]), event):
             raise EventIdReusedError(agent_id, once, before[1])
         sitting.decided.answer = {"number": 0, "repeat": True}
         return

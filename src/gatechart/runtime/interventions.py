@@ -7,14 +7,17 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, PayloadError, RuntimeClosedError
 from gatechart.runtime.arguments import MOST, is_count
 from gatechart.runtime.core import Core
+from gatechart.runtime.once import turn_of
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.work import report_mail
 from gatechart.turn import checked_id, checked_words, known_id, plain_payload
 from gatechart.values import (
     AgentId,
+    Event,
     Invocation,
     Mail,
     MailChange,
@@ -53,10 +56,19 @@ async def end_invoke(
     kind, payload = ending(invoke, result, error)
     why, event_id = checked_operator_reason(reason), checked_id(once)
     await core.store.load(known_id(agent_id))  # an agent that is not there has no invokes either: say which it is
-    if event_id is not None and await _was_ended(core, agent_id, f"{kind}.invoke.{invoke}", event_id):
+    event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)
+    if await _was_ended(core, agent_id, event):
         return Receipt(core.store.numbers(1), repeat=True)
-    call = await _running(core, agent_id, invoke)
-    mail = replace(report_mail(core.clock.now(), call, kind, payload), id=event_id, operator_reason=why)
+    try:
+        return await _end(core, outside, await _running(core, agent_id, invoke), event, kind, why)
+    except NoInvokeError:  # by this very call perhaps, which was made twice at once
+        if await _was_ended(core, agent_id, event):
+            return Receipt(core.store.numbers(1), repeat=True)
+        raise
+
+
+async def _end(core: Core, outside: Outside, call: Invocation, event: Event, kind: str, why: str) -> Receipt:
+    mail = replace(report_mail(event.time, call, kind, event.payload), id=event.id, operator_reason=why)
     numbers: list[int] = []
 
     def accept(mail: Mail) -> None:
@@ -66,7 +78,7 @@ async def end_invoke(
 
     verdict = await _written(core, "end_invoke", core.persist_mail(Report(call, mail, ends=True), accept))
     if verdict is not Verdict.COMMITTED:  # it ended, or its state was left, meanwhile
-        raise NoInvokeError(agent_id, invoke, ())
+        raise NoInvokeError(call.agent_id, call.invoke, ())
     return Receipt(numbers[0])
 
 
@@ -103,14 +115,22 @@ async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
     raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in found))
 
 
-async def _was_ended(core: Core, agent_id: AgentId, event: str, event_id: str) -> bool:
-    """Tell whether this very call was made before, and its event waits or was applied."""
-    applied = await core.store.applied(agent_id, event_id)
+async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
+    """Tell whether this very call was made before, and its event waits or was applied.
+
+    Raises EventIdReusedError if its id stands for another event, or for one with another result.
+    """
+    if event.id is None:
+        return False
+    if await turn_of(core.store, agent_id, event, event.id) is not None:
+        return True
     waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, MOST))
-    before = applied.event.name if applied else next((each.event for each in waiting if each.id == event_id), None)
-    if before not in (None, event):
-        raise EventIdReusedError(agent_id, event_id, before)
-    return before is not None
+    before = next((each for each in waiting if each.id == event.id), None)
+    if before is None:
+        return False
+    if before.event != event.name or canonical_json(before.payload) != canonical_json(event.payload):
+        raise EventIdReusedError(agent_id, event.id, before.event)
+    return True
 
 
 async def _written(core: Core, call: str, commit: Coroutine[Any, Any, Verdict | None]) -> Verdict:
