@@ -148,3 +148,17 @@ async def test_an_agent_that_failed_takes_no_more_events_and_is_the_same_after_a
         again = await runtime.resume(agent.id)
         assert again.snapshot == before == await again.snapshot_at(2)
         assert (await again.rollback(1, reason="it can be mended after all")).status is Status.ACTIVE
+
+
+async def test_an_end_with_states_that_ends_at_once_asks_no_agent(place):
+    """Nobody would wait for what it invokes."""
+    over = State("OVER", final=True, invoke=Invoke(agent="repairs", at="WORKING"), states=[State("END", final=True)])
+    inn = StateTransitionGraph(
+        "inn", states=["OPEN", over], transitions=[Transition("OPEN", "SHUT", "OVER")], entry_points=["OPEN", "OVER"]
+    )
+    async with house(place, inn, repairs) as runtime:
+        for agent in (await runtime.start("inn", at="OPEN"), await runtime.start("inn", at="OVER")):
+            if agent.status is Status.ACTIVE:
+                await agent.send("SHUT")
+            assert (agent.status, agent.configuration) == (Status.DONE, ("END",))
+        assert await runtime.handoffs() == []

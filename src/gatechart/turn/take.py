@@ -166,7 +166,7 @@ def recorded(
     """
     graph, turn = macrostep.graph, macrostep.turn
     text = _text_after(macrostep, previous)
-    for state in macrostep.attended:
+    for state in () if macrostep.is_final else macrostep.attended:  # a final state with states may end at once
         delegate(graph, state, turn)
     standing = _standing(macrostep, replied)
     snapshot = Snapshot(
