@@ -42,6 +42,34 @@ TOO_MUCH = {
     f"{NUMBERS}.all(x, 'text'.matches('^\\\\w{{1,200}}$'))": 20_000,
 }
 
+TRIPLE = f"{NUMBERS}.all(x, {NUMBERS}.all(y, {NUMBERS}.all(z, x + y + z >= 0)))"
+HIDDEN = [
+    f"""context.name == \"\"\" " \"\"\" || {TRIPLE} || context.name == \"\"\" " \"\"\" """,
+    f"context.name == '''it's''' || {TRIPLE} || context.name == '''it's'''",
+    rf"context.name == r'\' || {TRIPLE} || context.name == r'\'",
+    f"context.name == 'x' // it's\n || {TRIPLE} // it's",
+    TRIPLE.replace("(x", "//\n(x"),
+]
+
+
+@pytest.mark.parametrize("expression", HIDDEN)
+def test_loops_are_counted_among_texts_and_comments_of_any_kind(expression):
+    with pytest.raises(GuardBudgetError):
+        asked(expression, list(range(1_000)))
+
+
+def test_joining_lists_again_and_again_counts_without_loops():
+    expression = f"({' + '.join([NUMBERS] * 45)}).size() > 0"
+    with pytest.raises(GuardBudgetError):
+        asked(expression, list(range(100_000)))
+    assert asked(expression, [1, 2, 3])
+
+
+def test_lists_in_the_expression_count():
+    zeros = f"[{','.join(['0'] * 140)}]"
+    with pytest.raises(GuardBudgetError):
+        asked(f"{zeros}.map(x, {zeros}.map(y, {zeros}.map(z, [x, y, z]))).size() > 0", [])
+
 
 @pytest.mark.parametrize("expression", TOO_MUCH)
 def test_a_guard_that_could_take_too_long_is_not_begun(expression):
@@ -99,6 +127,10 @@ def test_a_guard_without_loops_costs_nothing_to_judge():
         ("event.payload.list.exists(p, context.name.matches(p))", "no text of the chart"),
         ("context.name.matches('a' + event.payload.pattern)", "no text of the chart"),
         ("context.name.matches('(a{100}){100}')", "longer than 1000 characters"),
+        (r"context.name.matches(r'\' + event.payload.pattern + ')')", "no text of the chart"),
+        ('context.name.matches("""a""" + event.payload.pattern + """b""")', "no text of the chart"),
+        ("context.name.matches(// 'a')\n event.payload.pattern)", "no text of the chart"),
+        (r"context.name.matches('a\x7b5000}')", "a brace by its number"),
         (r"context.name.matches('\\pL{5000}')", "longer than 1000 characters"),
     ],
 )

@@ -15,7 +15,12 @@ from math import prod
 from typing import Any, Final
 
 LOOP: Final = re.compile(r"\.\s*(all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
-TEXT: Final = re.compile(r"""[rR]?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+TEXT: Final = re.compile(  # in the first four a backslash is one
+    r'''[bB]?[rR][bB]?(?:"""[\s\S]*?"""|"[^"]*")|[bB]?[rR][bB]?(?:\'{3}[\s\S]*?\'{3}|\'[^\']*\')'''
+    r'''|"""(?:[^\\]|\\[\s\S])*?"""|\'{3}(?:[^\\]|\\[\s\S])*?\'{3}'''
+    r"""|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|//[^\r\n]*"""
+)
+"""Texts as the language has them, and comments: what stands in them is not of the expression."""
 
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _PATH: Final = r"([A-Za-z_]\w*)(?:\s*\.\s*\w+|\[[^\[\]]*\])*"
@@ -68,27 +73,38 @@ class Costs:
 
     loops: tuple[Loop, ...]
     growth: int  # of lists and texts by `+`, at the most
+    joins: int = 0  # by `+`, wherever they stand
+    written: int = 1  # entries of a list that stands in the expression, at the most
 
     def of(self, data: Mapping[str, Any]) -> int:
-        """The steps that it takes over these JSON values, at the most; 0 where there are no loops."""
-        if not self.loops:
+        """The steps that it takes over these JSON values, at the most; 0 where it neither loops nor joins."""
+        if not self.loops and not self.joins:
             return 0
         longest, size = measured(data)
-        return sum(loop.cost(longest * self.growth, size * self.growth, data) for loop in self.loops)
+        longest, size = max(longest, self.written), size + self.written
+        joined = self.joins * (self.joins + 1) // 2 * size // _JOINED  # each copies what those before have made
+        return joined + sum(loop.cost(longest * self.growth, size * self.growth, data) for loop in self.loops)
 
 
 def costs_of(expression: str) -> Costs:
     """What the expression costs."""
-    text = TEXT.sub('""', expression)
+    text = plain(expression)
     patterns = max((_pattern_steps(found[0]) for found in TEXT.finditer(expression)), default=0)
     found = list(LOOP.finditer(text))
-    if not found:
-        return Costs((), 1)
     spans = [(each, _end(text, each.start(1))) for each in found]
     names = frozenset() if _MADE.search(text) else frozenset(each[2] for each in found)
     joins = sum(operator == "+" and is_costly for operator, is_costly in _operators(text, names))
     loops = tuple(_loop(text, spans, names, patterns, each) for each, end in spans)
-    return Costs(loops, (joins + 1) ** (len(loops) + 1))
+    return Costs(loops, (joins + 1) ** (len(loops) + 1), joins, text.count(",") + 1)
+
+
+def plain(expression: str) -> str:
+    """The expression with empty texts, and without comments.
+
+    >>> plain("a == 'x.map(y, y)' // or not")
+    'a == ""  '
+    """
+    return TEXT.sub(lambda found: " " if found[0].startswith("//") else '""', expression)
 
 
 def measured(data: Any) -> tuple[int, int]:

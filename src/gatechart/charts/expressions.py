@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import cel
 
-from gatechart.charts.costs import LOOP, TEXT, costs_of, repeated
+from gatechart.charts.costs import LOOP, TEXT, costs_of, plain, repeated
 from gatechart.charts.remedies import suggest
 from gatechart.context import AgentContext
 from gatechart.errors import Fault, GuardBudgetError
@@ -50,7 +50,8 @@ FUNCTIONS: Final = [
 MAX_STEPS: Final = 10_000_000  # of an evaluation, at the most: one to three seconds
 MAX_PATTERN: Final = 1_000  # characters of a regular expression, and of what it repeats
 _FIELD: Final = re.compile(r"(?<![\w.])context\s*\.\s*([A-Za-z_]\w*)")
-_MATCHES: Final = re.compile(rf"\bmatches\s*\(\s*(?:{TEXT.pattern}(\s*\)))?")
+_MATCHES: Final = re.compile(rf"\bmatches\s*\(\s*(?:((?>{TEXT.pattern}))\s*\))?")
+_HIDDEN_BRACE: Final = re.compile(r"\\(?:[xX]|u00|U000000)7[bB]|\\173")  # of what a pattern repeats
 
 
 class Cel:
@@ -94,12 +95,12 @@ class Cel:
     @property
     def context_fields(self) -> tuple[str, ...]:
         """The fields of the context that the expression names."""
-        return tuple(dict.fromkeys(_FIELD.findall(TEXT.sub('""', self.expression))))
+        return tuple(dict.fromkeys(_FIELD.findall(plain(self.expression))))
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The variables and the functions that it names, those aside that it binds itself and all operators."""
-        bound = [found[2] for found in LOOP.finditer(self.expression)]
+        bound = [found[2] for found in LOOP.finditer(plain(self.expression))]
         variables = (name for name in self._program.variables() if name not in bound)
         functions = (name for name in self._program.functions() if name.isidentifier() and not name.startswith("_"))
         return tuple(variables), tuple(functions)
@@ -109,7 +110,7 @@ def compiled(expression: str) -> tuple[Cel | None, tuple[Fault, ...]]:
     """The guard of an expression, None where it cannot be compiled, and all that is wrong with it."""
     if len(expression) > MAX_LENGTH:
         return None, (Fault("", f"it has more than {MAX_LENGTH} characters", "write a function, and name it"),)
-    rounds = len(LOOP.findall(TEXT.sub('""', expression)))
+    rounds = len(LOOP.findall(plain(expression)))
     if rounds > MAX_ROUNDS:
         problem = f"it goes through lists {rounds} times, and {MAX_ROUNDS} times is the most"
         return None, (Fault("", problem, "write a function, and name it"),)
@@ -138,9 +139,11 @@ def _pattern_faults(expression: str) -> Iterator[Fault]:
     for found in _MATCHES.finditer(expression):
         if any(found.start() in text for text in inside):
             continue
-        if found[2] is None:
+        if found[1] is None or found[1].startswith("//"):
             remedy = "write it as a text, as in `event.name.matches('^A-[0-9]+$')`"
             yield Fault("", "the pattern of `matches` is no text of the chart", remedy)
+        elif _HIDDEN_BRACE.search(found[1]):
+            yield Fault("", f"the pattern {found[1]} has a brace by its number", "write the brace itself")
         elif repeated(found[1]) > MAX_PATTERN:
             problem = f"the pattern {found[1]} is longer than {MAX_PATTERN} characters, with what it repeats"
             yield Fault("", problem, "write a function, and name it")
