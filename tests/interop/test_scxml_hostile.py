@@ -168,6 +168,10 @@ RUNNING = {
     "loops that do nothing": (nested(8, ""), "more than 1,000,000 steps"),
     "texts": (nested(2, "<assign location='text' expr='text + text'/>"), SIZE),
     "lists": (nested(2, "<assign location='list' expr='list.concat(list)'/>"), SIZE),
+    "long expressions": (
+        nested(4, f"<if cond='[{','.join(['!' * 140 + 'true'] * 20)}]'/>"),
+        "more than 1,000,000 steps",
+    ),
     "a list in itself": (nested(3, "<assign location='list[0]' expr='list'/>"), "more than"),
     "a list in itself, twice": (
         nested(2, "<assign location='list[0]' expr='list'/><assign location='list[1]' expr='list'/>"),
@@ -208,6 +212,37 @@ async def test_hostile_content_ends_in_an_error_that_names_limit_and_place(name)
         assert limit in agent.context.told
         assert agent.context.told.startswith("<")
         assert " in line 3: " in agent.context.told
+
+
+REPEATED = {
+    "blocks": ("</onentry><onentry>".join([nested(5, "")] * 100), ""),
+    "transitions": (
+        "",
+        "<transition cond='n &lt; 900'><assign location='n' expr='n + 1'/>" + nested(5, "") + "</transition>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+async def test_the_blocks_of_a_turn_share_their_steps(name):
+    entry, transition = REPEATED[name]
+    told = (
+        "<transition event='error.execution' target='failed'>"
+        "<assign location='told' expr='_event.data.message'/></transition>"
+    )
+    values = f"<data id='list' expr='{TEN}'/><data id='n' expr='0'/><data id='told' expr='\"\"'/>"
+    graph = read(
+        document(
+            f"<datamodel>{values}</datamodel><state id='a'><transition event='go' target='s'/></state>"
+            f"<state id='s'>{transition}{told}<onentry>{entry}</onentry></state><state id='failed'/>"
+        ),
+        entry_points=["a"],
+    )
+    async with rehearse(graph, at="a") as agent:
+        began = time.monotonic()
+        await agent.send("go")
+        assert time.monotonic() - began < LIMIT_S / 4
+        assert "more than 1,000,000 steps" in agent.context.told
 
 
 @pytest.mark.parametrize("condition", ["text + text + text + text === text", "list.includes(list)"])

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from gatechart.graph import Action
 from gatechart.interop.scxml.content import raise_error
 from gatechart.interop.scxml.expressions import Value
-from gatechart.interop.scxml.scope import EvaluationError, Scope
+from gatechart.interop.scxml.scope import EvaluationError, Scope, scope_in
 from gatechart.interop.scxml.system import BOUND, SESSION
 from gatechart.turn import Turn
 from gatechart.values import Event
@@ -23,7 +23,8 @@ def bind_when_begun(data: Bound, chart: str) -> Action:
             return
         setattr(context, SESSION, turn.agent_id)
         missing = tuple(each for each in data if getattr(context, each[0]) is None)
-        _bind(missing, Scope(context, event, chart=chart), turn)
+        with scope_in(turn, context, event, chart) as scope:
+            _bind(missing, scope, turn)
 
     return begin
 
@@ -35,7 +36,8 @@ def bind_when_entered(state: str, data: Bound, chart: str) -> Action:
         bound = getattr(context, BOUND)
         if state not in bound:
             setattr(context, BOUND, [*bound, state])
-            _bind(data, Scope(context, event, turn.active, chart), turn)
+            with scope_in(turn, context, event, chart) as scope:
+                _bind(data, scope, turn)
 
     return bind
 

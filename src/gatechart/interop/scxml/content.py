@@ -16,7 +16,7 @@ from gatechart.graph import Action
 from gatechart.interop.scxml.expressions import Value
 from gatechart.interop.scxml.faults import Faults
 from gatechart.interop.scxml.payloads import constant_of
-from gatechart.interop.scxml.scope import EVENT_STEPS, EvaluationError, LimitError, Scope, is_true, text_of
+from gatechart.interop.scxml.scope import EVENT_STEPS, EvaluationError, LimitError, Scope, is_true, scope_in, text_of
 from gatechart.interop.scxml.sending import sending, text_value
 from gatechart.interop.scxml.system import ENVELOPE
 from gatechart.interop.scxml.xml import Element
@@ -36,7 +36,8 @@ def action_of(element: Element, faults: Faults, chart: str) -> Action | None:
 
     def act(context: Any, event: Event, turn: Turn) -> None:
         try:
-            _do(deeds, Scope(context, event, turn.active, chart), turn)
+            with scope_in(turn, context, event, chart) as scope:
+                _do(deeds, scope, turn)
         except EvaluationError as error:
             raise_error(turn, error)
 

@@ -281,6 +281,7 @@ def _variable(name: str, scope: Scope) -> Any:
 
 
 def _is_in(state: Value, scope: Scope) -> bool:
+    scope.budget.spend(1)
     return state(scope) in scope.active
 
 
@@ -299,10 +300,12 @@ def _refuse_change(literal: str, *_: Any) -> Any:
 
 
 def _get(holder: Value, key: Value, scope: Scope) -> Any:
+    scope.budget.spend(1)
     return member(holder(scope), key(scope))
 
 
 def _choose(condition: Value, then: Value, otherwise: Value, scope: Scope) -> Any:
+    scope.budget.spend(1)
     return then(scope) if is_true(condition(scope)) else otherwise(scope)
 
 

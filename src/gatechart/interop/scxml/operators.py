@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gatechart.interop.scxml.scope import (
     EvaluationError,
+    LimitError,
     Scope,
     is_alike,
     is_same,
@@ -23,12 +24,14 @@ from gatechart.interop.scxml.scope import (
 
 def logical(sign: str, left: Callable[[Scope], Any], right: Callable[[Scope], Any], scope: Scope) -> Any:
     """`&&` and `||`: the side that decides; the right one is not looked at where the left one does."""
+    scope.budget.spend(1)
     value = left(scope)
     return value if is_true(value) == (sign == "||") else right(scope)
 
 
 def unary(sign: str, value: Callable[[Scope], Any], scope: Scope) -> Any:
     """`!`, `-` and `+`."""
+    scope.budget.spend(1)
     if sign == "!":
         return not is_true(value(scope))
     number = number_of(value(scope))
@@ -37,8 +40,11 @@ def unary(sign: str, value: Callable[[Scope], Any], scope: Scope) -> Any:
 
 def typeof(value: Callable[[Scope], Any], scope: Scope) -> str:
     """The kind of a value; 'undefined' for what is not there."""
+    scope.budget.spend(1)
     try:
         return kind_of(value(scope))
+    except LimitError:
+        raise
     except EvaluationError:
         return "undefined"
 

@@ -35,7 +35,7 @@ from gatechart.interop.scxml.data import DataModel, data_model
 from gatechart.interop.scxml.faults import Faults
 from gatechart.interop.scxml.grammar import grammar_faults
 from gatechart.interop.scxml.payloads import done_parts
-from gatechart.interop.scxml.scope import Scope, is_true
+from gatechart.interop.scxml.scope import Scope, is_true, scope_in
 from gatechart.interop.scxml.xml import Element, parse
 from gatechart.turn import Turn
 from gatechart.values import Event, Name
@@ -226,7 +226,8 @@ class _Reading:
         parts, chart = done_parts(found[0], self._faults), self._chart
 
         def donedata(context: Any, event: Event, turn: Turn) -> Any:
-            return parts(Scope(context, event, turn.active, chart), partial(raise_error, turn))
+            with scope_in(turn, context, event, chart) as scope:
+                return parts(scope, partial(raise_error, turn))
 
         return donedata
 

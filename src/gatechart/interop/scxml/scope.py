@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatechart.interop.scxml.system import SESSION, described, processors_of
-from gatechart.turn import ERROR_EXECUTION
+from gatechart.turn import ERROR_EXECUTION, Turn
 from gatechart.values import STARTED, Event
 
 
@@ -33,7 +35,9 @@ class LimitError(EvaluationError):
 
 
 MOST_STEPS: Final = 1_000_000
-"""Of what is evaluated at once: a condition, a block of executable content, all data of a document."""
+"""Of what is evaluated at once: a condition, the executable content of a turn, all data of a document."""
+
+LEAST_STEPS: Final = 1_000  # of a block in a turn that has none left, so that it can still tell of that
 
 MOST_SIZE: Final = 1_000_000
 """Of a value: values inside it and characters, each counted as often as it occurs."""
@@ -130,6 +134,17 @@ class Scope:
         if self.event is None or self.event.name.startswith(STARTED):
             return None
         return described(self.event)
+
+
+@contextmanager
+def scope_in(turn: Turn, context: Any, event: Event, chart: str) -> Iterator[Scope]:
+    """The scope of content in a turn, all of which shares one budget: a chart may run a block a thousand times."""
+    budget = Budget(max(LEAST_STEPS, MOST_STEPS - turn.spent))
+    given = budget.left
+    try:
+        yield Scope(context, event, turn.active, chart, budget)
+    finally:
+        turn.spent += given - budget.left
 
 
 def is_true(value: Any) -> bool:
