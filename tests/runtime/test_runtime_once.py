@@ -7,6 +7,8 @@ from pydantic import BaseModel
 
 from gatechart import ANY, AgentContext, EntryPoint, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError, EventIdReusedError, NoHandoffError
+from gatechart.runtime.once import MOST_APPLIED_IDS
+from gatechart.stores.sql import SqlStore
 from tests.runtime.support import soon
 
 
@@ -100,3 +102,35 @@ async def test_an_agent_goes_back_once(runtime):
     with pytest.raises(EventIdReusedError):
         await agent.rollback(1, reason="another", once="r-1")
     assert (await runtime.resume(agent.id)).snapshot.version == 3
+
+
+async def test_an_agent_started_here_knows_which_ids_it_applied(tmp_path, monkeypatch):
+    asked = []
+    applied = SqlStore.applied
+
+    async def counted(store, agent_id, event_id):
+        asked.append(event_id)
+        return await applied(store, agent_id, event_id)
+
+    monkeypatch.setattr(SqlStore, "applied", counted)
+    url = f"sqlite+aiosqlite:///{tmp_path}/agents.db"
+    async with Runtime.open(url, graphs=[giving]) as runtime:
+        agent = await runtime.start("giving", at="ASKING", payload=ADA, id="g-1", once="call")
+        asked.clear()
+        assert not (await agent.send("NOTED", id="n-1")).repeat
+        assert not (await agent.send("NOTED", id="n-2")).repeat
+        assert asked == []
+        assert (await agent.send("NOTED", id="n-1")).repeat
+        with pytest.raises(EventIdReusedError):
+            await agent.send("NOTED", id="call")
+        assert asked == ["n-1", "call"]
+        for number in range(MOST_APPLIED_IDS):
+            await agent.send("NOTED", id=f"m-{number}")
+        assert all(
+            [(await agent.send("NOTED", id=each)).repeat for each in ("n-1", "m-0", f"m-{MOST_APPLIED_IDS - 1}")]
+        )
+        version = agent.snapshot.version
+    async with Runtime.open(url, graphs=[giving]) as runtime:
+        agent = await runtime.resume("g-1")
+        assert (await agent.send("NOTED", id="n-2")).repeat
+        assert agent.snapshot.version == version

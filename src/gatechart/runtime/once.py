@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeAlias
+
 from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError
 from gatechart.ports import Store
 from gatechart.runtime.arguments import MOST
 from gatechart.values import AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
+
+AppliedIds: TypeAlias = AbstractSet[int]  # hashes of the ids of all events that an agent has applied
+MOST_APPLIED_IDS: Final = 128  # that are kept in memory for one agent: a few kilobytes
+
+
+def with_id(applied: AppliedIds | None, event_id: str | None) -> AppliedIds | None:
+    """The ids, with one more; None where they are not all known, or too many to keep.
+
+    >>> with_id(with_id(frozenset(), "a"), None) == {hash("a")}, with_id(None, "a")
+    (True, None)
+    """
+    if applied is None or event_id is None:
+        return applied
+    return applied | {hash(event_id)} if len(applied) < MOST_APPLIED_IDS else None
+
+
+def may_be_applied(applied: AppliedIds | None, event_id: str) -> bool:
+    """Whether the store has to be asked if the agent applied the event of this id."""
+    return applied is None or hash(event_id) in applied
 
 
 async def turn_of(store: Store, agent_id: AgentId, event: Event, event_id: str) -> HistoryEntry | None:

@@ -24,7 +24,7 @@ from gatechart.runtime.core import Core, OpenTurn, run_at_once
 from gatechart.runtime.going_back import check_given_away, going_back, rolled_back, stopped
 from gatechart.runtime.mailbox import Job, Mailbox
 from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged, waits
-from gatechart.runtime.once import request_of, turn_of
+from gatechart.runtime.once import AppliedIds, may_be_applied, request_of, turn_of, with_id
 from gatechart.runtime.telemetry import as_the_caller
 from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
@@ -91,6 +91,7 @@ class Resident:
 
     __slots__ = (
         "__weakref__",
+        "_applied",
         "_in_doubt",
         "_leaves_mail",
         "_mailbox",
@@ -103,12 +104,21 @@ class Resident:
         "snapshot",
     )
 
-    def __init__(self, core: Core, graph: StateTransitionGraph, snapshot: Snapshot, surroundings: Surroundings) -> None:
+    def __init__(
+        self,
+        core: Core,
+        graph: StateTransitionGraph,
+        snapshot: Snapshot,
+        surroundings: Surroundings,
+        applied: AppliedIds | None = None,
+    ) -> None:
+        """applied: the ids of the events that the agent has applied; None where only the store knows them."""
         self.core = core
         self.graph = graph
         self.snapshot = snapshot
         self.is_erased = False  # an agent started later under the same id is another one
         self._surroundings = surroundings
+        self._applied = applied
         self._in_doubt: TurnRecord | None = None  # its commit ended in an error, so that the store has to be asked
         self._leaves_mail = False  # to the next runtime, for this one is closing; nothing overtakes it
         self._mailbox: Mailbox | None = None  # made, as the next two, when it is needed first
@@ -309,6 +319,8 @@ class Resident:
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
         """The outcome that the event had when its id was applied; None where it was not."""
+        if not may_be_applied(self._applied, event_id):
+            return None
         entry = await turn_of(self.core.store, self.snapshot.agent_id, event, event_id)
         return None if entry is None else entry.outcome.repeated()
 
@@ -325,6 +337,7 @@ class Resident:
 
     async def _settle(self, turn: TurnRecord) -> bool:
         """Reads what stands, and has the turn carried out where that came of it; whether it did."""
+        self._applied = None  # somebody else may have written
         is_in = await self.core.committer.is_written(turn)
         self.see(await self.core.store.load(self.snapshot.agent_id))
         if is_in:
@@ -389,6 +402,7 @@ class Resident:
 
     async def _write(self, turn: TurnRecord) -> None:
         self._in_doubt = turn
+        self._applied = with_id(self._applied, turn.event.id)  # before the commit, whose answer may be lost
         seen = self.snapshot.version
         try:
             verdict = await self.core.committer.commit(turn)

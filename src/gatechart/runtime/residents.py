@@ -15,6 +15,7 @@ from gatechart.graph import StateTransitionGraph
 from gatechart.ports import Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.migrating import migrated, read_pending
+from gatechart.runtime.once import AppliedIds
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.resident import Resident, Surroundings
 from gatechart.values import AgentId, Snapshot, TurnRecord, Verdict
@@ -137,11 +138,14 @@ class Residents:
             resident.tell(turn)
         return resident, turn
 
-    def settle(self, graph: StateTransitionGraph, snapshot: Snapshot) -> Resident:
-        """The agent's one place in memory: another call may have made it while this one waited for the store."""
+    def settle(self, graph: StateTransitionGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> Resident:
+        """The agent's one place in memory: another call may have made it while this one waited for the store.
+
+        applied: the ids of the events that the agent has applied; None where only the store knows them.
+        """
         resident = self.known(snapshot.agent_id)
         if resident is None:
-            resident = Resident(self._core, graph, snapshot, self._surroundings)
+            resident = Resident(self._core, graph, snapshot, self._surroundings, applied)
             self._keep(resident)
             if snapshot.agent_id in self._awaited:
                 self._held[snapshot.agent_id] = resident

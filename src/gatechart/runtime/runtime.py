@@ -28,7 +28,7 @@ from gatechart.runtime.interventions import end_invoke, fire_timer
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
 from gatechart.runtime.offers import erase
-from gatechart.runtime.once import is_withdrawn, turn_of
+from gatechart.runtime.once import is_withdrawn, turn_of, with_id
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.stores import DEFAULT_URL, open_store
@@ -536,7 +536,7 @@ class Runtime:
                 if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
                     return await self.resume(agent_id)
                 raise AgentExistsError(agent_id)
-            resident = residents.settle(graph, turn.snapshot)
+            resident = residents.settle(graph, turn.snapshot, with_id(frozenset(), event.id))
         resident.tell(turn)
         await self._outside.post.collect(agent_id)
         return Agent(resident)
