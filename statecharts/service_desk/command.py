@@ -71,7 +71,7 @@ def run(
             bar = progress.add_task("acts", total=sum(len(one.acts) for one in conversations))
             report = asyncio.run(play(conversations, catalogue, lambda acts: progress.advance(bar, acts)))
     except GatechartError as error:
-        raise _complaint(str(error)) from None
+        raise _complaint("\n".join([str(error), *_unread(unread)])) from None
     report = replace(report, unplayed=(*unread, *report.unplayed))
     console.print(tables(report))
     if report.unplayed:
@@ -84,7 +84,12 @@ def _progress(console: Console) -> Progress:
     )
 
 
+def _unread(lines: Sequence[Unplayed]) -> list[str]:
+    """Tell of the lines that could not be read, by the first of them."""
+    return [f"{lines[0].conversation}: {lines[0].problem} (lines that cannot be read: {len(lines):,})"] if lines else []
+
+
 def _complaint(text: str, code: int = 1) -> typer.Exit:
-    """What ends the command, after the text is told in one line."""
+    """What ends the command, after the text is told, which is not wrapped."""
     Console(stderr=True).print(text, markup=False, soft_wrap=True)
     return typer.Exit(code)

@@ -79,10 +79,19 @@ class Conversation(_Record):
     @property
     def opening(self) -> Act:
         """The act in which the user says for the first time what they want. Raises ConversationsError."""
+        return self._first_wish[1]
+
+    @property
+    def first_service(self) -> str:
+        """The service of which the user wants it. Raises ConversationsError."""
+        return self._first_wish[0]
+
+    @property
+    def _first_wish(self) -> tuple[str, Act]:
         for speaker, frame in self.frames:
             for act in frame.acts:
                 if (speaker, act.act) == ("user", "INFORM_INTENT") and act.values:
-                    return act
+                    return frame.service, act
         raise ConversationsError(f"conversation {self.id!r}", "its user never says what they want (INFORM_INTENT)")
 
 

@@ -18,6 +18,7 @@ from statecharts.service_desk.conversations import Conversation
 from statecharts.service_desk.moves.chart import kind_of, services
 from statecharts.service_desk.moves.owners import ledgers
 from statecharts.service_desk.moves.replay import graphs_for, replay
+from statecharts.service_desk.report import Unplayed
 from statecharts.service_desk.scenarios import CONCERTS, RESTAURANTS
 
 GRAPHS = (*services([CONCERTS.name, RESTAURANTS.name]), human_desk)
@@ -143,3 +144,26 @@ async def test_a_move_to_what_nobody_knows_is_said_to_the_one_at_work(url: str, 
         (played,) = await replay([one], catalogue, runtime)
     assert [each.act for each in played.refused] == ["user INFORM_INTENT"]
     assert (played.moves, played.ended_in) == (0, "ENDED")
+
+
+async def test_a_conversation_that_lists_an_unknown_service_is_not_played(url: str, catalogue: Catalogue) -> None:
+    moon = Conversation.model_validate_json(json.dumps({**ROUND, "services": ["Hotels_1", "Moon_1"]}))
+    unplayed = list[Unplayed]()
+    async with Runtime.open(url, graphs=graphs_for(catalogue)) as runtime:
+        assert await replay([moon], catalogue, runtime, on_problem=unplayed.append) == []
+    assert [(each.conversation, each.problem.split(";")[0]) for each in unplayed] == [
+        ("round", "service 'Moon_1': unknown")
+    ]
+
+
+async def test_the_service_that_is_wanted_first_begins_though_another_one_is_spoken_of_before(
+    url: str, catalogue: Catalogue
+) -> None:
+    turns = [spoken("system", ("Bars_2", [act("REQ_MORE")])), *ROUND["turns"]]
+    one = Conversation.model_validate_json(json.dumps({**ROUND, "turns": turns}))
+    async with Runtime.open(url, graphs=graphs_for(catalogue)) as runtime:
+        (played,) = await replay([one], catalogue, runtime)
+        handoffs = await runtime.handoffs()
+    assert [each.act for each in played.refused] == ["system REQ_MORE", "user THANK_YOU"]
+    assert (played.moves, played.returns, played.ended_in) == (3, 1, "ENDED")
+    assert all(each.source != each.target for each in handoffs)

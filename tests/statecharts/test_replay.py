@@ -492,10 +492,11 @@ def test_a_command_says_how_to_name_a_file(main: Any) -> None:
         (None, "cannot be read: No such file or directory"),
         (b"", "name another file"),
         (b"\xff\xfe", "name another file"),
+        (b'{"id": "bad"}', "line 1: services: Field required"),
     ],
-    ids=["missing", "empty", "no text"],
+    ids=["missing", "empty", "no text", "no conversation"],
 )
-def test_a_command_says_in_one_line_what_is_wrong_with_the_file(
+def test_a_command_says_in_few_words_what_is_wrong_with_the_file(
     main: Any, tmp_path: Path, content: bytes | None, problem: str
 ) -> None:
     file = tmp_path / "dialogues.jsonl"

@@ -38,16 +38,18 @@ class Part:
 def parts(conversation: Conversation, catalogue: Catalogue) -> Iterator[Part]:
     """What is said, and to which service: in each turn the service at work comes first.
 
-    What is said of another service without a wish is said to the one at work.
+    The one at work is first that of which the user first wants something. What is said of another service without a
+    wish is said to the one at work. Raises ConversationsError where the user never says what they want.
     """
-    current, seen = "", set[str]()
+    current = conversation.first_service
+    seen = {current}
     for turn in spoken(conversation):
         line: Line | None = turn.line
         for frame in sorted(turn.frames, key=lambda frame: frame.service != current):
-            wish = wish_of(turn.speaker, frame, catalogue) if current and frame.service != current else None
+            wish = wish_of(turn.speaker, frame, catalogue) if frame.service != current else None
             yield Part(turn.speaker, frame, line, wish, wish is not None and frame.service in seen)
             line = None
-            if wish is not None or not current:
+            if wish is not None:
                 current = frame.service
                 seen.add(current)
 

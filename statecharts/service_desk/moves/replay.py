@@ -120,7 +120,9 @@ class Playing:
     async def play(self) -> Played:
         """Let the agents live through it."""
         one, said = self.conversation, list(parts(self.conversation, self.catalogue))
-        owner = await self._begin(said)
+        for name in one.services:
+            self.catalogue.service(name)  # else what the user wants of it would go to the one at work
+        owner = await self._begin()
         for part in said:
             if part.line is not None:
                 await self.teller.tell(owner, part.line)
@@ -144,11 +146,10 @@ class Playing:
             calls_foreseen=sum(self.calls),
         )
 
-    async def _begin(self, said: list[Part]) -> Agent:
+    async def _begin(self) -> Agent:
         """The agent of the first service, entered for the first thing that the user wants."""
-        opening = self.conversation.opening
-        name = next(part.frame.service for part in said if opening in part.frame.acts)
-        intent = self.catalogue.intent(name, opening.value)
+        name = self.conversation.first_service
+        intent = self.catalogue.intent(name, self.conversation.opening.value)
         request = Request(service=self.catalogue.service(name), intent=intent.name)
         agent = await begin_or_resume(self.runtime, self.teller, kind_of(name), entry_point_for(intent), request)
         self.agents[name] = agent.id
