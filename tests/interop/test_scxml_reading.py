@@ -232,6 +232,16 @@ async def test_what_is_sent_carries_its_origin_only_where_the_document_asks_for_
     assert payloads[1]["scxml.event"]["origin"] == f"#_scxml_{asking.agent.id}"
 
 
+@pytest.mark.parametrize("event", ["done.invoke.x", "error.execution", "after.1s.s"])
+async def test_an_event_of_the_framework_cannot_be_sent_and_the_error_names_what_was_sent(event):
+    document = inside(
+        f"<onentry><send event='{event}' id='mine'/></onentry>"
+        "<transition event='error.execution' cond='_event.sendid == &quot;mine&quot;' target='t'/>"
+    ).replace("</scxml>", "<state id='t'/></scxml>")
+    async with rehearse(read(document)) as rehearsal:
+        assert rehearsal.leaves == ("t",)
+
+
 async def test_the_session_is_known_at_every_entry_point_and_what_was_brought_stays():
     document = (
         "<scxml><datamodel><data id='n' expr='_sessionid'/><data id='m' expr='n'/></datamodel>"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gatechart.errors import PayloadError
+from gatechart.errors import PayloadError, ReservedEventError
 from gatechart.graph.delays import seconds_of
 from gatechart.interop.scxml.expressions import Place, Value
 from gatechart.interop.scxml.faults import Faults
@@ -60,7 +60,7 @@ class Sending:
             self.keep_id(scope, sent_id)
         try:
             self._post(scope, turn, sent_id)
-        except PayloadError as error:
+        except (PayloadError, ReservedEventError) as error:
             raise EvaluationError(str(error), sent_id=sent_id) from error
         except LimitError:
             raise
