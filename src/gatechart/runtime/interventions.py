@@ -122,12 +122,11 @@ async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
     """
     if event.id is None:
         return False
-    if await turn_of(core.store, agent_id, event, event.id) is not None:
-        return True
+    # Mail first: it may be applied between the two looks, and never waits again once it was.
     waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, MOST))
     before = next((each for each in waiting if each.id == event.id), None)
     if before is None:
-        return False
+        return await turn_of(core.store, agent_id, event, event.id) is not None
     if before.event != event.name or canonical_json(before.payload) != canonical_json(event.payload):
         raise EventIdReusedError(agent_id, event.id, before.event)
     return True
