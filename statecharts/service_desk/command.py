@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
@@ -62,12 +63,11 @@ def run(
     """Load, play and report. Raises typer.Exit: 2 without a file, 1 if something could not be read or played."""
     if file is None:
         raise _complaint("nothing to replay; name a FILE of conversations, or set GATECHART_CONVERSATIONS", code=2)
-    logging.getLogger("gatechart").setLevel(logging.ERROR)  # the report lists what was refused
     unread = list[Unplayed]()
     console = Console()
     try:
         conversations, catalogue = load(file, services, lambda one: unread.append(Unplayed(one.place, one.problem)))
-        with _progress(console) as progress:
+        with _without_refusals(), _progress(console) as progress:
             bar = progress.add_task("acts", total=sum(len(one.acts) for one in conversations))
             report = asyncio.run(play(conversations, catalogue, lambda acts: progress.advance(bar, acts)))
     except GatechartError as error:
@@ -76,6 +76,18 @@ def run(
     console.print(tables(report))
     if report.unplayed:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _without_refusals() -> Iterator[None]:
+    """Keep refusals out of the log meanwhile: the report lists them."""
+    ours = logging.getLogger("gatechart")
+    level = ours.level
+    ours.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        ours.setLevel(level)
 
 
 def _progress(console: Console) -> Progress:

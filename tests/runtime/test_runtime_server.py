@@ -11,7 +11,7 @@ from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transi
 from gatechart.errors import AgentExistsError
 from tests.crash.havoc import until_done
 
-AGENTS, EVENTS = 20, 25
+AGENTS, EVENTS = 20, 75  # so many that it takes longer than all that disturbs it
 
 
 class Tally(AgentContext):

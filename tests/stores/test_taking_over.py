@@ -58,7 +58,7 @@ async def agents(store):
 
 
 async def test_a_standby_takes_over_within_two_seconds_of_the_owners_death(owner, url, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "gatechart")
     assert told(owner, "a") == "committed"
     opening = open_store(url, standby=True)
     waiting = asyncio.create_task(opening.__aenter__())
@@ -78,7 +78,7 @@ async def test_a_standby_takes_over_within_two_seconds_of_the_owners_death(owner
 
 
 async def test_a_standby_where_nobody_owns_does_not_wait(url, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "gatechart")
     async with open_store(url, standby=True) as store:
         assert await verdicts(store, started("a")) == [COMMITTED]
     assert "standing by" not in caplog.text
@@ -100,7 +100,7 @@ async def test_a_standby_for_what_can_never_be_owned_says_so_at_once(nowhere, ca
 
 
 async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_server, caplog, monkeypatch):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "gatechart")
     monkeypatch.setattr(claims, "LOOK_S", 0.01)
     url = safe_server.url(safe_server.new())
     async with open_store(url):

@@ -72,6 +72,9 @@ class RestateHost:
             if passed is not None:
                 return passed
             if now.status is not Status.ACTIVE:
+                passed = await self._runtime.passed_at_all(now.agent_id, leaves, seen, now.version)
+                if passed is not None:
+                    return passed
                 raise ended(now, name_of(state))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_LOOK_S)

@@ -426,6 +426,19 @@ class RestateRuntime:
         found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
         return None if found is None else await self._store.snapshot_at(id, found)
 
+    async def passed_at_all(
+        self,
+        id: AgentId,  # noqa: A002
+        leaves: frozenset[str],
+        after: int,
+        upto: int,
+    ) -> Snapshot | None:
+        """As `passed`, once all that is committed of the agent is projected: of one that has ended, nothing follows."""
+        if self._store is None:
+            return None
+        await self.caught_up(id)
+        return await self.passed(id, leaves, after, upto)
+
     async def given_away(self, before: Snapshot, target: Snapshot) -> tuple[str, ...]:
         """The handoffs, as projected, for which an agent cannot go back: others work on what it would have again."""
         try:
