@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from gatechart.graph import StateTransitionGraph
 from gatechart.values import (
+    ActiveInvocation,
     AgentId,
     Backlog,
     HandoffQuery,
@@ -24,7 +25,6 @@ from gatechart.values import (
     Pruning,
     Query,
     Request,
-    Running,
     Snapshot,
     Unit,
     Verdict,
@@ -87,23 +87,24 @@ class Store(Protocol):
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """Each unit wholly or not at all, in one transaction; one verdict each, in order.
 
-        A TurnRecord is COMMITTED where the stored version is that of its `previous` snapshot (or where there is no such
-        agent and it has none) and the mail that it consumes waits, else STALE: nothing of it was written. With a turn
-        its mail is accepted (mail whose id waits or was applied is left out, or kept as refused where it has another
-        event or payload), the mail that it consumes is forgotten, and its effects are carried out, first those that end
-        something: a Cancel ends the waiting mail and the invocations of that state's earlier entries, with their steps;
-        a CancelTimer the waiting mail of that key; a CancelAll both, for all states and keys; an Amend changes or ends
-        waiting mail, an Adopt an invocation, whose steps stay with it; a Call begins an invocation of this entry, with
-        the turn's context. No two turns of a call belong to one agent, and turns go before other units.
+        A TurnRecord is COMMITTED if the stored version is that of its `previous` snapshot (or there is no such agent
+        and it has none) and the mail that it consumes waits; otherwise it is STALE and nothing of it was written. A
+        committed turn's mail is accepted. Mail whose id waits or was applied is left out, or kept as refused if its
+        event or payload differs. The consumed mail is forgotten. Then the effects are applied, first those that end
+        something: a Cancel ends the waiting mail and the invocations of the state's earlier entries, with their steps;
+        a CancelTimer the waiting mail of that key; a CancelAll both, for all states and keys. A ReplaceMail changes or
+        ends waiting mail; a ReplaceInvocation an invocation, whose steps stay with it. A StartInvoke begins an
+        invocation of this entry with the turn's context. No two turns of a call belong to one agent, and turns go
+        before other units.
 
         A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
         payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
         where there is no such mail, a MailChange that raises other mail also where its own does not wait. A StepRecord
         or Report is STALE where its invocation is over; a StepRecord REPEATED where there is a result of this name.
 
-        An Offer keeps the handoff; a Settle changes one. A turn that would settle a handoff which does not stand as it
-        says, or an Answer that would, or whose mail does not wait, is STALE. A Reserve is STALE where the graph's
-        places are all held; a handoff that has one keeps it, and gives it back when it comes to its end.
+        An Offer keeps the handoff; a ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
+        it would change has another status than it expects; an Answer also if its mail does not wait. A ReserveSlot is
+        STALE if all slots of the graph are held. A handoff that has a slot keeps it, and frees it at its end.
 
         Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to
         a status that cannot follow; and then writes none of them.
@@ -149,7 +150,7 @@ class Store(Protocol):
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int
-    ) -> Sequence[tuple[int, Running]]:
+    ) -> Sequence[tuple[int, ActiveInvocation]]:
         """The invocations that have not ended, of an agent or of all, each with its place for the next `after`.
 
         Their graph and its version are those that the agent has now.

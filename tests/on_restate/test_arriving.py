@@ -15,7 +15,7 @@ from gatechart.restate.kept import IDS, KEPT, MAIL, Applied, Kept, UnderWay, pla
 from gatechart.restate.terms import Bench
 from gatechart.runtime.registry import Registry
 from gatechart.stores.departing import Departing
-from gatechart.values import HandoffStatus, Invocation, Mail, Running
+from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
 from gatechart.wire import ErrorDocument
 from tests.on_restate.travellers import traveller
 from tests.wire.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
@@ -25,7 +25,7 @@ FEW = settings(
 )
 BENCH = Bench(Registry([traveller]))
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-running = st.builds(Running, st.builds(Invocation, epoch=numbers))
+running = st.builds(ActiveInvocation, st.builds(Invocation, epoch=numbers))
 departing = st.builds(
     Departing,
     agent_id=st.just("a"),
@@ -106,7 +106,7 @@ async def begun(snapshot_only=False):
     """A traveller that lives on the engine, and one that could be moved over it."""
     _, kept, _ = await asked("begin", graph="traveller", at="RESTING", payload={})
     snapshot = KEPT.validate_json(kept).snapshot
-    call = Running(Invocation("a", "READING", 1, "look_up"), "traveller", "1", "{}")
+    call = ActiveInvocation(Invocation("a", "READING", 1, "look_up"), "traveller", "1", "{}")
     timer = Mail(4, "a", "RANG", {}, NOW, due=datetime(2100, 1, 1, tzinfo=UTC), key="bell")
     waits = Mail(5, "a", "NOTED", {"n": 1}, NOW)
     mails, calls = ((), ()) if snapshot_only else ((timer, waits), ((call, {"first": '"done"'}),))

@@ -10,7 +10,7 @@ import pytest
 from gatechart import StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError, UnknownAgentError
 from gatechart.runtime.limits import Limits
-from gatechart.values import MailEnd, MailStatus, Reserve, Retry, Status, TurnRecord, Verdict
+from gatechart.values import MailEnd, MailStatus, ReserveSlot, Retry, Status, TurnRecord, Verdict
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -228,7 +228,7 @@ async def test_an_offer_is_not_taken_without_a_place_by_a_runtime_that_closes(pl
         store, refused = runtime._core.store, asyncio.Event()
 
         async def cannot_reserve(units):
-            if any(isinstance(unit, Reserve) for unit in units):
+            if any(isinstance(unit, ReserveSlot) for unit in units):
                 refused.set()
                 raise StoreFailedError("there", "disk I/O error")
 

@@ -12,7 +12,7 @@ from gatechart.errors import ReadOnlyError
 from gatechart.graph import Then
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Invocation, Running
+from gatechart.values import ActiveInvocation, Invocation
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import WrappedStore, at_rest, parcel, soon
 
@@ -221,7 +221,7 @@ async def test_what_one_agent_invokes_is_ended_without_looking_at_that_of_the_ot
         calls = runtime._outside.calls
         ids = [Watched(f"a-{n}") for n in range(1000)]
         for each in ids:
-            calls.begin(Running(Invocation(each, "DIGGING", 1, "it"), "digging", "1", "{}"))
+            calls.begin(ActiveInvocation(Invocation(each, "DIGGING", 1, "it"), "digging", "1", "{}"))
         Watched.compared = 0
         calls.end(ids[500])
         assert Watched.compared < 20

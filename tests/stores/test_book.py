@@ -6,7 +6,7 @@ import pytest
 
 from gatechart.errors import HandoffStateError
 from gatechart.stores.book import Book, Entry
-from gatechart.values import HandoffStatus, Settle
+from gatechart.values import ChangeHandoff, HandoffStatus
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -22,6 +22,6 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def test_a_change_that_cannot_follow_is_refused_and_changes_nothing(before, after):
     book = Book({"1": Entry(before, ())}, {"1": "g"}, {"g": 1})
     with pytest.raises(HandoffStateError):
-        book.settle([Settle("1", before, after)], NOON)
+        book.settle([ChangeHandoff("1", before, after)], NOON)
     assert book.entries["1"] == Entry(before, ())
     assert not book.touched

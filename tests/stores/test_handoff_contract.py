@@ -4,7 +4,7 @@ import pytest
 
 from gatechart.stores import MemoryStore
 from gatechart.testing.contracts import HandoffContract
-from gatechart.values import Answer, HandoffQuery, Reserve, Verdict
+from gatechart.values import Answer, HandoffQuery, ReserveSlot, Verdict
 
 
 class SettlesFromAnyStatus(MemoryStore):
@@ -60,7 +60,7 @@ class TakesWhatWasNeverOffered(MemoryStore):
     async def commit(self, units):
         verdicts = await super().commit(units)
         return [
-            Verdict.COMMITTED if isinstance(unit, Answer | Reserve) else verdict
+            Verdict.COMMITTED if isinstance(unit, Answer | ReserveSlot) else verdict
             for unit, verdict in zip(units, verdicts, strict=True)
         ]
 

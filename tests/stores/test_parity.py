@@ -12,7 +12,6 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.testing.errands import kept
 from gatechart.testing.records import NOON, going_on, started
 from gatechart.values import (
-    Call,
     Cancel,
     CancelAll,
     CancelTimer,
@@ -25,6 +24,7 @@ from gatechart.values import (
     Query,
     Report,
     Send,
+    StartInvoke,
     StepRecord,
     Timer,
     TurnRecord,
@@ -74,7 +74,7 @@ class Chance:
         self.calls += [
             Invocation(agent_id, effect.state, turn.snapshot.version, effect.invoke)
             for effect in effects
-            if isinstance(effect, Call)
+            if isinstance(effect, StartInvoke)
         ]
         return turn
 
@@ -88,7 +88,7 @@ class Chance:
                 CancelTimer(key),
                 Cancel(state),
                 CancelAll(),
-                Call(state, f"{choice(INVOKES)}{self.random.random()}"),
+                StartInvoke(state, f"{choice(INVOKES)}{self.random.random()}"),
             ]
         )
 

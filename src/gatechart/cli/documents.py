@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from gatechart.checks import Allowed, Finding, Report, reach
 from gatechart.cli.codes import ExitCode
 from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
-from gatechart.values import HandoffRecord, HistoryEntry, Mail, Migrated, Outcome, Running, Snapshot
+from gatechart.values import ActiveInvocation, HandoffRecord, HistoryEntry, Mail, Migrated, Outcome, Snapshot
 from gatechart.wire import (
     EntryDocument,
     HandoffDocument,
@@ -49,7 +49,7 @@ def mail_document(mail: Mail) -> Document:
     return MailDocument.of(mail).model_dump(exclude={"epoch"})
 
 
-def running_document(running: Running) -> Document:
+def running_document(running: ActiveInvocation) -> Document:
     """What a state of an agent invokes, as long as it has not ended."""
     call = running.invocation
     return {"invoke": call.invoke, "state": call.state, "since_version": call.epoch}

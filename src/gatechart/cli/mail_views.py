@@ -10,7 +10,7 @@ from typing import Final
 from rich.text import Text
 
 from gatechart.cli.printing import Cell, print_facts, print_line, print_table
-from gatechart.values import Event, Mail, MailStatus, Origin, Running
+from gatechart.values import ActiveInvocation, Event, Mail, MailStatus, Origin
 
 _STYLES: Final = {
     MailStatus.WAITING: "green",
@@ -57,7 +57,7 @@ def origin_text(event: Event) -> str:
     return f"agent {event.sender}" if event.origin is Origin.AGENT else event.origin.value
 
 
-def print_waiting(mail: Sequence[Mail], running: Sequence[Running]) -> None:
+def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> None:
     """What waits for an agent, and what its states have under way; nothing where there is neither."""
     if mail:
         print_line()

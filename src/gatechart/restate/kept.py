@@ -11,6 +11,8 @@ from pydantic import TypeAdapter
 
 from gatechart.context import canonical_json
 from gatechart.values import (
+    ActiveInvocation,
+    ChangeHandoff,
     Event,
     EventName,
     GuardError,
@@ -21,8 +23,6 @@ from gatechart.values import (
     MailStatus,
     Outcome,
     Payload,
-    Running,
-    Settle,
     Snapshot,
     StateName,
 )
@@ -32,7 +32,7 @@ from gatechart.values import (
 class UnderWay:
     """An invocation that has not ended, and the engine's id of it."""
 
-    running: Running
+    running: ActiveInvocation
     engine_id: str = ""  # empty until it is begun
     steps: dict[str, str] = field(default_factory=dict)  # recorded elsewhere, as JSON text, until it is begun here
 
@@ -123,7 +123,7 @@ class Turn:
     took_us: int
     guard_errors: tuple[GuardError, ...] = ()
     offers: tuple[HandoffRecord, ...] = ()
-    settles: tuple[Settle, ...] = ()
+    settles: tuple[ChangeHandoff, ...] = ()
 
 
 Ids = dict[str, Applied]
@@ -136,7 +136,7 @@ MAIL: Final = TypeAdapter(Mail)
 MAILS: Final[TypeAdapter[list[Mail]]] = TypeAdapter(list[Mail])
 SNAPSHOT: Final = TypeAdapter(Snapshot)
 OUTCOME: Final = TypeAdapter(Outcome)
-RUNNING: Final = TypeAdapter(Running)
+RUNNING: Final = TypeAdapter(ActiveInvocation)
 
 
 def plain(adapter: TypeAdapter[Any], value: Any) -> Any:

@@ -25,6 +25,7 @@ from gatechart.values import (
     OFFERED,
     AgentId,
     Answer,
+    ChangeHandoff,
     Effect,
     HandoffChange,
     HandoffQuery,
@@ -34,7 +35,6 @@ from gatechart.values import (
     MailEnd,
     Offer,
     Posting,
-    Settle,
     Side,
     Snapshot,
     Status,
@@ -118,7 +118,7 @@ async def _change(store: Store, handoff: HandoffRecord, change: HandoffChange) -
     offer = Mail(number, handoff.target, OFFERED, {}, change.time)
     reply = Mail(number + 1, handoff.source, OFFERED, {}, change.time)
     result = handoff.result if change is handoff.changes[-1] else None
-    settle = Settle(handoff.id, before, change.status, change.details, result)
+    settle = ChangeHandoff(handoff.id, before, change.status, change.details, result)
     await store.commit((Posting(offer), Answer(settle, change.time, number, reply), MailEnd(number + 1)))
 
 
@@ -158,7 +158,7 @@ async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, 
     return verdicts[0] is Verdict.COMMITTED
 
 
-async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple[Settle, ...]:
+async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple[ChangeHandoff, ...]:
     """The end of a handoff that nobody took, of which no turn tells but that in which who asked for it hears so."""
     told, stands = turn.event.payload, {each.id for each in turn.snapshot.handoffs}
     if previous is None or turn.event.sender is None or told.get("status") not in UNTAKEN:
@@ -169,7 +169,7 @@ async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple
     if not rows or rows[0].status is not HandoffStatus.PENDING:
         return ()
     why = [each for each in (told.get("obstacle") or told.get("reason"), told.get("details")) if each]
-    return (Settle(rows[0].id, HandoffStatus.PENDING, HandoffStatus(told["status"]), ": ".join(map(str, why))),)
+    return (ChangeHandoff(rows[0].id, HandoffStatus.PENDING, HandoffStatus(told["status"]), ": ".join(map(str, why))),)
 
 
 async def _forget(bench: Bench, store: Store, agent_id: AgentId) -> bool:
@@ -185,7 +185,7 @@ async def _forget(bench: Bench, store: Store, agent_id: AgentId) -> bool:
 
 async def _ended(store: Store, turn: TurnRecord) -> TurnRecord:
     """The turn with what it changes in the store: to others the engine has told it."""
-    settles = [each for each in turn.effects if isinstance(each, Settle)]
+    settles = [each for each in turn.effects if isinstance(each, ChangeHandoff)]
     stand = {each.handoff: await store.handoffs(HandoffQuery(id=each.handoff)) for each in settles}
     fit = tuple(each for each in settles if [row.status for row in stand[each.handoff]] == [each.before])
     return replace(turn, effects=fit)

@@ -21,7 +21,7 @@ from gatechart.restate.terms import Bench
 from gatechart.runtime.calls import result_of, told_failure
 from gatechart.runtime.work import Work
 from gatechart.turn import plain_payload
-from gatechart.values import Running
+from gatechart.values import ActiveInvocation
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Session:
     """One invocation in this process."""
 
-    def __init__(self, bench: Bench, running: Running) -> None:
+    def __init__(self, bench: Bench, running: ActiveInvocation) -> None:
         self.bench = bench
         self.running = running
         self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[None] | None]] = asyncio.Queue()

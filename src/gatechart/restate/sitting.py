@@ -30,23 +30,23 @@ from gatechart.restate.kept import (
 from gatechart.restate.terms import Bench
 from gatechart.runtime.core import OpenTurn
 from gatechart.values import (
-    Adopt,
+    ActiveInvocation,
     AgentId,
-    Amend,
-    Call,
     Cancel,
     CancelAll,
     CancelTimer,
+    ChangeHandoff,
     Effect,
     Event,
     Invocation,
     Mail,
     Offer,
     Outcome,
-    Running,
+    ReplaceInvocation,
+    ReplaceMail,
     Send,
-    Settle,
     Snapshot,
+    StartInvoke,
     StateName,
     Timer,
     TurnRecord,
@@ -146,7 +146,7 @@ class Sitting:
         Raises UnknownEffectError and AgentTooLargeError.
         """
         check_units((turn,))
-        settles = tuple(each for each in turn.effects if isinstance(each, Settle))
+        settles = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
         after = self._settled(settles)
         if after is None:
             return False
@@ -176,7 +176,7 @@ class Sitting:
         if sent > self.bench.terms.inbox_bytes:
             raise AgentTooLargeError(self.agent_id, sent, self.bench.terms.inbox_bytes)
 
-    def settle(self, settle: Settle) -> bool:
+    def settle(self, settle: ChangeHandoff) -> bool:
         """Changes a handoff without a turn; False where it does not stand as that says."""
         after = self._settled((settle,))
         if after is None:
@@ -215,10 +215,10 @@ class Sitting:
         for effect in turn.effects:
             self._end_and_amend(effect)
         for effect in turn.effects:
-            if isinstance(effect, Call):
+            if isinstance(effect, StartInvoke):
                 after = turn.snapshot
                 call = Invocation(self.agent_id, effect.state, after.version, effect.invoke)
-                self._begin_call(Running(call, after.graph, after.graph_version, after.context))
+                self._begin_call(ActiveInvocation(call, after.graph, after.graph_version, after.context))
         for mail in turn.mail:
             if mail.state is None and mail.key is None:
                 self.post(mail)
@@ -237,13 +237,13 @@ class Sitting:
             case CancelAll():
                 self.kept.drop_timers()
                 self.end_calls()
-            case Amend(number, mail):
+            case ReplaceMail(number, mail):
                 self._amend(number, mail)
-            case Adopt(call, running):
+            case ReplaceInvocation(call, running):
                 self.end_call(call)
                 if running is not None:
                     self._begin_call(running)
-            case Call() | Send() | Timer() | Offer() | Settle():  # begun or sent later, or settled before
+            case StartInvoke() | Send() | Timer() | Offer() | ChangeHandoff():  # begun or sent later, or settled before
                 pass
             case _:
                 refuse_unknown(effect)
@@ -256,7 +256,7 @@ class Sitting:
         if mail.due is not None:
             self.wake_at(mail, mail.due)
 
-    def _begin_call(self, running: Running) -> None:
+    def _begin_call(self, running: ActiveInvocation) -> None:
         self.kept.calls.append(UnderWay(running))
         self.order("call", running=plain(RUNNING, running))
 
@@ -275,7 +275,7 @@ class Sitting:
             del known[oldest]
         self._has_ids_changed = True
 
-    def _settled(self, settles: tuple[Settle, ...]) -> list[Settle] | None:
+    def _settled(self, settles: tuple[ChangeHandoff, ...]) -> list[ChangeHandoff] | None:
         """The changes, where each handoff stands as they say. One that is not known here is as the change expects."""
         standing = dict(self.kept.offers)
         for each in settles:
@@ -285,7 +285,7 @@ class Sitting:
             standing[each.handoff] = each.after
         return list(settles)
 
-    def _keep_settled(self, settles: list[Settle]) -> None:
+    def _keep_settled(self, settles: list[ChangeHandoff]) -> None:
         for each in settles:
             self.kept.offers[each.handoff] = each.after
             graph = None if is_open(each.after) else self.kept.places.pop(each.handoff, None)

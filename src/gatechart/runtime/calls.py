@@ -18,7 +18,7 @@ from gatechart.runtime.feeds import Feeds
 from gatechart.runtime.registry import Registry
 from gatechart.runtime.work import StreamKey, Work, report_mail
 from gatechart.turn import message_of, plain_payload
-from gatechart.values import AgentId, Invocation, Mail, Report, Running, StateName
+from gatechart.values import ActiveInvocation, AgentId, Invocation, Mail, Report, StateName
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,8 @@ class Calls:
         self._accept = accept
         self._slots = asyncio.Semaphore(core.limits.invokes)
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
-        self._unhosted: defaultdict[AgentId, dict[Invocation, Running]] = defaultdict(dict)  # without their graphs
+        # without their graphs
+        self._unhosted: defaultdict[AgentId, dict[Invocation, ActiveInvocation]] = defaultdict(dict)
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
 
     async def recover(self) -> None:
@@ -45,7 +46,7 @@ class Calls:
             for _, running in found:
                 self.begin(running)
 
-    def begin(self, running: Running) -> None:
+    def begin(self, running: ActiveInvocation) -> None:
         """Begins an invocation, unless its graph is not registered: then it waits for that, or for its migration.
 
         Where the runtime closes, or attends to nothing, it waits for the next one; where it is under way, it goes on.
@@ -78,7 +79,7 @@ class Calls:
             if state in (None, call.state):
                 self._cancel(call)
 
-    def adopt(self, call: Invocation, running: Running | None) -> None:
+    def adopt(self, call: Invocation, running: ActiveInvocation | None) -> None:
         """Cancels an invocation, and begins another in its place, if any."""
         self._cancel(call)
         if running is not None:
@@ -92,7 +93,7 @@ class Calls:
         if task is not None:
             task.cancel()
 
-    async def _run(self, running: Running) -> None:
+    async def _run(self, running: ActiveInvocation) -> None:
         call = running.invocation
         try:
             kind, payload = await self._outcome(running)
@@ -117,7 +118,7 @@ class Calls:
         if not any(other.invoke == call.invoke for other in tasks):
             self.streams.end((call.agent_id, call.invoke))
 
-    async def _outcome(self, running: Running) -> tuple[str, Any]:
+    async def _outcome(self, running: ActiveInvocation) -> tuple[str, Any]:
         """The kind and the payload of the event that tells how the invocation ended."""
         failed = 0
         while True:
@@ -141,7 +142,7 @@ class Calls:
                     return "error", report
             await self._core.sleep(wait_s)
 
-    async def _attempt(self, invoke: Invoke, running: Running) -> Any:
+    async def _attempt(self, invoke: Invoke, running: ActiveInvocation) -> Any:
         """What the function returned. Raises what it raised; TimeoutError where it took too long.
 
         Once it has been cancelled, it counts for nothing whatever it makes of that.
@@ -170,10 +171,10 @@ class Calls:
             for task in tasks:
                 task.cancel()
 
-    def _graph(self, running: Running) -> StateTransitionGraph:
+    def _graph(self, running: ActiveInvocation) -> StateTransitionGraph:
         return self._registry.version(running.graph, running.graph_version)
 
-    def _invoke(self, running: Running) -> Invoke:
+    def _invoke(self, running: ActiveInvocation) -> Invoke:
         call = running.invocation
         node = self._graph(running).nodes.get(call.state)
         for invoke in () if node is None else node.invokes:

@@ -15,10 +15,7 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
 from gatechart.values import (
-    Adopt,
     AgentId,
-    Amend,
-    Call,
     Fate,
     Forgotten,
     Migrated,
@@ -26,7 +23,10 @@ from gatechart.values import (
     Pruned,
     Pruning,
     Query,
+    ReplaceInvocation,
+    ReplaceMail,
     Snapshot,
+    StartInvoke,
     Status,
     Timer,
     TurnRecord,
@@ -173,8 +173,8 @@ def _moving(snapshot: Snapshot, graph: StateTransitionGraph, turn: TurnRecord | 
     if turn is None:
         return _told(snapshot, Fate.MIGRATES, graph.version)
     effects = turn.effects
-    amended = [effect.mail is not None for effect in effects if isinstance(effect, Amend)]
-    adopted = [effect.running is not None for effect in effects if isinstance(effect, Adopt)]
+    amended = [effect.mail is not None for effect in effects if isinstance(effect, ReplaceMail)]
+    adopted = [effect.running is not None for effect in effects if isinstance(effect, ReplaceInvocation)]
     return replace(
         _told(snapshot, Fate.MIGRATES, graph.version),
         target=turn.snapshot.configuration,
@@ -183,7 +183,7 @@ def _moving(snapshot: Snapshot, graph: StateTransitionGraph, turn: TurnRecord | 
         timers_begun=sum(isinstance(effect, Timer) for effect in effects),
         invokes_kept=adopted.count(True),
         invokes_ended=adopted.count(False),
-        invokes_begun=sum(isinstance(effect, Call) for effect in effects),
+        invokes_begun=sum(isinstance(effect, StartInvoke) for effect in effects),
     )
 
 

@@ -28,9 +28,8 @@ from gatechart.turn import (
     told,
 )
 from gatechart.values import (
-    Adopt,
+    ActiveInvocation,
     AgentId,
-    Amend,
     Effect,
     Event,
     Invocation,
@@ -38,7 +37,8 @@ from gatechart.values import (
     MailQuery,
     MailStatus,
     OpenHandoff,
-    Running,
+    ReplaceInvocation,
+    ReplaceMail,
     Snapshot,
     StateName,
     Status,
@@ -55,7 +55,7 @@ class Pending:
     """What an agent has in the store beside its snapshot."""
 
     mail: tuple[Mail, ...]
-    running: tuple[Running, ...]
+    running: tuple[ActiveInvocation, ...]
 
 
 async def read_pending(store: Store, agent_id: AgentId) -> Pending:
@@ -172,7 +172,7 @@ def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> It
     for mail in before:
         if kept.get(mail.number) != mail:
             amended = kept.get(mail.number)
-            yield Amend(mail.number, None if amended is None else _sound(amended))
+            yield ReplaceMail(mail.number, None if amended is None else _sound(amended))
 
 
 def _sound(mail: Mail) -> Mail:
@@ -181,7 +181,7 @@ def _sound(mail: Mail) -> Mail:
 
 
 def _call_effects(
-    before: Sequence[Running], stored: Stored, after: Snapshot, graph: StateTransitionGraph
+    before: Sequence[ActiveInvocation], stored: Stored, after: Snapshot, graph: StateTransitionGraph
 ) -> Iterator[Effect]:
     """An invocation that the graph still declares begins again, with its steps; the others end."""
     kept = {(each.invocation.epoch, each.invocation.invoke): each for each in stored.running}
@@ -189,9 +189,9 @@ def _call_effects(
         call = running.invocation
         then = kept.get((call.epoch, call.invoke))
         if then is not None and _is_declared(graph, then.invocation, after):
-            yield Adopt(call, replace(then, graph_version=graph.version, context=after.context))
+            yield ReplaceInvocation(call, replace(then, graph_version=graph.version, context=after.context))
         else:
-            yield Adopt(call, None)
+            yield ReplaceInvocation(call, None)
 
 
 def _is_declared(graph: StateTransitionGraph, call: Invocation, after: Snapshot) -> bool:

@@ -32,7 +32,7 @@ from gatechart.values import (
     Obstacle,
     Outcome,
     Posting,
-    Reserve,
+    ReserveSlot,
     Status,
     Verdict,
 )
@@ -69,7 +69,7 @@ async def no_place(core: Core, graph: StateTransitionGraph, event: Event) -> Rej
     most = graph.accepts.capacity
     if most is None or not is_about_handoff(event) or event.name == WITHDRAWN:
         return None
-    verdict = await core.persist(Reserve(event.id or "", graph.name, most))
+    verdict = await core.persist(ReserveSlot(event.id or "", graph.name, most))
     if verdict is None:
         raise RuntimeClosedError("handoff")
     if verdict is not Verdict.STALE:

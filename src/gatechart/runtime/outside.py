@@ -15,22 +15,22 @@ from gatechart.runtime.resident import Resident
 from gatechart.runtime.residents import Residents
 from gatechart.runtime.timekeeper import Timekeeper
 from gatechart.values import (
-    Adopt,
+    ActiveInvocation,
     AgentId,
-    Amend,
-    Call,
     Cancel,
     CancelAll,
     CancelTimer,
+    ChangeHandoff,
     Effect,
     Invocation,
     KnownGraph,
     Mail,
     MailStatus,
     Offer,
-    Running,
+    ReplaceInvocation,
+    ReplaceMail,
     Send,
-    Settle,
+    StartInvoke,
     Timer,
     TurnRecord,
     refuse_unknown,
@@ -105,14 +105,14 @@ class Outside:
         match effect:
             case Cancel() | CancelTimer() | CancelAll():
                 self._end(agent_id, effect)
-            case Call(state, invoke):
+            case StartInvoke(state, invoke):
                 call = Invocation(agent_id, state, after.version, invoke)
-                self.calls.begin(Running(call, after.graph, after.graph_version, after.context))
-            case Amend(number, mail):
+                self.calls.begin(ActiveInvocation(call, after.graph, after.graph_version, after.context))
+            case ReplaceMail(number, mail):
                 self.amend(agent_id, number, mail)
-            case Adopt(invocation, running):
+            case ReplaceInvocation(invocation, running):
                 self.calls.adopt(invocation, running)
-            case Offer() | Settle():
+            case Offer() | ChangeHandoff():
                 self._core.telemetry.committed(turn, effect)
             case Send() | Timer():  # accepted as the turn's mail
                 pass

@@ -30,13 +30,13 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gatechart.values import (
+    ChangeHandoff,
     HandoffRecord,
     HandoffStatus,
     Obstacle,
     Offer,
     OpenHandoff,
     Payload,
-    Settle,
     Side,
     TurnRecord,
 )
@@ -181,7 +181,7 @@ class Telemetry:
         effects = (traced[each.handoff.id] if isinstance(each, Offer) else each for each in turn.effects)
         return Tracing(replace(turn, effects=tuple(effects)), spans)
 
-    def committed(self, turn: TurnRecord, effect: Offer | Settle) -> None:
+    def committed(self, turn: TurnRecord, effect: Offer | ChangeHandoff) -> None:
         """Tells of a change of a handoff that a committed turn made."""
         if isinstance(effect, Offer):
             self._offered(effect.handoff)
@@ -192,7 +192,7 @@ class Telemetry:
             facts = facts_of_open(taken, turn) if taken else facts_of_packet(turn.event.payload)
             self._ended(facts, effect.after, effect.details)
 
-    def answered(self, facts: Facts, settle: Settle, obstacle: str, packet: Payload, start_ns: int) -> None:
+    def answered(self, facts: Facts, settle: ChangeHandoff, obstacle: str, packet: Payload, start_ns: int) -> None:
         """Tells of an offer that ended, by a committed answer, without being taken.
 
         obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
@@ -299,7 +299,7 @@ def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer]]:
     for effect in turn.effects:
         if isinstance(effect, Offer):
             offers.append(effect)
-        elif isinstance(effect, Settle) and effect.after is HandoffStatus.ACCEPTED:
+        elif isinstance(effect, ChangeHandoff) and effect.after is HandoffStatus.ACCEPTED:
             accepts = True
     return accepts, offers
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from gatechart.handoff import check_change, is_open
 from gatechart.values import (
+    ChangeHandoff,
     HandoffChange,
     HandoffRecord,
     HandoffStatus,
     Offer,
     Payload,
-    Reserve,
-    Settle,
+    ReserveSlot,
     TurnRecord,
     Verdict,
 )
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     changes: tuple[HandoffChange, ...]
     result: Payload | None = None
 
-    def settled(self, settle: Settle, time: datetime) -> Entry:
+    def settled(self, settle: ChangeHandoff, time: datetime) -> Entry:
         """The entry after a change."""
         change = HandoffChange(settle.after, time, settle.details)
         return Entry(settle.after, (*self.changes, change), settle.result)
@@ -55,7 +55,7 @@ class Book:
         self.offered += [effect.handoff for effect in turn.effects if isinstance(effect, Offer)]
         return True
 
-    def settle(self, settles: Iterable[Settle], time: datetime) -> bool:
+    def settle(self, settles: Iterable[ChangeHandoff], time: datetime) -> bool:
         """Whether all can be settled, one after the other; then they are, and what is over gives its place back.
 
         An accepted handoff that was erased with the agent that asked for it may end: nobody is told. Raises
@@ -79,7 +79,7 @@ class Book:
             self.release(handoff)
         return True
 
-    def reserve(self, unit: Reserve) -> Verdict:
+    def reserve(self, unit: ReserveSlot) -> Verdict:
         """Takes a place for a handoff that is not over, unless it has one."""
         if unit.handoff in self._places:
             return Verdict.COMMITTED
@@ -107,9 +107,9 @@ class Book:
         return [*ended, *self.erased]
 
 
-def settles_of(turn: TurnRecord) -> list[Settle]:
+def settles_of(turn: TurnRecord) -> list[ChangeHandoff]:
     """The changes of handoffs that a turn makes."""
-    return [effect for effect in turn.effects if isinstance(effect, Settle)]
+    return [effect for effect in turn.effects if isinstance(effect, ChangeHandoff)]
 
 
 def entry_of_record(record: HandoffRecord) -> Entry:

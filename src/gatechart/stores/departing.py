@@ -16,7 +16,7 @@ from gatechart.stores.mail_rows import to_mail, to_running
 from gatechart.stores.past import ENTRIES, OLDEST, snapshot_of
 from gatechart.stores.rows import to_entry, to_json, to_snapshot, to_us
 from gatechart.stores.tables import agents, handoffs, history, invokes, mail, places, requests, steps
-from gatechart.values import AgentId, HandoffStatus, HistoryEntry, Mail, Running, Side, Snapshot
+from gatechart.values import ActiveInvocation, AgentId, HandoffStatus, HistoryEntry, Mail, Side, Snapshot
 
 _AGENT: Final = agents.c.id.in_(listed())
 _CALLS: Final = (
@@ -51,7 +51,7 @@ class Departing:
     agent_id: AgentId
     snapshot: Snapshot | None  # None of one that is yet to begin, and has mail
     mail: tuple[Mail, ...]  # in the order accepted; refused and dead mail, too
-    calls: tuple[tuple[Running, Mapping[str, str]], ...]  # in the order begun, with the results of their steps
+    calls: tuple[tuple[ActiveInvocation, Mapping[str, str]], ...]  # in the order begun, with the results of their steps
     offers: tuple[tuple[str, HandoffStatus], ...]  # handoffs to it, in the order offered
     places: tuple[tuple[str, str], ...]  # handoffs to it that hold a place, with the graph
     applied: tuple[HistoryEntry, ...]  # turns whose events carried an id, oldest first

@@ -17,7 +17,6 @@ from gatechart.stores.statements import Many, Sparse
 from gatechart.stores.tables import invokes, mail, steps
 from gatechart.values import (
     Answer,
-    Errand,
     Invocation,
     Mail,
     MailChange,
@@ -25,8 +24,9 @@ from gatechart.values import (
     MailStatus,
     Posting,
     Report,
-    Reserve,
+    ReserveSlot,
     StepRecord,
+    StoreTask,
     Verdict,
 )
 
@@ -46,7 +46,7 @@ class Desk:
     """Takes mail and errands one after the other, each in the light of those before; then writes what has changed."""
 
     def __init__(
-        self, connection: Connection, sent: Sequence[Mail], errands: Sequence[Errand], book: Book | None
+        self, connection: Connection, sent: Sequence[Mail], errands: Sequence[StoreTask], book: Book | None
     ) -> None:
         """Reads what stands of all that they are about. book: of their handoffs; None where they are about none."""
         self._book = book
@@ -76,7 +76,7 @@ class Desk:
         elif before != content_of(new):
             self._put(refused_for_its_id(new, before[0]))
 
-    def take(self, errand: Errand) -> Verdict:
+    def take(self, errand: StoreTask) -> Verdict:
         """What becomes of an errand."""
         match errand:
             case Posting(new):
@@ -91,7 +91,7 @@ class Desk:
                 return self._report(errand)
             case Answer():
                 return self._answer(errand)
-            case Reserve():
+            case ReserveSlot():
                 return Verdict.STALE if self._book is None else self._book.reserve(errand)
             case _:
                 assert_never(errand)
@@ -186,18 +186,18 @@ class Desk:
             self._waiting.pop((each.recipient, each.id), None)
 
 
-def _accepted(errands: Sequence[Errand]) -> Iterator[Mail]:
+def _accepted(errands: Sequence[StoreTask]) -> Iterator[Mail]:
     """What waits, or waits again, after the errands."""
     return (errand.mail for errand in errands if isinstance(errand, Posting | MailChange | Report))
 
 
-def _numbers(errands: Sequence[Errand]) -> list[int]:
+def _numbers(errands: Sequence[StoreTask]) -> list[int]:
     changed = [errand.mail.number for errand in errands if isinstance(errand, MailChange)]
     ended = [errand.number for errand in errands if isinstance(errand, MailEnd)]
     return [*changed, *ended, *(errand.consumes for errand in errands if isinstance(errand, Answer))]
 
 
-def _steps(errands: Sequence[Errand]) -> list[tuple[Invocation, str]]:
+def _steps(errands: Sequence[StoreTask]) -> list[tuple[Invocation, str]]:
     """The invocations that the errands are of, each with the name of its step; a report has none."""
     return [
         (errand.invocation, errand.name if isinstance(errand, StepRecord) else "")

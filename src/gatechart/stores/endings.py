@@ -13,20 +13,20 @@ from gatechart.stores.rows import to_json
 from gatechart.stores.statements import Many
 from gatechart.stores.tables import WAITS, invokes, mail
 from gatechart.values import (
-    Adopt,
+    ActiveInvocation,
     AgentId,
-    Amend,
-    Call,
     Cancel,
     CancelAll,
     CancelTimer,
+    ChangeHandoff,
     Effect,
     Invocation,
     Mail,
     Offer,
-    Running,
+    ReplaceInvocation,
+    ReplaceMail,
     Send,
-    Settle,
+    StartInvoke,
     Timer,
     TurnRecord,
     refuse_unknown,
@@ -101,14 +101,14 @@ def _rows(effect: Effect, turn: TurnRecord) -> Iterator[tuple[Many, Row]]:
             yield END_CALLS_OF_STATE, {_STATE.key: state}
         case CancelTimer(key):
             yield END_MAIL_OF_KEY, {_KEY.key: key}
-        case Amend(number, changed):
+        case ReplaceMail(number, changed):
             yield _amended(number, changed)
-        case Adopt(invocation, running):
+        case ReplaceInvocation(invocation, running):
             yield _adopted(invocation, running)
-        case Call(state, invoke):
+        case StartInvoke(state, invoke):
             after = turn.snapshot
             yield BEGIN, _given(Invocation(after.agent_id, state, after.version, invoke), after.context)
-        case CancelAll() | Send() | Timer() | Offer() | Settle():  # mail goes by the desk, handoffs by the book
+        case CancelAll() | Send() | Timer() | Offer() | ChangeHandoff():  # mail goes by the desk, handoffs by the book
             pass
         case _:
             refuse_unknown(effect)
@@ -120,7 +120,7 @@ def _amended(number: int, changed: Mail | None) -> tuple[Many, Row]:
     return AMEND, {_NUMBER.key: number, **mail_row(changed)}
 
 
-def _adopted(invocation: Invocation, running: Running | None) -> tuple[Many, Row]:
+def _adopted(invocation: Invocation, running: ActiveInvocation | None) -> tuple[Many, Row]:
     if running is None:
         return END_CALL, _call(invocation)
     return ADOPT, _call(invocation) | _given(running.invocation, running.context)

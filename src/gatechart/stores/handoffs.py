@@ -9,7 +9,16 @@ from itertools import islice
 
 from gatechart.handoff import is_open
 from gatechart.stores.book import Book, entry_of_record, with_entry
-from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Reserve, Settle, TurnRecord, Verdict
+from gatechart.values import (
+    AgentId,
+    ChangeHandoff,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
+    ReserveSlot,
+    TurnRecord,
+    Verdict,
+)
 
 
 class Handoffs:
@@ -26,13 +35,13 @@ class Handoffs:
         self._note()
         return is_taken
 
-    def settle(self, settle: Settle, time: datetime) -> bool:
+    def settle(self, settle: ChangeHandoff, time: datetime) -> bool:
         """See Book."""
         is_settled = self._book.settle((settle,), time)
         self._note()
         return is_settled
 
-    def reserve(self, unit: Reserve) -> Verdict:
+    def reserve(self, unit: ReserveSlot) -> Verdict:
         """See Book."""
         return self._book.reserve(unit)
 

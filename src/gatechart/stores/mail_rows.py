@@ -11,7 +11,7 @@ from gatechart.stores.damage import UNREADABLE, check_row, json_object, kinds_of
 from gatechart.stores.rows import Texts, from_us, to_json, to_us, without_nulls
 from gatechart.stores.tables import invokes
 from gatechart.stores.tables import mail as mail_table
-from gatechart.values import Invocation, Mail, MailStatus, Running
+from gatechart.values import ActiveInvocation, Invocation, Mail, MailStatus
 
 _MAIL: Final = kinds_of(mail_table)
 _INVOKE: Final = kinds_of(invokes, "id", "graph", "graph_version")
@@ -86,13 +86,15 @@ def to_shown(row: Row[Any]) -> Mail:
         )
 
 
-def to_running(row: Row[Any]) -> Running:
+def to_running(row: Row[Any]) -> ActiveInvocation:
     """The invocation of a row of `invokes`, with its agent's id, graph and graph version.
 
     Raises one of UNREADABLE where the row is damaged.
     """
     check_row(row, _INVOKE)
-    return Running(Invocation(row.id, row.state, row.epoch, row.invoke), row.graph, row.graph_version, row.context)
+    return ActiveInvocation(
+        Invocation(row.id, row.state, row.epoch, row.invoke), row.graph, row.graph_version, row.context
+    )
 
 
 def _us_or_null(moment: datetime | None) -> int | None:

@@ -20,10 +20,10 @@ from gatechart.stores.waiting_room import WaitingRoom
 from gatechart.turn import own_copy
 from gatechart.values import (
     ActiveIn,
+    ActiveInvocation,
     AgentId,
     Answer,
     Backlog,
-    Errand,
     EventName,
     HandoffQuery,
     HandoffRecord,
@@ -42,11 +42,11 @@ from gatechart.values import (
     Pruning,
     Query,
     Report,
-    Reserve,
-    Running,
+    ReserveSlot,
     Snapshot,
     Status,
     StepRecord,
+    StoreTask,
     TurnRecord,
     Unit,
     Verdict,
@@ -161,13 +161,13 @@ class MemoryStore:
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int
-    ) -> Sequence[tuple[int, Running]]:
+    ) -> Sequence[tuple[int, ActiveInvocation]]:
         """See Store."""
         calls = enumerate(map(self._as_of_now, self._pending.calls()), start=1)
         found = ((place, each) for place, each in calls if agent_id in (None, each.invocation.agent_id))
         return [each for each in found if each[0] > after][:limit]
 
-    def _as_of_now(self, running: Running) -> Running:
+    def _as_of_now(self, running: ActiveInvocation) -> ActiveInvocation:
         """The invocation, as it goes on: with the version of the graph that its agent has."""
         now = self._turns[running.invocation.agent_id][-1].snapshot
         return replace(running, graph=now.graph, graph_version=now.graph_version)
@@ -255,7 +255,7 @@ class MemoryStore:
         except KeyError:
             raise UnknownAgentError(agent_id) from None
 
-    def _take(self, errand: Errand) -> Verdict:
+    def _take(self, errand: StoreTask) -> Verdict:
         match errand:
             case Posting(mail):
                 return self._post(mail)
@@ -269,7 +269,7 @@ class MemoryStore:
                 return self._pending.report(errand)
             case Answer():
                 return self._answer(errand)
-            case Reserve():
+            case ReserveSlot():
                 return self._handoffs.reserve(errand)
             case _:
                 assert_never(errand)

@@ -30,7 +30,7 @@ from gatechart.stores.handoff_rows import NAMELESS, entry_row, handoff_row, publ
 from gatechart.stores.rows import Texts, to_json
 from gatechart.stores.statements import Ask, Many
 from gatechart.stores.tables import IS_OPEN, handoffs, places
-from gatechart.values import Answer, HandoffQuery, HandoffStatus, Offer, Reserve, Settle, TurnRecord, Unit
+from gatechart.values import Answer, ChangeHandoff, HandoffQuery, HandoffStatus, Offer, ReserveSlot, TurnRecord, Unit
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
 
@@ -62,7 +62,7 @@ def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
     """What stands of the handoffs and places that the units are about."""
     ids = {each.handoff for unit in units if isinstance(unit, TurnRecord) for each in settles_of(unit)}
     ids |= {unit.settle.handoff for unit in units if isinstance(unit, Answer)}
-    asked = [unit for unit in units if isinstance(unit, Reserve)]
+    asked = [unit for unit in units if isinstance(unit, ReserveSlot)]
     ids |= {unit.handoff for unit in asked}
     found = STANDING.all(connection, to_json(sorted(ids))) if ids else ()
     entries = {handoff: to_entry(*columns) for handoff, *columns in found}
@@ -121,8 +121,8 @@ def touches_handoffs(units: Sequence[Unit]) -> bool:
 
 def _touches_handoffs(unit: Unit) -> bool:
     if isinstance(unit, TurnRecord):
-        return bool(unit.effects) and any(isinstance(effect, Offer | Settle) for effect in unit.effects)
-    return isinstance(unit, Answer | Reserve)
+        return bool(unit.effects) and any(isinstance(effect, Offer | ChangeHandoff) for effect in unit.effects)
+    return isinstance(unit, Answer | ReserveSlot)
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:

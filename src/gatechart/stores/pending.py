@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gatechart.values import (
-    Adopt,
+    ActiveInvocation,
     AgentId,
-    Amend,
-    Call,
     Cancel,
     CancelAll,
     CancelTimer,
+    ChangeHandoff,
     Effect,
     Invocation,
     Mail,
     MailStatus,
     Offer,
+    ReplaceInvocation,
+    ReplaceMail,
     Report,
-    Running,
     Send,
-    Settle,
+    StartInvoke,
     StateName,
     StepRecord,
     Timer,
@@ -37,7 +37,7 @@ class _Desk:
     """What one agent has pending."""
 
     mail: dict[int, Mail] = field(default_factory=dict)  # by number
-    calls: dict[Invocation, Running] = field(default_factory=dict)
+    calls: dict[Invocation, ActiveInvocation] = field(default_factory=dict)
     steps: dict[Invocation, dict[str, str]] = field(default_factory=dict)
 
     def drop_timers(self, *, state: StateName | None = None, key: str | None = None) -> None:
@@ -64,7 +64,7 @@ class _Desk:
         self.calls.pop(call, None)
         self.steps.pop(call, None)
 
-    def adopt(self, call: Invocation, running: Running | None) -> None:
+    def adopt(self, call: Invocation, running: ActiveInvocation | None) -> None:
         """Puts an invocation, with the steps of another, in its place; or just ends that."""
         steps = self.steps.get(call)
         self.end_call(call)
@@ -90,7 +90,7 @@ class Pending:
             else:
                 yield mail
 
-    def calls(self) -> Iterator[Running]:
+    def calls(self) -> Iterator[ActiveInvocation]:
         """All invocations, agent by agent."""
         for desk in self._desks.values():
             yield from desk.calls.values()
@@ -125,9 +125,9 @@ class Pending:
         desk = self._desks[after.agent_id]
         begun = []
         for effect in turn.effects:
-            if isinstance(effect, Call):
+            if isinstance(effect, StartInvoke):
                 call = Invocation(after.agent_id, effect.state, after.version, effect.invoke)
-                begun.append(Running(call, after.graph, after.graph_version, after.context))
+                begun.append(ActiveInvocation(call, after.graph, after.graph_version, after.context))
             else:
                 self._end_or_change(desk, effect)
         desk.calls |= {each.invocation: each for each in begun}
@@ -142,11 +142,12 @@ class Pending:
             case CancelAll():
                 desk.drop_timers()
                 desk.end_calls()
-            case Amend(number, mail):
+            case ReplaceMail(number, mail):
                 self._amend(number, mail)
-            case Adopt(invocation, running):
+            case ReplaceInvocation(invocation, running):
                 desk.adopt(invocation, running)
-            case Call() | Send() | Timer() | Offer() | Settle():  # begun behind these, sent, or kept as handoffs
+            # begun behind these, sent, or kept as handoffs
+            case StartInvoke() | Send() | Timer() | Offer() | ChangeHandoff():
                 pass
             case _:
                 refuse_unknown(effect)

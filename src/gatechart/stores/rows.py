@@ -29,7 +29,7 @@ from gatechart.values import (
     EARLIEST,
     LATEST,
     AgentId,
-    Epochs,
+    EntryVersions,
     Event,
     EventName,
     GuardError,
@@ -192,7 +192,7 @@ def to_memory(text: str | None) -> Memory:
     return tuple((history, tuple(states)) for history, states in _json_or(text, ()))
 
 
-def to_epochs(text: str | None) -> Epochs:
+def to_epochs(text: str | None) -> EntryVersions:
     """The states with timers or invokes, each with its epoch."""
     return tuple((state, epoch) for state, epoch in _json_or(text, ()))
 

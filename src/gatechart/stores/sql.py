@@ -59,6 +59,7 @@ from gatechart.stores.rows import (
 from gatechart.stores.tables import agents, graphs, history, mail
 from gatechart.values import (
     ActiveIn,
+    ActiveInvocation,
     AgentId,
     Backlog,
     HandoffQuery,
@@ -72,7 +73,6 @@ from gatechart.values import (
     Pruned,
     Pruning,
     Query,
-    Running,
     Snapshot,
     Status,
     Unit,
@@ -201,10 +201,10 @@ class SqlStore:
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int
-    ) -> Sequence[tuple[int, Running]]:
+    ) -> Sequence[tuple[int, ActiveInvocation]]:
         """See Store."""
 
-        def read(row: Row[Any]) -> tuple[int, Running] | None:
+        def read(row: Row[Any]) -> tuple[int, ActiveInvocation] | None:
             running = readable(row, to_running, "invokes", "key")
             return None if running is None else (row.key, running)
 

@@ -10,14 +10,14 @@ from typing import Any
 from gatechart.ports import Store
 from gatechart.testing.records import COMMITTED, NOON, commit_each, started, verdicts
 from gatechart.values import (
-    Call,
+    ActiveInvocation,
     Effect,
     Invocation,
     Mail,
     MailQuery,
     Posting,
-    Running,
     Send,
+    StartInvoke,
     Timer,
     TurnRecord,
     Verdict,
@@ -52,7 +52,7 @@ def minutes(count: int, event: str = "RANG", **more: Any) -> Timer:
 
 async def calling(store: Store, agent_id: str, *invokes: str, state: str = "A", **more: Any) -> TurnRecord:
     """The turn that started an agent and began these invocations."""
-    turn = acting(store, started(agent_id, target=state, **more), *(Call(state, invoke) for invoke in invokes))
+    turn = acting(store, started(agent_id, target=state, **more), *(StartInvoke(state, invoke) for invoke in invokes))
     await commit_each(store, turn)
     return turn
 
@@ -72,7 +72,7 @@ async def events(store: Store, recipient: str | None = None) -> list[str]:
     return [mail.event for mail in await kept(store, recipient)]
 
 
-async def under_way(store: Store) -> list[Running]:
+async def under_way(store: Store) -> list[ActiveInvocation]:
     """All invocations that have not ended."""
     return [running for _, running in await store.running(after=0, limit=1000)]
 

@@ -16,6 +16,7 @@ from gatechart.values import (
     OFFERED,
     WITHDRAWN,
     Answer,
+    ChangeHandoff,
     Effect,
     HandoffChange,
     HandoffQuery,
@@ -29,9 +30,8 @@ from gatechart.values import (
     Posting,
     Pruning,
     Reason,
-    Reserve,
+    ReserveSlot,
     Send,
-    Settle,
     Side,
     Status,
     TurnRecord,
@@ -83,7 +83,7 @@ class HandoffContract:
         await offered(store, offer("1", status=REJECTED, changes=over, deadline=LATER))
         assert await kept(store) == []
         assert [(each.status, each.changes) for each in await store.handoffs(HandoffQuery())] == [(REJECTED, over)]
-        assert await verdicts(store, Reserve("1", "g", 1)) == [STALE]
+        assert await verdicts(store, ReserveSlot("1", "g", 1)) == [STALE]
 
     async def test_a_stale_turn_offers_nothing(self, store: Store) -> None:
         """Neither the handoff nor its mail is there."""
@@ -135,7 +135,7 @@ class HandoffContract:
     async def test_one_turn_takes_a_handoff_and_ends_it(self, store: Store) -> None:
         """Its changes stand one behind the other, with the result."""
         await offered(store, offer("1"))
-        ends = settle("1", PENDING, ACCEPTED), Settle("1", ACCEPTED, COMPLETED, "", {"sum": 0.1})
+        ends = settle("1", PENDING, ACCEPTED), ChangeHandoff("1", ACCEPTED, COMPLETED, "", {"sum": 0.1})
         await commit_each(store, acting(store, started("b"), *ends, consumes=(await kept(store))[0]))
         (found,) = await store.handoffs(HandoffQuery())
         assert [change.status for change in found.changes] == [PENDING, ACCEPTED, COMPLETED]
@@ -180,31 +180,31 @@ class HandoffContract:
         assert await statuses(store) == [PENDING]
 
     async def test_places_are_bounded_and_a_repeat_takes_no_second(self, store: Store) -> None:
-        """Reserve is STALE where all places with the graph are held, and COMMITTED for one that has its own."""
+        """ReserveSlot is STALE where all places with the graph are held, and COMMITTED for one that has its own."""
         await offered(store, *(offer(each) for each in "1234"))
-        units = [Reserve(each, "g", 2) for each in "1213"]
+        units = [ReserveSlot(each, "g", 2) for each in "1213"]
         assert await verdicts(store, *units) == [COMMITTED, COMMITTED, COMMITTED, STALE]
         assert await verdicts(store, *units) == [COMMITTED, COMMITTED, COMMITTED, STALE]
-        assert await verdicts(store, Reserve("4", "another", 1), Reserve("3", "g", 3)) == [COMMITTED, COMMITTED]
-        assert await verdicts(store, Reserve("1", "g", 0)) == [COMMITTED]
+        assert await verdicts(store, ReserveSlot("4", "another", 1), ReserveSlot("3", "g", 3)) == [COMMITTED, COMMITTED]
+        assert await verdicts(store, ReserveSlot("1", "g", 0)) == [COMMITTED]
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_what_is_over_gives_its_place_back(self, store: Store, together: bool) -> None:
         """An answer does, and so does the end of what was accepted; the acceptance does not."""
         await offered(store, *(offer(each) for each in "1234"))
         one, two, *_ = await kept(store)
-        assert await verdicts(store, Reserve("1", "g", 2), Reserve("2", "g", 2)) == [COMMITTED, COMMITTED]
+        assert await verdicts(store, ReserveSlot("1", "g", 2), ReserveSlot("2", "g", 2)) == [COMMITTED, COMMITTED]
         take = taking(store, "1", one)
         await commit_each(store, take)
-        assert await verdicts(store, Reserve("3", "g", 2)) == [STALE]
+        assert await verdicts(store, ReserveSlot("3", "g", 2)) == [STALE]
         end = acting(store, going_on(take, "ENDED"), settle("1", ACCEPTED, COMPLETED))
-        units: Sequence[Unit] = [end, Reserve("3", "g", 2), answer(store, "2", two), Reserve("4", "g", 2)]
+        units: Sequence[Unit] = [end, ReserveSlot("3", "g", 2), answer(store, "2", two), ReserveSlot("4", "g", 2)]
         if together:
             assert await verdicts(store, *units) == [COMMITTED] * 4
         else:
             for unit in units:
                 assert await verdicts(store, unit) == [COMMITTED]
-        assert await verdicts(store, Reserve("1", "g", 9), Reserve("2", "g", 9)) == [STALE, STALE]
+        assert await verdicts(store, ReserveSlot("1", "g", 9), ReserveSlot("2", "g", 9)) == [STALE, STALE]
 
     async def test_handoffs_are_found_by_all_that_is_asked(self, store: Store) -> None:
         """By id, request, source, target and status, in the order offered, in parts."""
@@ -259,7 +259,7 @@ class HandoffContract:
         assert await verdicts(store, answer(store, "3", (await kept(store, "a"))[0])) == [COMMITTED]
         assert await store.erase("a")
         assert await found_ids(store, HandoffQuery()) == ["4"]
-        assert await verdicts(store, Reserve("1", "g", 9), Reserve("4", "g", 9)) == [STALE, COMMITTED]
+        assert await verdicts(store, ReserveSlot("1", "g", 9), ReserveSlot("4", "g", 9)) == [STALE, COMMITTED]
 
     async def test_an_offer_of_an_erased_agent_is_not_taken(self, store: Store) -> None:
         """Its mail may have been on its way."""
@@ -273,27 +273,27 @@ class HandoffContract:
         """At once where nobody has taken it or its taker goes; else when the agent that took it is done with it."""
         await offered(store, offer("1"))
         await offered(store, offer("2", source="d", target="e"), agent_id="d")
-        assert await verdicts(store, Reserve("1", "g", 1)) == [COMMITTED]
+        assert await verdicts(store, ReserveSlot("1", "g", 1)) == [COMMITTED]
         take = taking(store, "1", (await kept(store))[0])
         await commit_each(store, take)
         if whose == "target":
             await commit_each(store, with_open(going_on(take, "STOPPED", status=Status.STOPPED)))
         assert await store.erase("b" if whose == "target" else "a")
         if whose == "source":
-            assert await verdicts(store, Reserve("2", "g", 1)) == [STALE]
+            assert await verdicts(store, ReserveSlot("2", "g", 1)) == [STALE]
             await commit_each(store, acting(store, going_on(take, "ENDED"), settle("1", ACCEPTED, COMPLETED)))
-        assert await verdicts(store, Reserve("2", "g", 1)) == [COMMITTED]
+        assert await verdicts(store, ReserveSlot("2", "g", 1)) == [COMMITTED]
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_a_place_that_is_taken_and_given_back_at_once_is_free(self, store: Store, together: bool) -> None:
         """An answer may come with the reservation that was made for it."""
         await offered(store, offer("1"), offer("2"))
-        units: Sequence[Unit] = [Reserve("1", "g", 1), answer(store, "1", (await kept(store))[0])]
+        units: Sequence[Unit] = [ReserveSlot("1", "g", 1), answer(store, "1", (await kept(store))[0])]
         if together:
             assert await verdicts(store, *units) == [COMMITTED] * 2
         else:
             assert [(await verdicts(store, unit))[0] for unit in units] == [COMMITTED] * 2
-        assert await verdicts(store, Reserve("2", "g", 1)) == [COMMITTED]
+        assert await verdicts(store, ReserveSlot("2", "g", 1)) == [COMMITTED]
 
     async def test_an_agent_to_which_something_is_offered_is_not_erased(self, store: Store) -> None:
         """Nothing of it is forgotten, whatever it is itself, until the offer is answered."""
@@ -397,9 +397,9 @@ async def offered(store: Store, *offers: Offer, agent_id: str = "a") -> TurnReco
     return turn
 
 
-def settle(handoff: str, before: HandoffStatus, after: HandoffStatus) -> Settle:
+def settle(handoff: str, before: HandoffStatus, after: HandoffStatus) -> ChangeHandoff:
     """The change of a handoff."""
-    return Settle(handoff, before, after, TEXT)
+    return ChangeHandoff(handoff, before, after, TEXT)
 
 
 def taking(store: Store, handoff: str, mail: Mail, agent_id: str = "b") -> TurnRecord:
@@ -424,7 +424,7 @@ def with_open(turn: TurnRecord, *handoffs: OpenHandoff) -> TurnRecord:
 def answer(store: Store, handoff: str, mail: Mail) -> Answer:
     """The rejection of an offer, told to `a`."""
     reply = letter(store, "a", "handoff.rejected", {"handoff": handoff}, sender="b")
-    return Answer(Settle(handoff, PENDING, REJECTED, "no"), LATER, mail.number, reply)
+    return Answer(ChangeHandoff(handoff, PENDING, REJECTED, "no"), LATER, mail.number, reply)
 
 
 async def found_ids(store: Store, query: HandoffQuery) -> list[str]:

@@ -18,7 +18,16 @@ from gatechart.testing.errands import (
     under_way,
 )
 from gatechart.testing.records import COMMITTED, STALE, assert_stale, commit_each, going_on, started, verdicts
-from gatechart.values import Adopt, Call, Cancel, CancelAll, MailEnd, Report, Running, StepRecord
+from gatechart.values import (
+    ActiveInvocation,
+    Cancel,
+    CancelAll,
+    MailEnd,
+    ReplaceInvocation,
+    Report,
+    StartInvoke,
+    StepRecord,
+)
 
 TEXT = "Grüße, 東京 🚪 \\ \" ' % _ ; -- \r\n\t"
 
@@ -30,7 +39,7 @@ class InvocationContract:
         """`running` gives all that is needed to begin it again: graph and version, and the turn's own context."""
         first = await calling(store, "a", "f", "g", context={"text": TEXT})
         await commit_each(store, going_on(first, "TOLD", context={"text": ""}))
-        expected = [Running(call_of(first, invoke), "g", "1", first.snapshot.context) for invoke in "fg"]
+        expected = [ActiveInvocation(call_of(first, invoke), "g", "1", first.snapshot.context) for invoke in "fg"]
         assert await under_way(store) == expected
 
     async def test_an_invocation_goes_on_in_the_version_of_its_agent(self, store: Store) -> None:
@@ -38,7 +47,7 @@ class InvocationContract:
         first = await calling(store, "a", "f")
         after = going_on(first, "TOLD")
         await commit_each(store, replace(after, snapshot=replace(after.snapshot, graph_version="2")))
-        assert await under_way(store) == [Running(call_of(first, "f"), "g", "2", first.snapshot.context)]
+        assert await under_way(store) == [ActiveInvocation(call_of(first, "f"), "g", "2", first.snapshot.context)]
 
     async def test_the_epochs_of_a_snapshot_are_kept(self, store: Store) -> None:
         """`load` gives them as they were committed, and none where there are none."""
@@ -64,23 +73,25 @@ class InvocationContract:
         """`running` of an agent gives its own, in the order begun, and of an unknown one none."""
         first = await calling(store, "a", "f")
         await calling(store, "b", "g")
-        await commit_each(store, acting(store, going_on(first, "TOLD"), Call("B", "h")))
+        await commit_each(store, acting(store, going_on(first, "TOLD"), StartInvoke("B", "h")))
         own = await store.running(agent_id="a", after=0, limit=9)
         assert [running.invocation.invoke for _, running in own] == ["f", "h"]
         assert await store.running(agent_id="a", after=own[0][0], limit=9) == own[1:]
         assert await store.running(agent_id="nobody", after=0, limit=9) == []
 
     async def test_a_turn_adopts_invocations_with_their_steps(self, store: Store) -> None:
-        """An Adopt puts an invocation under another state, entry or id and leaves its steps, or ends it."""
+        """A ReplaceInvocation puts an invocation under another state, entry or id and leaves its steps, or ends it."""
         first = await calling(store, "a", "f", "g")
         moved, dropped = call_of(first, "f"), call_of(first, "g")
         steps = [StepRecord(call, "s", "1") for call in (moved, dropped)]
         assert await verdicts(store, *steps) == [COMMITTED] * 2
         new = replace(moved, state="NEW", invoke="better")
-        running = Running(new, "g", "2", '{"n":1}')
+        running = ActiveInvocation(new, "g", "2", '{"n":1}')
         turn = going_on(first, "MIGRATED")
         turn = replace(turn, snapshot=replace(turn.snapshot, graph_version="2"))
-        await commit_each(store, acting(store, turn, Adopt(moved, running), Adopt(dropped, None)))
+        await commit_each(
+            store, acting(store, turn, ReplaceInvocation(moved, running), ReplaceInvocation(dropped, None))
+        )
         assert await under_way(store) == [running]
         assert await store.steps(new) == {"s": "1"}
         assert await store.steps(moved) == await store.steps(dropped) == {}
@@ -90,18 +101,20 @@ class InvocationContract:
         """Nothing of a stale turn is carried out."""
         first = await calling(store, "a", "f")
         await commit_each(store, going_on(first, "WON"))
-        await assert_stale(store, acting(store, going_on(first, "LOST"), CancelAll(), Cancel("A"), Call("A", "g")))
+        await assert_stale(
+            store, acting(store, going_on(first, "LOST"), CancelAll(), Cancel("A"), StartInvoke("A", "g"))
+        )
         assert await invoked(store) == ["f"]
 
     async def test_leaving_a_state_ends_its_invocations(self, store: Store) -> None:
         """A Cancel ends those of the state's earlier entries, with their steps, wherever the turn lists it."""
         first = await calling(store, "a", "f")
         other = await calling(store, "b", "f")
-        inner = acting(store, going_on(first, "TOLD"), Call("B", "g"))
+        inner = acting(store, going_on(first, "TOLD"), StartInvoke("B", "g"))
         await commit_each(store, inner)
         step = StepRecord(call_of(first, "f"), "s", "1")
         assert await verdicts(store, step) == [COMMITTED]
-        again = acting(store, going_on(inner, "TOLD"), Call("A", "f"), Cancel("A"))
+        again = acting(store, going_on(inner, "TOLD"), StartInvoke("A", "f"), Cancel("A"))
         await commit_each(store, again)
         calls = [running.invocation for running in await under_way(store)]
         assert set(calls) == {call_of(other, "f"), call_of(inner, "g", "B"), call_of(again, "f")}
@@ -112,7 +125,7 @@ class InvocationContract:
         """A CancelAll ends those of every state, of no other agent."""
         first = await calling(store, "a", "f", "g")
         await calling(store, "b", "h")
-        await commit_each(store, acting(store, going_on(first, "TOLD"), CancelAll(), Call("A", "i")))
+        await commit_each(store, acting(store, going_on(first, "TOLD"), CancelAll(), StartInvoke("A", "i")))
         assert sorted(await invoked(store)) == ["h", "i"]
 
     async def test_a_step_is_recorded_once(self, store: Store) -> None:

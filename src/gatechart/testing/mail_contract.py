@@ -12,7 +12,6 @@ from gatechart.ports import Store
 from gatechart.testing.errands import REPEATED, REUSED, acting, events, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, STALE, assert_stale, commit_each, going_on, started, verdicts
 from gatechart.values import (
-    Amend,
     Backlog,
     Cancel,
     CancelAll,
@@ -22,6 +21,7 @@ from gatechart.values import (
     MailQuery,
     MailStatus,
     Posting,
+    ReplaceMail,
     Send,
 )
 
@@ -231,14 +231,14 @@ class MailContract:
         assert await events(store) == ["SENT", "OTHER"]
 
     async def test_a_turn_amends_what_waits(self, store: Store) -> None:
-        """An Amend leaves mail as it says, or none; nothing of a stale turn's."""
+        """A ReplaceMail leaves mail as it says, or none; nothing of a stale turn's."""
         first = started("a")
         await commit_each(store, first)
         one, two, three = letter(store, "a", id="1"), letter(store, "a", due=LATER), letter(store, "a")
         await posted(store, one, two, three)
         amended = replace(one, event="ASKED", payload={"n": 1}), replace(two, due=NOON, state="B", epoch=1)
-        amends = [Amend(each.number, each) for each in amended]
-        turn = acting(store, going_on(first, "MIGRATED"), *amends, Amend(three.number, None))
+        amends = [ReplaceMail(each.number, each) for each in amended]
+        turn = acting(store, going_on(first, "MIGRATED"), *amends, ReplaceMail(three.number, None))
         await assert_stale(store, replace(turn, previous=None))
         assert await kept(store) == [one, two, three]
         await commit_each(store, turn)

@@ -23,7 +23,6 @@ from gatechart.turn.offering import ACCEPTED, COMPLETED, FAILED, REJECTED, concl
 from gatechart.turn.rejections import Void
 from gatechart.turn.standing import failures, taken_transfers
 from gatechart.values import (
-    Amend,
     CancelAll,
     Effect,
     Event,
@@ -33,6 +32,7 @@ from gatechart.values import (
     Obstacle,
     OpenHandoff,
     Outcome,
+    ReplaceMail,
     Side,
     Snapshot,
     Status,
@@ -87,7 +87,7 @@ async def _handed_over(
         return _let_go(turn)
     passed = taken_transfers(others)
     left = tuple(each for each in others if each not in passed)
-    kept = tuple(each for each in turn.effects if isinstance(each, Amend))
+    kept = tuple(each for each in turn.effects if isinstance(each, ReplaceMail))
     ended = (*_handed_on(passed), CancelAll(), *kept, *failures(left, "the agent handed over what it did"))
     return unmoved(previous, event, (), ended, Status.DONE)
 

@@ -9,12 +9,12 @@ from typing import Final
 from gatechart.values import (
     ERROR_MAIL,
     AgentId,
-    Amend,
     Effect,
     Event,
     EventName,
     Mail,
     Payload,
+    ReplaceMail,
     Send,
     Snapshot,
     Status,
@@ -46,13 +46,13 @@ def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
     payload = {"handoff": dead.payload["handoff"], **event.payload, NOTED: True}
     kept = replace(dead, event=event.name, payload=payload)
     if previous.status is not Status.ACTIVE:
-        return (Amend(dead.number, kept),)
-    return Amend(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _told(kept))
+        return (ReplaceMail(dead.number, kept),)
+    return ReplaceMail(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _told(kept))
 
 
 def keeps(turn: TurnRecord, dead: Mail) -> bool:
     """Whether the turn keeps the mail as dead, rather than having done what it says after all."""
-    return any(isinstance(each, Amend) and each.number == dead.number for each in turn.effects)
+    return any(isinstance(each, ReplaceMail) and each.number == dead.number for each in turn.effects)
 
 
 def _told(dead: Mail) -> Payload:

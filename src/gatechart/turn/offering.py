@@ -15,6 +15,7 @@ from gatechart.turn.payload import plain_payload
 from gatechart.values import (
     OFFERED,
     AgentId,
+    ChangeHandoff,
     HandoffChange,
     HandoffRecord,
     HandoffStatus,
@@ -26,7 +27,6 @@ from gatechart.values import (
     Payload,
     Reason,
     Send,
-    Settle,
     Side,
     name_of,
 )
@@ -159,9 +159,9 @@ def answer_payload(
 
 def conclusion(
     taken: OpenHandoff, status: HandoffStatus, details: str, result: Payload | None
-) -> tuple[Settle, *tuple[Send, ...]]:
+) -> tuple[ChangeHandoff, *tuple[Send, ...]]:
     """The end of a handoff by the agent that took it, told to the other where that waits for it."""
-    settle = Settle(taken.id, HandoffStatus.ACCEPTED, status, details, result)
+    settle = ChangeHandoff(taken.id, HandoffStatus.ACCEPTED, status, details, result)
     if taken.mode is Mode.TRANSFER:
         return (settle,)
     told = {

@@ -10,14 +10,14 @@ from gatechart.handoff import HandoffPacket, PacketMigration, read_packet
 from gatechart.handoff.fallback import unreadable
 from gatechart.handoff.texts import readable as text
 from gatechart.turn.offering import EXPIRED, FAILED, REJECTED, answer_payload
-from gatechart.values import AgentId, Event, HandoffStatus, Obstacle, Payload, Settle
+from gatechart.values import AgentId, ChangeHandoff, Event, HandoffStatus, Obstacle, Payload
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """An offer that is not taken: what the agent that asked is told, and what becomes of the handoff."""
 
-    settle: Settle
+    settle: ChangeHandoff
     event: str
     told: Payload
     asked_by: AgentId
@@ -31,7 +31,7 @@ class Void:
 def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
     """An offer that cannot be taken."""
     why = text(details)
-    settle = Settle(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
+    settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
     told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle)
     return Rejection(settle, REJECTED, told, packet.source_agent)
 
@@ -44,7 +44,7 @@ def withdrawn(event: Event, late: str = "") -> Rejection:
     details = told_why or ("not accepted before its deadline" if is_late else "withdrawn")
     handoff = late or event.payload["handoff"]
     told = {"handoff": handoff, "status": after.value, "details": details}
-    settle = Settle(handoff, HandoffStatus.PENDING, after, details)
+    settle = ChangeHandoff(handoff, HandoffStatus.PENDING, after, details)
     return Rejection(settle, EXPIRED if is_late else FAILED, told, event.sender or "")
 
 

@@ -34,11 +34,10 @@ from gatechart.turn.standing import Standing, standing_after
 from gatechart.turn.tools import Turn
 from gatechart.values import (
     AgentId,
-    Call,
     Cancel,
     CancelAll,
     Effect,
-    Epochs,
+    EntryVersions,
     Event,
     GuardError,
     Mode,
@@ -47,6 +46,7 @@ from gatechart.values import (
     RefusalReason,
     Send,
     Snapshot,
+    StartInvoke,
     StateName,
     Status,
     Timer,
@@ -221,7 +221,7 @@ def beginnings(graph: StateTransitionGraph, state: StateName, now: datetime) -> 
     """What begins with the entry of a state: its timers and its calls."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
-    return [*timers, *(Call(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
+    return [*timers, *(StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
 
 
 def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
@@ -236,7 +236,7 @@ def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn, under_wa
             turn.awaits[made] = (state,), invoke.id
 
 
-def _entered(macrostep: Macrostep, before: Epochs) -> Epochs:
+def _entered(macrostep: Macrostep, before: EntryVersions) -> EntryVersions:
     if macrostep.is_final:
         return ()
     if not macrostep.left and not macrostep.attended:

@@ -29,6 +29,7 @@ from gatechart.turn.take import ask_entry_guard, beginning_context, committed_co
 from gatechart.values import (
     AgentId,
     CancelAll,
+    ChangeHandoff,
     Effect,
     Event,
     HandoffStatus,
@@ -37,7 +38,6 @@ from gatechart.values import (
     Obstacle,
     OpenHandoff,
     Send,
-    Settle,
     Side,
     Snapshot,
     Status,
@@ -189,5 +189,5 @@ def _taken(packet: HandoffPacket, version: int) -> OpenHandoff:
 
 
 def _acceptance(packet: HandoffPacket) -> tuple[Effect, ...]:
-    settle = Settle(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED)
+    settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED)
     return settle, Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED))

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import OpenHandoff
-from gatechart.values.names import AgentId, Epochs, EventName, Memory, Payload, StateName, is_reserved
+from gatechart.values.names import AgentId, EntryVersions, EventName, Memory, Payload, StateName, is_reserved
 
 
 class Status(StrEnum):
@@ -68,7 +68,7 @@ class Snapshot:
     version: int  # of the agent: turns committed, its start being the first
     status: Status
     memory: Memory = ()
-    entered: Epochs = ()  # of the active states with timers or invokes: the version that entered each
+    entered: EntryVersions = ()  # of the active states with timers or invokes: the version that entered each
     handoffs: tuple[OpenHandoff, ...] = ()  # in which the agent has a part, in the order in which it got it
 
 

@@ -9,7 +9,7 @@ from typing import Final, Never, TypeAlias, get_args
 from gatechart.errors import UnknownEffectError
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus
-from gatechart.values.mail import Invocation, Mail, Running
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail
 from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 
@@ -46,7 +46,7 @@ class CancelTimer:
 
 
 @value
-class Call:
+class StartInvoke:
     """Run a function that the state invokes."""
 
     state: StateName
@@ -66,7 +66,7 @@ class CancelAll:
 
 
 @value
-class Amend:
+class ReplaceMail:
     """Let mail that waits be as it is given here from now on, or forget it."""
 
     number: int
@@ -74,11 +74,11 @@ class Amend:
 
 
 @value
-class Adopt:
+class ReplaceInvocation:
     """Let an invocation, with its steps, begin again as it is given here, or end it."""
 
     invocation: Invocation
-    running: Running | None
+    running: ActiveInvocation | None
 
 
 @value
@@ -93,7 +93,7 @@ class Offer:
 
 
 @value
-class Settle:
+class ChangeHandoff:
     """Bring a handoff that stands in one status into another."""
 
     handoff: str  # its id
@@ -103,7 +103,18 @@ class Settle:
     result: Payload | None = None
 
 
-Effect: TypeAlias = Send | Timer | CancelTimer | Call | Cancel | CancelAll | Amend | Adopt | Offer | Settle
+Effect: TypeAlias = (
+    Send
+    | Timer
+    | CancelTimer
+    | StartInvoke
+    | Cancel
+    | CancelAll
+    | ReplaceMail
+    | ReplaceInvocation
+    | Offer
+    | ChangeHandoff
+)
 
 KINDS: Final[tuple[type, ...]] = get_args(Effect)
 

@@ -76,7 +76,7 @@ class Invocation:
 
 
 @value
-class Running:
+class ActiveInvocation:
     """An invocation that has not ended, with all that is needed to begin it again."""
 
     invocation: Invocation

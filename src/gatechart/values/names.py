@@ -13,7 +13,7 @@ EventName: TypeAlias = str
 Name: TypeAlias = str | Enum  # as people write it: the text, or an Enum member that stands for it
 Payload: TypeAlias = Mapping[str, Any]
 Memory: TypeAlias = tuple[tuple[StateName, tuple[StateName, ...]], ...]  # history states with what they remember
-Epochs: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the version of the agent that entered each
+EntryVersions: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the version of the agent that entered each
 
 STARTED: Final = "agent.started."
 """With the entry point's name behind it: the event that the first turn of an agent is about."""

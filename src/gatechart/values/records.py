@@ -13,16 +13,16 @@ from gatechart.errors import UnknownEffectError
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot
 from gatechart.values.effects import (
     KINDS,
-    Adopt,
-    Amend,
-    Call,
     Cancel,
     CancelAll,
     CancelTimer,
+    ChangeHandoff,
     Effect,
     Offer,
+    ReplaceInvocation,
+    ReplaceMail,
     Send,
-    Settle,
+    StartInvoke,
     Timer,
     refuse_unknown,
 )
@@ -32,7 +32,7 @@ from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import OFFERED, WITHDRAWN
 
 _MAILED: Final = (Send, Timer)  # a union would be asked several times as slowly
-_NOT_MAILED: Final = (CancelTimer, Call, Cancel, CancelAll, Amend, Adopt, Settle)
+_NOT_MAILED: Final = (CancelTimer, StartInvoke, Cancel, CancelAll, ReplaceMail, ReplaceInvocation, ChangeHandoff)
 
 
 @value
@@ -100,7 +100,15 @@ class TurnRecord:
                     yield Mail(next(numbers), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
                 case Offer(offered, due):
                     yield from self._offered(offered, due, numbers)
-                case CancelTimer() | Call() | Cancel() | CancelAll() | Amend() | Adopt() | Settle():
+                case (
+                    CancelTimer()
+                    | StartInvoke()
+                    | Cancel()
+                    | CancelAll()
+                    | ReplaceMail()
+                    | ReplaceInvocation()
+                    | ChangeHandoff()
+                ):
                     pass
                 case _:
                     refuse_unknown(effect)
@@ -164,7 +172,7 @@ class Report:
 class Answer:
     """The end of an offer that is not taken, told to the agent that asked."""
 
-    settle: Settle
+    settle: ChangeHandoff
     time: datetime
     consumes: int  # the number of the mail that it answers
     reply: Mail
@@ -180,7 +188,7 @@ class Answer:
 
 
 @value
-class Reserve:
+class ReserveSlot:
     """A place for a handoff among those that agents of a graph have at once, until the handoff is over."""
 
     handoff: str  # its id
@@ -188,8 +196,8 @@ class Reserve:
     most: int  # places that there are
 
 
-Errand: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | Reserve
-Unit: TypeAlias = TurnRecord | Errand
+StoreTask: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | ReserveSlot
+Unit: TypeAlias = TurnRecord | StoreTask
 
 
 _UNITS: Final[tuple[type, ...]] = get_args(Unit)

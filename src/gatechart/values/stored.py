@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gatechart.values.handoffs import OpenHandoff
-from gatechart.values.mail import Mail, Running
-from gatechart.values.names import Epochs, Memory, StateName
+from gatechart.values.mail import ActiveInvocation, Mail
+from gatechart.values.names import EntryVersions, Memory, StateName
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Stored:
     configuration: tuple[StateName, ...]  # the active leaves
     context: Mapping[str, Any]  # JSON values
     memory: Memory  # of the history states
-    entered: Epochs  # of the active states with timers or invokes; what belongs to others ends
+    entered: EntryVersions  # of the active states with timers or invokes; what belongs to others ends
     mail: tuple[Mail, ...]  # that waits, timers included; what is left out is forgotten
-    running: tuple[Running, ...]  # invocations; what is left out ends, the others begin again with their steps
+    running: tuple[ActiveInvocation, ...]  # invocations; what is left out ends, the others begin again with their steps
     handoffs: tuple[OpenHandoff, ...] = ()  # in which it has a part; their states are where it waits for them
 
     def renamed(self, names: Mapping[StateName, StateName]) -> Stored:

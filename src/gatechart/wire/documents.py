@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 
 from gatechart.values import (
     AgentId,
-    Epochs,
+    EntryVersions,
     Event,
     GuardError,
     HistoryEntry,
@@ -42,7 +42,7 @@ class SnapshotDocument(Document):
     version: int
     status: Status
     memory: Memory = ()
-    entered: Epochs = ()
+    entered: EntryVersions = ()
     handoffs: tuple[OpenHandoff, ...] = ()
 
     @classmethod
