@@ -3,9 +3,9 @@
 import asyncio
 
 from benchmarks.ring import EVENT, STATES
+from gatechart.api import OutcomeDocument
 from gatechart.serving import listening
 from gatechart.values import Outcome, Status
-from gatechart.wire import OutcomeDocument
 
 ANSWER = OutcomeDocument.of("a123", Outcome(EVENT, (STATES[0],), 7, Status.ACTIVE, ("A --GO--> B",))).model_dump_json()
 

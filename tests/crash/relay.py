@@ -20,7 +20,7 @@ from tests.crash.fault_points import FaultPoints
 from tests.runtime import handovers
 from tests.runtime.handovers import ALL, PENDING
 
-WAYS = [
+ROUTES = [
     ("transfer", "new", "done"),
     ("transfer", "living", "done"),
     *product(["delegate"], ["new", "living"], ["done", "left", "cancelled"]),

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from gatechart.stores import open_store
 from tests.crash.ledger import check_sound
-from tests.crash.relay import WAYS, check_end, run
+from tests.crash.relay import ROUTES, check_end, run
 from tests.runtime.handovers import check
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ LOOKS = {  # points of who only looks how far it is, or is yet to make the table
     "sqlite": (("reading",), 100),
     "postgresql": (("SELECT", "ROLLBACK", "CREATE"), 50),
 }
-QUICK = [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in (WAYS[0], WAYS[-1]))]
+QUICK = [*(("sqlite", way) for way in ROUTES), *(("postgresql", way) for way in (ROUTES[0], ROUTES[-1]))]
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ async def go_on(url, way):
 
 
 @pytest.mark.parametrize("new_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("way", ROUTES, ids="-".join)
 async def test_a_handoff_goes_on_after_its_process_has_died(lives, way):
     for point, nth in POINTS[::3]:  # the others, and every other one, in the slow test
         url = lives.url()
@@ -115,7 +115,7 @@ async def test_a_handoff_goes_on_after_its_process_has_died_again_and_again(live
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("way", ROUTES, ids="-".join)
 async def test_a_handoff_goes_on_wherever_its_process_has_died(lives, way, capsys):
     kills, url = 0, lives.url()
     passed_over, enough = LOOKS["sqlite" if url.startswith("sqlite") else "postgresql"]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gatechart.api import ErrorDocument
 from gatechart.errors import AgentAsleepError
 from gatechart.moving.luggage import packed
 from gatechart.restate.arriving import digest_of_agent, standing
@@ -16,9 +17,8 @@ from gatechart.restate.terms import Bench
 from gatechart.runtime.registry import Registry
 from gatechart.stores.departing import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
-from gatechart.wire import ErrorDocument
+from tests.api.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 from tests.on_restate.travellers import traveller
-from tests.wire.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 
 FEW = settings(
     deadline=None, derandomize=True, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

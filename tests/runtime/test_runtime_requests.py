@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gatechart import Limits, Origin, Runtime
+from gatechart.api import SnapshotDocument, StartCall, read_reply
+from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,
     AnswerUnreadableError,
@@ -23,16 +25,14 @@ from gatechart.errors import (
     UnknownAgentError,
     UnknownGraphError,
 )
-from gatechart.runtime.asking import open_asker
 from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.requests import SqlRequests
 from gatechart.stores.waiting_room import WaitingRoom
 from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
-from gatechart.wire import SnapshotDocument, StartCall, read_reply
+from tests.api.charts import lamp, shade
 from tests.runtime.test_runtime_reserved import RESERVED
-from tests.wire.charts import lamp, shade
 
 GRAPHS = (lamp, shade)
 
@@ -45,7 +45,7 @@ async def owner(place):
 
 @pytest.fixture
 async def asker(owner, place):
-    async with open_asker(place, graphs=GRAPHS) as asker:
+    async with open_database_client(place, graphs=GRAPHS) as asker:
         yield asker
 
 
@@ -184,7 +184,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
             handoff = await runtime.handoff("a", to="shade", at="UP", mode="delegate")
             await standing(runtime, HandoffStatus.ACCEPTED)
     async with silent(place, monkeypatch) as (runtime, reached):
-        opening = open_asker(place, graphs=GRAPHS)
+        opening = open_database_client(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
         monkeypatch.setattr(asker._asking, "is_owned", somebody)
         call = CALLS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
@@ -220,7 +220,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
                 read_reply(answer).of_kind(SnapshotDocument)
             assert (begun, raised.value.request, round(raised.value.late_s / 86400)) == ([], "r-1", 3)
             with pytest.raises(RequestLateError):  # nor where somebody comes back to it
-                async with open_asker(place, graphs=GRAPHS, request="r-1") as asker:
+                async with open_database_client(place, graphs=GRAPHS, request="r-1") as asker:
                     await asker.start("lamp", at="ON", id="a")
         else:
             assert begun == ["a"]
@@ -261,7 +261,7 @@ ODD_ANSWERS = ['{"answer":{"agent_id":"a"}}', '{"answer":' + "[" * 300 + "]" * 3
 async def test_an_answer_that_is_not_understood_is_an_error_of_gatechart(odd, place, monkeypatch):
     for room in (SqlRequests, WaitingRoom):
         monkeypatch.setattr(room, "answer", answering(odd, room.answer))
-    async with Runtime.open(place, graphs=GRAPHS) as owner, open_asker(place, graphs=GRAPHS) as asker:
+    async with Runtime.open(place, graphs=GRAPHS) as owner, open_database_client(place, graphs=GRAPHS) as asker:
         with pytest.raises(AnswerUnreadableError, match="the same version"):
             await asker.start("lamp", at="ON", id="a")
         assert (await owner.resume("a")).snapshot.version == 1
@@ -326,7 +326,7 @@ async def somebody():
 
 async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monkeypatch):
     async with Runtime.open(place, graphs=GRAPHS, attend=False):
-        opening = open_asker(place, graphs=GRAPHS)
+        opening = open_database_client(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
         monkeypatch.setattr(asker._asking, "is_owned", nobody)
         with pytest.raises(OwnerGoneError) as raised:
@@ -338,7 +338,7 @@ async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monk
 
 async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
     visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
-    async with visitor, open_asker(place, graphs=GRAPHS, timeout_s=0.05) as asker:
+    async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.05) as asker:
         with pytest.raises(RequestTimeoutError, match="was withdrawn, and nothing was done") as raised:
             await asker.start("lamp", at="ON", id="a")
     assert (raised.value.withdrawn, raised.value.verb) == (True, "start")
@@ -348,7 +348,7 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
 
 
 async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
-    opening = open_asker(place, graphs=GRAPHS, timeout_s=0.5)
+    opening = open_database_client(place, graphs=GRAPHS, timeout_s=0.5)
     async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
         asking = asyncio.ensure_future(asker.start("lamp", at="ON", id="a"))
         await reached.wait()
@@ -361,7 +361,7 @@ async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, m
 @pytest.mark.parametrize("has_begun", [False, True])
 async def test_who_stops_waiting_withdraws_what_has_not_begun(has_begun, place, monkeypatch):
     withdrawn = []
-    opening = open_asker(place, graphs=GRAPHS, given_up=withdrawn.append)
+    opening = open_database_client(place, graphs=GRAPHS, given_up=withdrawn.append)
     async with silent(place, monkeypatch) as (_, reached), opening as asker:
         if not has_begun:
             monkeypatch.setattr(SqlRequests, "take", nothing)
@@ -396,7 +396,7 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
     async with Runtime.open(place, graphs=GRAPHS, clock=VirtualClock(NOON)) as runtime:
         await asyncio.sleep(0.02)
         assert runtime.under_way == 0
-        async with open_asker(place, graphs=GRAPHS) as asker:
+        async with open_database_client(place, graphs=GRAPHS) as asker:
             assert (await asker.start("lamp", at="ON")).version == 1
         assert (await asker_history(runtime)) == [NOON]
 
@@ -418,7 +418,7 @@ async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_i
 @pytest.mark.parametrize("error", [StoreFailedError("agents.db", "cut"), LookupError("of the driver")])
 async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, place, monkeypatch):
     """The commit is done, and its answer is lost."""
-    monkeypatch.setattr("gatechart.runtime.intake.PAUSE_S", 0.01)
+    monkeypatch.setattr("gatechart.runtime.requests.PAUSE_S", 0.01)
     fails = True
     taking = {kind: kind.take for kind in (SqlRequests, WaitingRoom)}
 
@@ -430,7 +430,10 @@ async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, pl
             raise error
         return taken
 
-    async with Runtime.open(place, graphs=GRAPHS) as owner, open_asker(place, graphs=GRAPHS, timeout_s=20) as asker:
+    async with (
+        Runtime.open(place, graphs=GRAPHS) as owner,
+        open_database_client(place, graphs=GRAPHS, timeout_s=20) as asker,
+    ):
         await owner.start("lamp", at="ON", id="a")
         for kind in taking:
             monkeypatch.setattr(kind, "take", take)
@@ -475,7 +478,7 @@ async def test_what_was_answered_is_told_though_forgetting_it_fails(owner, asker
 @pytest.mark.parametrize("name", ["ask", "withdraw"])
 async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(name, place, monkeypatch):
     visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
-    async with visitor, open_asker(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
+    async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
         failing(monkeypatch, asker, 2**62, name)
         with pytest.raises(RequestTimeoutError, match=r"nobody can tell whether the request 'r-1' .*down") as raised:
             await asker.start("lamp", at="ON", id="a")
@@ -488,7 +491,7 @@ async def test_who_stops_waiting_for_a_database_that_cannot_be_reached_is_cancel
 ):
     withdrawn = []
     visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
-    async with visitor, open_asker(place, graphs=GRAPHS, given_up=withdrawn.append) as asker:
+    async with visitor, open_database_client(place, graphs=GRAPHS, given_up=withdrawn.append) as asker:
         failing(monkeypatch, asker, 2**62, name)
         asking = asyncio.ensure_future(asker.start("lamp", at="ON"))
         await asyncio.sleep(0.05)
@@ -505,7 +508,10 @@ async def asker_history(runtime):
 
 async def test_many_ask_at_once_and_each_gets_its_own_answer(place):
     async with Runtime.open(place, graphs=GRAPHS):
-        async with open_asker(place, graphs=GRAPHS) as one, open_asker(place, graphs=GRAPHS) as other:
+        async with (
+            open_database_client(place, graphs=GRAPHS) as one,
+            open_database_client(place, graphs=GRAPHS) as other,
+        ):
             started = await asyncio.gather(
                 *(
                     asker.start("lamp", at="ON", id=f"{name}-{count}")

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from gatechart import Runtime
-from gatechart.client import Client
+from gatechart.clients import HttpClient
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.serving import Application, Server, ServerLimits, Stage, listening
 
@@ -70,7 +70,7 @@ async def http(served):
 @pytest.fixture
 async def client(served):
     """Our client of the server."""
-    async with Client(served.url) as found:
+    async with HttpClient(served.url) as found:
         yield found
 
 

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from gatechart.client import ChangesMissedError, Client
-from gatechart.client import changes as client_changes
-from gatechart.client.lines import Told, told_events
+from gatechart.api import EntryDocument
+from gatechart.clients import ChangesMissedError, HttpClient
+from gatechart.clients import changes as client_changes
+from gatechart.clients.lines import Told, told_events
 from gatechart.serving import Stage, listening
 from gatechart.serving.events import EventStream
 from gatechart.serving.tape import Missed, Place, Tape
-from gatechart.wire import EntryDocument
 
 from .conftest import PATIENCE_S, serving, within
 
@@ -49,7 +49,7 @@ async def test_a_stream_that_is_cut_goes_on_where_it_was(served, client):
 
 async def test_a_reader_that_comes_back_too_late_is_told_how_much_it_missed(served):
     stage = Stage(tape=3)
-    async with serving(stage=stage) as found, Client(found.url) as client:
+    async with serving(stage=stage) as found, HttpClient(found.url) as client:
         await start(client, "a")
         async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
             headers = {"last-event-id": f"{stage.tape.end.tape}-0"}
@@ -67,7 +67,7 @@ async def test_a_stream_goes_on_over_a_new_server_and_says_that_some_may_be_miss
     async with AsyncExitStack() as stack:
         async with serving(sqlite_url) as first:
             port = int(first.url.rpartition(":")[2])
-            client = await stack.enter_async_context(Client(first.url))
+            client = await stack.enter_async_context(HttpClient(first.url))
             await start(client, "a")
             changes = await stack.enter_async_context(client.changes())
         async with serving(sqlite_url, port=port) as second:
@@ -111,7 +111,7 @@ async def test_a_stream_that_brings_nothing_again_and_again_is_asked_for_less_an
 
     async with (
         listening(barren, host="127.0.0.1", port=0, has_token=False) as server,
-        Client(server.url) as client,
+        HttpClient(server.url) as client,
         client.changes() as changes,
     ):
         monkeypatch.setattr(client_changes, "asyncio", SimpleNamespace(sleep=sleep))
@@ -129,7 +129,7 @@ async def test_a_place_that_cannot_be_is_refused(place):
 
 async def test_a_reader_that_leaves_or_sleeps_costs_nobody_anything():
     stage = Stage(tape=50)
-    async with serving(stage=stage) as found, Client(found.url) as client:
+    async with serving(stage=stage) as found, HttpClient(found.url) as client:
         await start(client, "a")
         sleeper, writer = await asyncio.open_connection("127.0.0.1", int(found.url.rpartition(":")[2]))
         writer.write(b"GET /changes HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -220,7 +220,7 @@ def test_a_tape_keeps_the_newest_and_says_what_is_gone():
 
 
 async def test_a_turn_that_cannot_be_told_is_missed_and_the_next_is_told(monkeypatch, caplog):
-    async with serving() as found, Client(found.url) as client, client.changes() as changes:
+    async with serving() as found, HttpClient(found.url) as client, client.changes() as changes:
         with monkeypatch.context() as patched:
             patched.setattr(EntryDocument, "of", lambda entry: entry.nothing)
             await start(client, "a")

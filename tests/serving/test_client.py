@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart.client import (
+from gatechart.api import Direct
+from gatechart.clients import (
     AnswerLostError,
-    Client,
     ClientClosedError,
     ClientTokenError,
+    HttpClient,
     ServerAnswerError,
     ServerUnreachableError,
     UnauthorizedError,
@@ -35,7 +36,6 @@ from gatechart.errors import (
 from gatechart.handoff import HandoffPacket
 from gatechart.serving import Stage, listening
 from gatechart.values import Mode, Retry, Status
-from gatechart.wire import Direct
 
 from .conftest import TOKEN, serving, within
 from .shop import Order, shop
@@ -175,20 +175,20 @@ async def test_many_callers_share_one_owner(served, client):
 
 async def test_a_token_lets_in_and_nothing_else_does():
     async with serving(token=TOKEN) as found:
-        async with Client(found.url, token=TOKEN) as client:
+        async with HttpClient(found.url, token=TOKEN) as client:
             assert (await client.find()).agents == ()
         for wrong in (None, "", "x", TOKEN[:-1], TOKEN + "x"):
-            async with Client(found.url, token=wrong) as client:
+            async with HttpClient(found.url, token=wrong) as client:
                 with pytest.raises(UnauthorizedError, match="token"):
                     await client.find()
-        async with Client(found.url, token=f" {TOKEN}\n") as client:  # as it is read from a file
+        async with HttpClient(found.url, token=f" {TOKEN}\n") as client:  # as it is read from a file
             assert (await client.find()).agents == ()
 
 
 @pytest.mark.parametrize("token", ["a-secret\nof mine", "a-secret\0", "a-sécret", "a-secret\ud800"])
 def test_a_token_that_no_header_can_hold_is_refused_and_not_told(token):
     with pytest.raises(ClientTokenError) as refused:
-        Client("http://127.0.0.1:9", token=token)
+        HttpClient("http://127.0.0.1:9", token=token)
     assert "cret" not in f"{refused.value} {refused.value.__cause__}"
 
 
@@ -211,23 +211,23 @@ BAD_URLS = [
 @pytest.mark.parametrize("url", BAD_URLS)
 def test_a_url_where_no_server_can_be_is_told_at_once(url):
     with pytest.raises(ServerUnreachableError, match="mend the URL") as refused:
-        Client(url)
+        HttpClient(url)
     str(refused.value).encode()
 
 
 async def test_a_password_in_the_url_is_not_told():
     with pytest.raises(ServerUnreachableError) as refused:
-        Client("http://ada:secret@127.0.0.1:x")
-    async with Client("http://ada:secret@127.0.0.1:9", retry=ONCE) as client:
+        HttpClient("http://ada:secret@127.0.0.1:x")
+    async with HttpClient("http://ada:secret@127.0.0.1:9", retry=ONCE) as client:
         with pytest.raises(ServerUnreachableError) as unreachable:
             await client.find()
     assert "secret" not in f"{refused.value} {unreachable.value}"
 
 
 async def test_a_client_that_was_closed_says_so(served):
-    async with Client(served.url) as client:
+    async with HttpClient(served.url) as client:
         await client.find()
-    with pytest.raises(ClientClosedError, match="inside `async with Client"):
+    with pytest.raises(ClientClosedError, match="inside `async with HttpClient"):
         await client.find()
     with pytest.raises(ClientClosedError):
         async with client.changes():
@@ -299,14 +299,14 @@ async def test_an_answer_that_cannot_be_decoded_is_a_lost_one():
 
     async with (
         listening(garbled, host="127.0.0.1", port=0, has_token=False) as server,
-        Client(server.url, retry=ONCE) as client,
+        HttpClient(server.url, retry=ONCE) as client,
     ):
         with pytest.raises(AnswerLostError):
             await client.find()
 
 
 async def test_a_server_that_is_not_there_is_unreachable_after_some_attempts():
-    async with Client("http://127.0.0.1:9", retry=Retry(attempts=3, first_s=0.01)) as client:
+    async with HttpClient("http://127.0.0.1:9", retry=Retry(attempts=3, first_s=0.01)) as client:
         with pytest.raises(ServerUnreachableError, match="start it, or mend the URL"):
             await client.send("a", "COUNTED")
         with pytest.raises(ServerUnreachableError):
@@ -319,7 +319,7 @@ async def test_what_is_no_gatechart_server_is_not_taken_for_one():
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
         await send({"type": "http.response.body", "body": b"<html>"})
 
-    async with listening(other, host="127.0.0.1", port=0, has_token=False) as server, Client(server.url) as client:
+    async with listening(other, host="127.0.0.1", port=0, has_token=False) as server, HttpClient(server.url) as client:
         with pytest.raises(ServerAnswerError, match="mend the URL"):
             await client.find()
 
@@ -358,7 +358,7 @@ async def test_only_what_is_safe_is_asked_again_where_an_answer_is_lost(verb, as
     flaky = Flaky(drops=2)
     async with await asyncio.start_server(flaky, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with Client(f"http://127.0.0.1:{port}", retry=Retry(attempts=5, first_s=0.01)) as client:
+        async with HttpClient(f"http://127.0.0.1:{port}", retry=Retry(attempts=5, first_s=0.01)) as client:
             with pytest.raises(Exception) as raised:  # noqa: PT011
                 await within(verb(client))
     assert flaky.asked == asked
@@ -367,14 +367,14 @@ async def test_only_what_is_safe_is_asked_again_where_an_answer_is_lost(verb, as
 
 async def test_a_server_that_starts_is_waited_for_and_one_that_stops_is_told():
     stage = Stage()
-    async with serving(stage=stage) as found, Client(found.url, retry=Retry(20, 0.02, 1.0)) as client:
+    async with serving(stage=stage) as found, HttpClient(found.url, retry=Retry(20, 0.02, 1.0)) as client:
         runtime, stage._runtime = stage._runtime, None
         waiting = asyncio.create_task(client.start("shop", at="OPEN", payload={"name": "Ada"}))
         await asyncio.sleep(0.1)
         assert not waiting.done()
         stage._runtime = runtime
         assert (await within(waiting)).version == 1
-    async with serving(stage=stage) as found, Client(found.url, retry=ONCE) as client:
+    async with serving(stage=stage) as found, HttpClient(found.url, retry=ONCE) as client:
         stage._runtime = None
         with pytest.raises(RemoteOutsideError, match="ask again in a moment"):
             await client.find()

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart import AgentContext, EntryPoint, Migration, Runtime, StateTransitionGraph, Transition
+from gatechart.clients.database import open_database_client
 from gatechart.errors import ActionFailedError
-from gatechart.runtime.asking import open_asker
 from gatechart.serving import Application, Stage
 
 SECRET = "password=hunter2"
@@ -110,7 +110,7 @@ async def test_a_migration_that_fails_is_told_without_its_words(sqlite_url, capl
 
 
 async def test_whoever_asks_through_the_database_itself_is_told_all(sqlite_url):
-    async with Runtime.open(sqlite_url, graphs=desk()) as runtime, open_asker(sqlite_url) as asker:
+    async with Runtime.open(sqlite_url, graphs=desk()) as runtime, open_database_client(sqlite_url) as asker:
         await runtime.start("desk", at="OPEN", id="a")
         with pytest.raises(ActionFailedError, match=SECRET):
             await asker.send("a", "JAMMED")

@@ -42,10 +42,10 @@ def as_it_is(application):
     return application
 
 
-WAYS = [(mounted, "", "/gc"), (mounted_twice, "", "/api/gc"), (as_it_is, "/gc", "/gc")]
+ROUTES = [(mounted, "", "/gc"), (mounted_twice, "", "/api/gc"), (as_it_is, "/gc", "/gc")]
 
 
-@pytest.mark.parametrize(("wrapped", "root_path", "under"), WAYS, ids=["mounted", "twice", "root_path"])
+@pytest.mark.parametrize(("wrapped", "root_path", "under"), ROUTES, ids=["mounted", "twice", "root_path"])
 async def test_it_answers_under_its_path(wrapped, root_path, under):
     async with asked(wrapped, root_path) as http:
         assert (await http.get(f"{under}/health/live")).status_code == 200
@@ -55,7 +55,7 @@ async def test_it_answers_under_its_path(wrapped, root_path, under):
         assert (await http.get(begun.headers["location"])).json()["agent_id"] == "a/b"
 
 
-@pytest.mark.parametrize(("wrapped", "root_path", "under"), WAYS, ids=["mounted", "twice", "root_path"])
+@pytest.mark.parametrize(("wrapped", "root_path", "under"), ROUTES, ids=["mounted", "twice", "root_path"])
 async def test_its_document_says_under_which_path_it_is(wrapped, root_path, under):
     async with asked(wrapped, root_path) as http:
         document = (await http.get(f"{under}/openapi.json")).json()

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from gatechart.api import ErrorDocument
 from gatechart.serving import Application, application
 from gatechart.serving.openapi import openapi_document
-from gatechart.wire import ErrorDocument
 
 from .conftest import TOKEN, serving
 from .shop import graphs

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from gatechart.client import Client
+from gatechart.clients import HttpClient
 from gatechart.errors import AgentExistsError, OutsideError
 from gatechart.values import Retry
 from tests.crash.havoc import havoc, until_done
@@ -58,7 +58,7 @@ class Customer:
         self.failures = 0
 
     async def work(self):
-        async with Client(self._url, retry=ONCE) as client:
+        async with HttpClient(self._url, retry=ONCE) as client:
             await until_done(lambda: self._begun(client))
             for number in range(EVENTS):
                 await until_done(lambda number=number: self._told(client, number))
@@ -112,7 +112,7 @@ async def test_clients_that_try_again_double_and_lose_nothing_whatever_is_killed
             killing = tasks.create_task(havoc(groups, moments(customers, len(groups))))
         assert killing.result() == len(groups)
         assert sum(customer.failures for customer in customers) > 0
-        async with Client(host.url) as client:
+        async with HttpClient(host.url) as client:
             for customer in customers:
                 await check(client, customer.agent)
         assert (await asyncio.to_thread(host.server.end))[0] == 0

@@ -13,7 +13,7 @@ import pytest
 
 import gatechart
 from gatechart.cli import main
-from gatechart.client import Client
+from gatechart.clients import HttpClient
 from gatechart.errors import OutsideError
 from gatechart.serving.errors import AddressError, OpenDoorError
 from gatechart.serving.server import listening
@@ -42,7 +42,7 @@ def refused(capsys, monkeypatch):
 
 async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url):
     with process(sqlite_url) as server:
-        async with Client(server.url) as client:
+        async with HttpClient(server.url) as client:
             await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
             async with client.changes(patience_s=0.1) as changes:
                 sending = asyncio.create_task(client.send("a", "DAWDLED", {"seconds": 1.0}))
@@ -54,7 +54,7 @@ async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url
             code, told = await within(ended)
     assert code == 0, told
     with process(sqlite_url) as server:
-        async with Client(server.url) as client:
+        async with HttpClient(server.url) as client:
             assert json.loads((await client.read("a")).context)["count"] == 1
         assert server.end(signal.SIGINT)[0] == 0
 
@@ -83,7 +83,7 @@ def test_a_second_signal_stops_it_at_once(sqlite_url):
 async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
     agents, events = [f"a{number}" for number in range(3)], 24
     with process(sqlite_url) as server:
-        async with Client(server.url) as client:
+        async with HttpClient(server.url) as client:
             for agent in agents:
                 await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=agent)
 
@@ -100,7 +100,7 @@ async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
                 isinstance(each, OutsideError) for each in await asyncio.gather(*sending, return_exceptions=True)
             )
     with process(sqlite_url) as server:
-        async with Client(server.url) as client:
+        async with HttpClient(server.url) as client:
             for agent in agents:
                 outcomes = [
                     await client.send(agent, "NOTED", {"note": f"{number}"}, id=f"e{number}")

@@ -4,12 +4,12 @@ import httpx
 import pytest
 
 from gatechart import Runtime
+from gatechart.api import PostCall, RollbackCall
 from gatechart.errors import PayloadError
 from gatechart.serving.operations import OPERATIONS
 from gatechart.stores import open_store
 from gatechart.testing.records import started
 from gatechart.values import LONGEST_NAME, LONGEST_REASON
-from gatechart.wire import PostCall, RollbackCall
 from tests.runtime.spoiling import by_hand
 
 from .conftest import serving

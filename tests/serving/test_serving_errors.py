@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from gatechart.cli.errors import ExtraMissingError
-from gatechart.client import errors as of_the_client
+from gatechart.clients import errors as of_the_client
 from gatechart.errors import GatechartError
 from gatechart.serving import errors as of_the_server
 
@@ -14,7 +14,7 @@ SAMPLES = {"str": "a text", "int": 7, "int | None": 7}
 REMEDIES = {
     of_the_client.AnswerLostError: "give such calls an id",
     of_the_client.ChangesMissedError: "read the history of the agents that matter",
-    of_the_client.ClientClosedError: "call it inside `async with Client(...)`",
+    of_the_client.ClientClosedError: "call it inside `async with HttpClient(...)`",
     of_the_client.ClientTokenError: "give the text that the server's token file has",
     of_the_client.ServerAnswerError: "mend the URL",
     of_the_client.ServerUnreachableError: "start it, or mend the URL",

@@ -5,7 +5,7 @@ import tracemalloc
 import httpx
 import pytest
 
-from gatechart.client import Client
+from gatechart.clients import HttpClient
 from gatechart.serving import ServerLimits
 
 from .conftest import PATIENCE_S, serving
@@ -54,7 +54,7 @@ async def test_a_page_has_as_many_entries_as_fit_into_its_bytes(served, path, fi
 
 
 async def test_the_client_asks_until_it_has_what_was_wanted(served):
-    async with Client(served.url) as client:
+    async with HttpClient(served.url) as client:
         assert [entry.version for entry in await client.history("a")] == [*range(1, 14)]
         assert [entry.version for entry in await client.history("a", after=2, limit=7)] == [*range(3, 10)]
         assert [mail.id for mail in await client.mail(limit=11)] == [f"mail-{number}" for number in range(11)]
@@ -67,7 +67,7 @@ async def test_the_client_asks_until_it_has_what_was_wanted(served):
 async def test_an_entry_larger_than_an_answer_is_given_alone():
     async with (
         serving(server=ServerLimits(answer_bytes=10)) as found,
-        Client(found.url) as client,
+        HttpClient(found.url) as client,
         httpx.AsyncClient(base_url=found.url, trust_env=False) as http,
     ):
         agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")

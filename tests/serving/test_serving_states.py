@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from gatechart import Limits
-from gatechart.client import Client
+from gatechart.clients import HttpClient
 from gatechart.errors import InboxFullError, StoreBusyError
 from gatechart.serving import Application, Phase, Stage, listening
 from gatechart.values import Retry
@@ -87,7 +87,7 @@ async def test_without_a_token_web_pages_of_others_are_not_answered():
 
 
 async def test_a_full_inbox_is_told_with_when_to_come_again():
-    async with serving(limits=Limits(inbox=1)) as found, asking(found.url) as http, Client(found.url) as client:
+    async with serving(limits=Limits(inbox=1)) as found, asking(found.url) as http, HttpClient(found.url) as client:
         await client.post("unborn", "COUNTED")
         refused = await http.post("/agents/unborn/mail", json={"event": "COUNTED"})
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
@@ -99,8 +99,8 @@ async def test_a_database_that_cannot_be_written_is_told_and_nothing_is_doubled_
     async with (
         serving(f"{sqlite_url}?timeout=0.1") as found,
         asking(found.url) as http,
-        Client(found.url, retry=Retry(attempts=1)) as client,
-        Client(found.url, retry=Retry(attempts=50, first_s=0.05, factor=1.0)) as patient,
+        HttpClient(found.url, retry=Retry(attempts=1)) as client,
+        HttpClient(found.url, retry=Retry(attempts=50, first_s=0.05, factor=1.0)) as patient,
     ):
         await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
         with closing(sqlite3.connect(sqlite_path, isolation_level=None)) as other:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gatechart.api import Verbs
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import outcome_document, snapshot_document
 from gatechart.cli.errors import UsageError
@@ -16,14 +17,13 @@ from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.payload import read_payload
 from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.views import print_agent, print_outcome
+from gatechart.clients.database import TIMEOUT_S
 from gatechart.graph import EntryPoint, StateTransitionGraph
-from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
 from gatechart.turn import fit_payload
 from gatechart.values import MailStatus, Outcome, Snapshot
-from gatechart.wire import Verbs
 
 GraphArgument = Annotated[
     str | None,

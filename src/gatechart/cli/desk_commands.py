@@ -20,12 +20,12 @@ from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.reading_commands import LimitOption
 from gatechart.cli.views import print_outcome
+from gatechart.clients.database import TIMEOUT_S
 from gatechart.desk import DeskContext
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
-from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.turn import committed_context

@@ -8,11 +8,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 
-from gatechart.checks import Allowed, Finding, Report, reach
-from gatechart.cli.codes import ExitCode
-from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
-from gatechart.values import ActiveInvocation, HandoffRecord, HistoryEntry, Mail, Migrated, Outcome, Snapshot
-from gatechart.wire import (
+from gatechart.api import (
     EntryDocument,
     HandoffDocument,
     MailDocument,
@@ -20,6 +16,10 @@ from gatechart.wire import (
     SnapshotDocument,
     facts_of,
 )
+from gatechart.checks import Allowed, Finding, Report, reach
+from gatechart.cli.codes import ExitCode
+from gatechart.graph import Edge, EntryPoint, StateTransitionGraph, callable_name
+from gatechart.values import ActiveInvocation, HandoffRecord, HistoryEntry, Mail, Migrated, Outcome, Snapshot
 
 Document: TypeAlias = dict[str, Any]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from gatechart.api import Verbs
 from gatechart.cli.codes import ExitCode
 from gatechart.cli.documents import handoff_document
 from gatechart.cli.errors import HandoffStandsError, OtherGraphError, UsageError
@@ -24,17 +25,16 @@ from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.pages import print_page
 from gatechart.cli.printing import print_document, print_hint, print_line
 from gatechart.cli.reading_commands import LimitOption
+from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import HandoffPacket, is_open, packet_of
 from gatechart.ports import Store
-from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.runtime.core import SystemClock
 from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.turn import committed_context
 from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, Side, Snapshot
-from gatechart.wire import Verbs
 
 _LOOKS_S: Final = 0.05  # between two looks at what another process hosts
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)

@@ -15,7 +15,7 @@ from gatechart.cli.options import AgentArgument, Settings
 from gatechart.cli.owners import TimeoutOption, Way, carried_out
 from gatechart.cli.payload import read_json
 from gatechart.cli.printing import print_document, print_line
-from gatechart.runtime.asking import TIMEOUT_S
+from gatechart.clients.database import TIMEOUT_S
 from gatechart.values import Mail, Receipt
 
 InvokeArgument = Annotated[str, typer.Argument(metavar="INVOKE", help="The invoke's id.", show_default=False)]

@@ -19,10 +19,10 @@ from gatechart.cli.pages import print_page
 from gatechart.cli.payload import read_payload
 from gatechart.cli.printing import print_document, print_line, print_warning
 from gatechart.cli.reading_commands import LimitOption
+from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import UnknownMailError
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
-from gatechart.runtime.asking import TIMEOUT_S
 from gatechart.stores import open_store
 from gatechart.values import Mail, MailQuery, MailStatus, Receipt
 

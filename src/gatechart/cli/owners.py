@@ -10,15 +10,15 @@ from functools import partial
 from time import monotonic
 from typing import Annotated, Final, TypeAlias, TypeVar
 
+from gatechart.api import Direct, Verbs
 from gatechart.cli.hosting import hint_at_waiting, visit
 from gatechart.cli.options import Settings, seconds_option
+from gatechart.clients.database import TIMEOUT_S, DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.runtime import Runtime
-from gatechart.runtime.asking import TIMEOUT_S, Asker, open_asker
 from gatechart.stores.opening import open_asking
 from gatechart.values import Snapshot
-from gatechart.wire import Direct, Verbs
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ async def carried_out(
         except StoreOwnedError as error:
             owned = error
         left_s = max(ends - monotonic(), SHORTEST_S)
-        opened = partial(open_asker, settings.store, graphs=graphs, timeout_s=left_s, request=request)
+        opened = partial(open_database_client, settings.store, graphs=graphs, timeout_s=left_s, request=request)
         try:
             async with _interruptible(opened) as asker:
                 return await work(Way(asker, None))
@@ -106,7 +106,9 @@ async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Await
 
 
 @asynccontextmanager
-async def _interruptible(opened: Callable[..., AbstractAsyncContextManager[Asker]]) -> AsyncIterator[Asker]:
+async def _interruptible(
+    opened: Callable[..., AbstractAsyncContextManager[DatabaseClient]],
+) -> AsyncIterator[DatabaseClient]:
     """The asker. Where it is interrupted with a request under way, the KeyboardInterrupt says what became of that."""
     became: list[bool | None] = []
     try:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from gatechart.api import ErrorDocument, HandoffCall
 from gatechart.errors import (
     AgentAsleepError,
     AgentExistsError,
@@ -37,7 +38,6 @@ from gatechart.restate.terms import Bench
 from gatechart.runtime.going_back import going_back, rolled_back, stopped
 from gatechart.turn import begin, checked_name, fit_payload, no_later, plain_payload
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
-from gatechart.wire import ErrorDocument, HandoffCall
 
 logger = logging.getLogger(__name__)
 

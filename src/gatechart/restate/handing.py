@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gatechart.api import HandoffCall, handoff_asked
 from gatechart.restate.sitting import Sitting
 from gatechart.turn import REQUESTED, Turn, requested
 from gatechart.values import Event
-from gatechart.wire import HandoffCall, handoff_asked
 
 
 def hand_on(sitting: Sitting, call: HandoffCall) -> str:

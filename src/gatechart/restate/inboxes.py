@@ -13,12 +13,12 @@ from typing import Any, Final
 from restate import ObjectContext, ObjectSharedContext, VirtualObject
 from restate.serde import BytesSerde, JsonSerde, Serde
 
+from gatechart.api import ErrorDocument
 from gatechart.errors import InboxFullError
 from gatechart.restate.kept import KEPT
 from gatechart.restate.objects import patience
 from gatechart.restate.terms import Bench, Terms
 from gatechart.values import MailStatus
-from gatechart.wire import ErrorDocument
 
 LOST_S: Final = 600.0
 """After which a place counts no more that nobody has come to: whoever asked for it has died before it posted."""

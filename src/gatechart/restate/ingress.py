@@ -15,9 +15,9 @@ from uuid import uuid4
 import aiohttp
 from pydantic_core import to_json
 
+from gatechart.api import ErrorDocument
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, RuntimeClosedError, UnknownAgentError
 from gatechart.values import AgentId
-from gatechart.wire import ErrorDocument
 
 logger = logging.getLogger(__name__)
 

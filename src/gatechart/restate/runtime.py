@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from pydantic_core import to_json
 
 from gatechart.agent import Agent
+from gatechart.api import handoff_call
 from gatechart.errors import (
     ElsewhereError,
     EngineRefusedError,
@@ -67,7 +68,6 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
-from gatechart.wire import handoff_call
 
 logger = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.agent import Agent
+from gatechart.api import perform_once
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
@@ -23,7 +24,6 @@ from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_a
 from gatechart.runtime.feeds import Feeds, Subscription
 from gatechart.runtime.going_back import stopped
 from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
-from gatechart.runtime.intake import Intake
 from gatechart.runtime.interventions import end_invoke, fire_timer
 from gatechart.runtime.limits import Limits
 from gatechart.runtime.mailbox import Mailbox
@@ -31,6 +31,7 @@ from gatechart.runtime.offers import erase
 from gatechart.runtime.once import is_withdrawn, turn_of, with_id
 from gatechart.runtime.outside import Outside
 from gatechart.runtime.registry import Registry
+from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import check_roles
 from gatechart.turn import (
@@ -70,7 +71,6 @@ from gatechart.values import (
     Status,
     Verdict,
 )
-from gatechart.wire import perform_once
 
 logger = logging.getLogger(__name__)
 
@@ -134,20 +134,20 @@ class Runtime:
             )
             runtime = cls(core, registry)
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
-            intake = None if requests is None else Intake(core, requests, partial(perform_once, runtime))
+            server = None if requests is None else RequestServer(core, requests, partial(perform_once, runtime))
             try:
                 if not read_only:
                     await runtime._outside.recover()
-                if intake is not None:
-                    intake.begin()
+                if server is not None:
+                    server.begin()
                 yield runtime
             finally:
-                if intake is not None:
-                    intake.close()
+                if server is not None:
+                    server.close()
                 runtime._outside.close()
                 await core.close()
-                if intake is not None:
-                    await intake.end()
+                if server is not None:
+                    await server.end()
 
     @property
     def graphs(self) -> tuple[StateTransitionGraph, ...]:

@@ -16,6 +16,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gatechart.api import (
+    Call,
+    Document,
+    DoneDocument,
+    ErrorDocument,
+    OutcomeDocument,
+    ReadCall,
+    SnapshotDocument,
+    hidden_under,
+    perform,
+)
+from gatechart.api.routes import ROUTES
 from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
 from gatechart.graph import StateTransitionGraph
 from gatechart.serving.access import Access
@@ -31,23 +43,11 @@ from gatechart.serving.problems import Refused, headers_of, status_of, without_p
 from gatechart.serving.reading import read_call
 from gatechart.serving.stage import Phase, Stage
 from gatechart.serving.tape import place_of
-from gatechart.wire import (
-    Call,
-    Document,
-    DoneDocument,
-    ErrorDocument,
-    OutcomeDocument,
-    ReadCall,
-    SnapshotDocument,
-    hidden_under,
-    perform,
-)
-from gatechart.wire.ways import WAYS
 
 logger = logging.getLogger(__name__)
 
 _CREATED: Final = 201
-_READ: Final = WAYS[ReadCall]
+_READ: Final = ROUTES[ReadCall]
 
 
 class Application:

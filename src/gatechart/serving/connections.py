@@ -10,9 +10,9 @@ from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from gatechart.api import ErrorDocument
 from gatechart.serving.limits import ServerLimits
 from gatechart.serving.problems import Refused
-from gatechart.wire import ErrorDocument
 
 _ABORT: Final = "gatechart.abort"
 _BEHIND_S: Final = 5.0  # behind the time of a body, in which the application refuses it with a better message

@@ -9,9 +9,9 @@ from typing import Final
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
+from gatechart.api.routes import MISSED, TURN
 from gatechart.serving.connections import cut_off, disconnected
 from gatechart.serving.tape import Missed, Place, Tape
-from gatechart.wire.ways import MISSED, TURN
 
 _BATCH: Final = 100  # turns that are written at once, at the most
 _BATCH_BYTES: Final = 2**16  # of them, unless one alone is larger: what a reader that does not read makes us keep

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.serving.operations import OPERATIONS, Operation
 from gatechart.serving.problems import headers_of
-from gatechart.wire import DoneDocument, ErrorDocument, StartCall, StartOnCall
 
 Json: TypeAlias = dict[str, Any]
 

@@ -10,10 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from pydantic.fields import FieldInfo
 
-from gatechart.graph.delays import PATTERN
-from gatechart.handoff.parts import RungKind, Time
-from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
-from gatechart.wire import (
+from gatechart.api import (
     BaseCall,
     CancelHandoffCall,
     EndInvokeCall,
@@ -34,7 +31,10 @@ from gatechart.wire import (
     StartOnCall,
     StopCall,
 )
-from gatechart.wire.ways import MOST, WAYS, Way
+from gatechart.api.routes import MOST, ROUTES, Route
+from gatechart.graph.delays import PATTERN
+from gatechart.handoff.parts import RungKind, Time
+from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
 """What an id can be that is looked up: one that was accepted before ids were bounded is found, however long."""
@@ -117,9 +117,9 @@ class Operation:
         return verb
 
     @property
-    def way(self) -> Way:
+    def way(self) -> Route:
         """Where it is asked for."""
-        return WAYS[self.call]
+        return ROUTES[self.call]
 
     @cached_property
     def rest(self) -> type[BaseModel]:

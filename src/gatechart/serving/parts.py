@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 
 from pydantic_core import to_json
 
-from gatechart.wire import Call, Document, FindCall, HandoffsCall, HistoryCall, MailCall, Performer, perform
-from gatechart.wire.ways import PARTS
+from gatechart.api import Call, Document, FindCall, HandoffsCall, HistoryCall, MailCall, Performer, perform
+from gatechart.api.routes import PARTS
 
 _FIRST: Final = 8  # entries that are read before anybody knows how large they are
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from gatechart.api import BaseCall, StartCall, StartOnCall
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.serving.numbers import whole_numbers
-from gatechart.wire import BaseCall, StartCall, StartOnCall
 
 
 def check_payload(graphs: Sequence[StateTransitionGraph], call: BaseCall) -> None:

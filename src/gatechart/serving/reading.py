@@ -13,12 +13,12 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from gatechart.api import BaseCall, StartOnCall
 from gatechart.context import problems_of
 from gatechart.serving.limits import ServerLimits
 from gatechart.serving.numbers import whole_numbers
 from gatechart.serving.operations import Operation
 from gatechart.serving.problems import Refused
-from gatechart.wire import BaseCall, StartOnCall
 
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last one may have no end

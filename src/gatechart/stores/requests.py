@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from gatechart.api import is_about
 from gatechart.stores.damage import check_row, kinds_of, readable, text_of
 from gatechart.stores.database import Bell, Database, Writer
 from gatechart.stores.dialects import listed
@@ -18,7 +19,6 @@ from gatechart.stores.rows import from_us, to_json, to_us
 from gatechart.stores.statements import Ask
 from gatechart.stores.tables import owner, requests
 from gatechart.values import LATEST, AgentId, Request
-from gatechart.wire import is_about
 
 T = TypeVar("T")
 

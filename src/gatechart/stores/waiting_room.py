@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from gatechart.api import is_about
 from gatechart.values import AgentId, Request
-from gatechart.wire import is_about
 
 KEPT: Final = timedelta(hours=1)
 

@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 
 from pydantic import ValidationError
 
+from gatechart.api import CALLS, Call, Document, ErrorDocument, Reply
 from gatechart.context import problems_of
 from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError, UnwritableError
 from gatechart.ports import Requests
 from gatechart.runtime.core import Core
 from gatechart.values import Request
-from gatechart.wire import CALLS, Call, Document, ErrorDocument, Reply
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ GRACE: Final = timedelta(minutes=1)  # behind its time, in which what another ow
 Perform: TypeAlias = Callable[[Call, str], Awaitable[Document]]  # a call, and the id of its request
 
 
-class Intake:
+class RequestServer:
     """Takes requests, has each carried out once, and answers it; those of one asker one after the other.
 
     A call goes under its request's id where it has none of its own. So an owner that comes after one that died with a

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from gatechart.api.documents import Document
 from gatechart.handoff.parts import Time
 from gatechart.values import (
     AgentId,
@@ -17,7 +18,6 @@ from gatechart.values import (
     Reason,
     Receipt,
 )
-from gatechart.wire.documents import Document
 
 
 class MailDocument(Document):

@@ -23,10 +23,10 @@ from gatechart import (
     Status,
 )
 from gatechart.agent import Agent
+from gatechart.api import CALLS, Direct, ErrorDocument, PostCall, SendCall, StartCall, Verbs, perform
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import OnRefusal
 from gatechart.testing.records import NOON
-from gatechart.wire import CALLS, Direct, ErrorDocument, PostCall, SendCall, StartCall, Verbs, perform
 
 from .charts import Note, lamp, shade
 

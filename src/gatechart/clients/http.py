@@ -13,15 +13,15 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from gatechart.client.address import checked_token, checked_url, tellable
-from gatechart.client.answers import UNAVAILABLE, is_not_ready, refusal
-from gatechart.client.changes import Changes
-from gatechart.client.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
-from gatechart.client.paging import is_paged, paged
+from gatechart.api import Call, CancelHandoffCall, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
+from gatechart.api.routes import ROUTES
+from gatechart.clients.address import checked_token, checked_url, tellable
+from gatechart.clients.answers import UNAVAILABLE, is_not_ready, refusal
+from gatechart.clients.changes import Changes
+from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
+from gatechart.clients.paging import is_paged, paged
 from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.values import Retry
-from gatechart.wire import Call, CancelHandoffCall, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
-from gatechart.wire.ways import WAYS
 
 D = TypeVar("D", bound=Document)
 
@@ -32,8 +32,8 @@ _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeou
 _IDLE_S: Final = 30.0  # less than the server keeps a silent connection
 
 
-class Client(Verbs):
-    """The verbs of the runtime that a server hosts. Use it as `async with Client(url, token=...) as client`.
+class HttpClient(Verbs):
+    """The verbs of the runtime that a server hosts. Use it as `async with HttpClient(url, token=...) as client`.
 
     A call is made again where that is safe: as long as no connection comes about or the server is not ready; and where
     an answer was lost, if the call only reads, or has an id (`id=` of `send` and `post`, `once=` of others).
@@ -111,7 +111,7 @@ class Client(Verbs):
 
     async def _asked(self, call: Call) -> httpx.Response:
         """What comes of one attempt. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
-        way = WAYS[type(call)]
+        way = ROUTES[type(call)]
         path, rest = way.path_of(call), way.rest_of(call)
         async with self._free:
             self._check_open(call.verb)
@@ -139,7 +139,7 @@ class Client(Verbs):
 
 def _check_named(call: Call) -> None:
     """Raises what the runtime raises of an id that nothing can have; in a path, an empty one would lead elsewhere."""
-    for field in WAYS[type(call)].in_path:
+    for field in ROUTES[type(call)].in_path:
         text = str(getattr(call, field))
         if not text or "\0" in text:
             raise NoHandoffError(text, None) if isinstance(call, CancelHandoffCall) else UnknownAgentError(text)

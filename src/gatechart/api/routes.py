@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from gatechart.values.frozen import value
-from gatechart.wire.calls import (
+from gatechart.api.calls import (
     BaseCall,
     CancelHandoffCall,
     EndInvokeCall,
@@ -29,6 +28,7 @@ from gatechart.wire.calls import (
     StartOnCall,
     StopCall,
 )
+from gatechart.values.frozen import value
 
 MOST: Final = 1000
 """Entries of one answer, at the most; those who want more ask again. An answer of large ones has fewer."""
@@ -37,7 +37,7 @@ _FIELD: Final = re.compile(r"{(\w+)}")
 
 
 @value
-class Way:
+class Route:
     """A method and a path. Fields of the call that are no parts of the path are the query, or the body of a POST."""
 
     method: str
@@ -57,7 +57,7 @@ class Way:
     def path_of(self, call: BaseCall) -> str:
         """The path, with the fields in it.
 
-        >>> [WAYS[ReadCall].path_of(ReadCall(id=agent)) for agent in ("a/b", "..")]
+        >>> [ROUTES[ReadCall].path_of(ReadCall(id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
         """
         return _FIELD.sub(lambda found: _quoted(str(getattr(call, found[1]))), self.path)
@@ -72,25 +72,25 @@ def _quoted(text: str) -> str:
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
-WAYS: Final[Mapping[type[BaseCall], Way]] = {
-    StartCall: Way("POST", "/agents", 201),
-    StartOnCall: Way("POST", "/agents", 201),
-    FindCall: Way("GET", "/agents"),
-    ReadCall: Way("GET", "/agents/{id}"),
-    EraseCall: Way("DELETE", "/agents/{id}", 204),
-    SendCall: Way("POST", "/agents/{to}/events"),
-    PostCall: Way("POST", "/agents/{to}/mail", 202),
-    RetryCall: Way("POST", "/mail/{number}/retry"),
-    HistoryCall: Way("GET", "/agents/{id}/history"),
-    SnapshotAtCall: Way("GET", "/agents/{id}/versions/{version}"),
-    StopCall: Way("POST", "/agents/{id}/stop"),
-    RollbackCall: Way("POST", "/agents/{id}/rollback"),
-    HandoffCall: Way("POST", "/agents/{id}/handoffs", 202),
-    HandoffsCall: Way("GET", "/handoffs"),
-    CancelHandoffCall: Way("POST", "/handoffs/{id}/cancel", 202),
-    MailCall: Way("GET", "/mail"),
-    FireTimerCall: Way("POST", "/mail/{number}/fire"),
-    EndInvokeCall: Way("POST", "/agents/{id}/invokes/{invoke}/end", 202),
+ROUTES: Final[Mapping[type[BaseCall], Route]] = {
+    StartCall: Route("POST", "/agents", 201),
+    StartOnCall: Route("POST", "/agents", 201),
+    FindCall: Route("GET", "/agents"),
+    ReadCall: Route("GET", "/agents/{id}"),
+    EraseCall: Route("DELETE", "/agents/{id}", 204),
+    SendCall: Route("POST", "/agents/{to}/events"),
+    PostCall: Route("POST", "/agents/{to}/mail", 202),
+    RetryCall: Route("POST", "/mail/{number}/retry"),
+    HistoryCall: Route("GET", "/agents/{id}/history"),
+    SnapshotAtCall: Route("GET", "/agents/{id}/versions/{version}"),
+    StopCall: Route("POST", "/agents/{id}/stop"),
+    RollbackCall: Route("POST", "/agents/{id}/rollback"),
+    HandoffCall: Route("POST", "/agents/{id}/handoffs", 202),
+    HandoffsCall: Route("GET", "/handoffs"),
+    CancelHandoffCall: Route("POST", "/handoffs/{id}/cancel", 202),
+    MailCall: Route("GET", "/mail"),
+    FireTimerCall: Route("POST", "/mail/{number}/fire"),
+    EndInvokeCall: Route("POST", "/agents/{id}/invokes/{invoke}/end", 202),
 }
 """Every call's way. `start_on` shares that of `start`: its body has a trigger."""
 

@@ -13,19 +13,19 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from gatechart.client.answers import is_not_ready, refusal
-from gatechart.client.errors import ChangesMissedError, ServerAnswerError, ServerUnreachableError
-from gatechart.client.lines import Told, told_events
+from gatechart.api import EntryDocument
+from gatechart.api.routes import CHANGES, MISSED, TURN
+from gatechart.clients.answers import is_not_ready, refusal
+from gatechart.clients.errors import ChangesMissedError, ServerAnswerError, ServerUnreachableError
+from gatechart.clients.lines import Told, told_events
 from gatechart.values import HistoryEntry, Retry
-from gatechart.wire import EntryDocument
-from gatechart.wire.ways import CHANGES, MISSED, TURN
 
 _SILENCE_S: Final = 45.0  # three beats of the server: then the connection is taken for dead
 _AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)
 
 
 class Changes:
-    """An async iterator, which begins when it is entered and does not end. Got by `Client.changes`.
+    """An async iterator, which begins when it is entered and does not end. Got by `HttpClient.changes`.
 
     Raises ChangesMissedError, behind which it may go on, ServerUnreachableError, and what the server refuses it with.
     """

@@ -6,9 +6,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from gatechart.client.errors import ServerAnswerError, UnauthorizedError
+from gatechart.api import ErrorDocument
+from gatechart.clients.errors import ServerAnswerError, UnauthorizedError
 from gatechart.errors import GatechartError, PayloadError, RemoteEventError
-from gatechart.wire import ErrorDocument
 
 UNAVAILABLE: Final = 503
 

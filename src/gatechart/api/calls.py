@@ -19,11 +19,7 @@ from pydantic import (
     TypeAdapter,
 )
 
-from gatechart.handoff import HandoffPacket, Rung
-from gatechart.handoff.parts import Time
-from gatechart.turn import check_finite
-from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
-from gatechart.wire.answers import (
+from gatechart.api.answers import (
     AskedDocument,
     DoneDocument,
     HandoffsDocument,
@@ -31,8 +27,12 @@ from gatechart.wire.answers import (
     MailsDocument,
     PageDocument,
 )
-from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.wire.mail_documents import MailDocument, ReceiptDocument
+from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
+from gatechart.api.mail_documents import MailDocument, ReceiptDocument
+from gatechart.handoff import HandoffPacket, Rung
+from gatechart.handoff.parts import Time
+from gatechart.turn import check_finite
+from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
 
 
 def _finite(payload: Payload) -> Payload:

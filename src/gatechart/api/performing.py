@@ -7,23 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from gatechart.agent import Agent
-from gatechart.graph import Delay, Ladder
-from gatechart.handoff import HandoffPacket
-from gatechart.values import (
-    AgentId,
-    HandoffRecord,
-    HandoffStatus,
-    HistoryEntry,
-    Mail,
-    MailStatus,
-    Mode,
-    Page,
-    Reason,
-    Receipt,
-    Snapshot,
-    Status,
-)
-from gatechart.wire.answers import (
+from gatechart.api.answers import (
     AskedDocument,
     DoneDocument,
     HandoffsDocument,
@@ -31,7 +15,7 @@ from gatechart.wire.answers import (
     MailsDocument,
     PageDocument,
 )
-from gatechart.wire.calls import (
+from gatechart.api.calls import (
     Call,
     CancelHandoffCall,
     EndInvokeCall,
@@ -53,9 +37,25 @@ from gatechart.wire.calls import (
     StopCall,
     WritingCall,
 )
-from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.wire.mail_documents import MailDocument, ReceiptDocument
-from gatechart.wire.making import handoff_asked
+from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
+from gatechart.api.mail_documents import MailDocument, ReceiptDocument
+from gatechart.api.making import handoff_asked
+from gatechart.graph import Delay, Ladder
+from gatechart.handoff import HandoffPacket
+from gatechart.values import (
+    AgentId,
+    HandoffRecord,
+    HandoffStatus,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Mode,
+    Page,
+    Reason,
+    Receipt,
+    Snapshot,
+    Status,
+)
 
 
 class Performer(Protocol):

@@ -24,7 +24,7 @@ class ClientClosedError(EventError):
     call: str
 
     def __str__(self) -> str:
-        return f"{self.call}() came after the client was closed; call it inside `async with Client(...)`"
+        return f"{self.call}() came after the client was closed; call it inside `async with HttpClient(...)`"
 
 
 @dataclass(eq=False)

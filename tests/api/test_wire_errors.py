@@ -7,6 +7,7 @@ import pytest
 
 import gatechart.cli
 import gatechart.interop  # noqa: F401
+from gatechart.api import ErrorDocument
 from gatechart.errors import (
     DefinitionError,
     EventError,
@@ -19,7 +20,6 @@ from gatechart.errors import (
     RemoteOutsideError,
     StoreOwnedError,
 )
-from gatechart.wire import ErrorDocument
 
 SAMPLES = {
     "str": "a text",

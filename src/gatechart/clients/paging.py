@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from gatechart.wire import Call, Document
-from gatechart.wire.ways import MOST, PARTS
+from gatechart.api import Call, Document
+from gatechart.api.routes import MOST, PARTS
 
 D = TypeVar("D", bound=Document)
 

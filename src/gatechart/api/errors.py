@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
+from gatechart.api.documents import Document
 from gatechart.context import problems_of
 from gatechart.errors import (
     AnswerUnreadableError,
@@ -20,7 +21,6 @@ from gatechart.errors import (
     RemoteEventError,
     RemoteOutsideError,
 )
-from gatechart.wire.documents import Document
 
 D = TypeVar("D", bound=Document)
 

@@ -6,7 +6,7 @@ and brings `_call`, which takes a call there and gives back the document, `answe
 `ErrorDocument.model_validate_json(text).value()`.
 """
 
-from gatechart.wire.answers import (
+from gatechart.api.answers import (
     AskedDocument,
     DoneDocument,
     HandoffsDocument,
@@ -14,7 +14,7 @@ from gatechart.wire.answers import (
     MailsDocument,
     PageDocument,
 )
-from gatechart.wire.calls import (
+from gatechart.api.calls import (
     CALLS,
     BaseCall,
     Call,
@@ -38,14 +38,14 @@ from gatechart.wire.calls import (
     StopCall,
     WritingCall,
 )
-from gatechart.wire.direct import Direct
-from gatechart.wire.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
-from gatechart.wire.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
-from gatechart.wire.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
-from gatechart.wire.making import handoff_asked, handoff_call
-from gatechart.wire.naming import is_about
-from gatechart.wire.performing import Performer, perform, perform_once
-from gatechart.wire.verbs import Verbs
+from gatechart.api.direct import Direct
+from gatechart.api.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
+from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
+from gatechart.api.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
+from gatechart.api.making import handoff_asked, handoff_call
+from gatechart.api.naming import is_about
+from gatechart.api.performing import Performer, perform, perform_once
+from gatechart.api.verbs import Verbs
 
 __all__ = [
     "CALLS",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Final, TypeVar, cast
 
+from gatechart.api import Call, Document, Performer, Verbs, perform, read_reply
 from gatechart.errors import (
     OutsideError,
     OwnerGoneError,
@@ -28,7 +29,6 @@ from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.turn import checked_id
 from gatechart.values import Request
-from gatechart.wire import Call, Document, Performer, Verbs, perform, read_reply
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ CHECKS_EVERY_S: Final = 0.5  # whether there is an owner still
 PASSING: Final = (StoreBusyError, StoreFailedError, StoreUnreachableError)  # such as a server that is started again
 
 
-class Asker(Verbs):
-    """Has calls carried out by the owner of a database, and reads for itself. Get it from `open_asker`.
+class DatabaseClient(Verbs):
+    """Has calls carried out by the owner of a database, and reads for itself. Get it from `open_database_client`.
 
     What writes raises what the verb raised there; RequestTimeoutError where the owner does not answer in time, or the
     database itself, and OwnerGoneError where it goes before. A request that the owner has not taken by then is
@@ -156,14 +156,14 @@ class Asker(Verbs):
 
 
 @asynccontextmanager
-async def open_asker(
+async def open_database_client(
     store: str | Store = DEFAULT_URL,
     *,
     graphs: Sequence[StateTransitionGraph] | StateTransitionGraph = (),
     timeout_s: float = TIMEOUT_S,
     given_up: Callable[[bool | None], None] = lambda _withdrawn: None,
     request: str | None = None,
-) -> AsyncIterator[Asker]:
+) -> AsyncIterator[DatabaseClient]:
     """The verbs of the runtime that owns a database, for who does not: what it is asked goes through the database.
 
     graphs: those of the agents that are to be read. timeout_s: how long to wait for an answer; a request that was not
@@ -177,7 +177,7 @@ async def open_asker(
         open_asking(store) as asking,
         Runtime.open(store, graphs=graphs, read_only=True) as reading,
     ):
-        yield Asker(
+        yield DatabaseClient(
             str(store),
             asking,
             reading,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
-from gatechart.wire.calls import Call
-from gatechart.wire.documents import Document
-from gatechart.wire.performing import Performer, perform, perform_once
-from gatechart.wire.verbs import Verbs
+from gatechart.api.calls import Call
+from gatechart.api.documents import Document
+from gatechart.api.performing import Performer, perform, perform_once
+from gatechart.api.verbs import Verbs
 
 D = TypeVar("D", bound=Document)
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from gatechart.api.calls import Call, HandoffCall
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket, ladder_of, rungs
 from gatechart.values import AgentId, Mode, Name, Reason, name_of
-from gatechart.wire.calls import Call, HandoffCall
 
 C = TypeVar("C", bound=Call)
 

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gatechart.values import Page, Receipt
-from gatechart.wire import (
+from gatechart.api import (
     EntryDocument,
     HandoffDocument,
     HandoffsDocument,
@@ -18,6 +17,7 @@ from gatechart.wire import (
     ReceiptDocument,
     SnapshotDocument,
 )
+from gatechart.values import Page, Receipt
 
 from .strategies import entries, handoffs, mail, numbers, outcomes, snapshots, texts
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import httpx
 
-from gatechart.client.errors import ClientTokenError, ServerUnreachableError
+from gatechart.clients.errors import ClientTokenError, ServerUnreachableError
 
 _SCHEMES: Final = frozenset({"http", "https"})
 _PORTS: Final = range(1, 2**16)

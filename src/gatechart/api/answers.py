@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gatechart.api.documents import Document, EntryDocument, SnapshotDocument
+from gatechart.api.mail_documents import HandoffDocument, MailDocument
 from gatechart.values import AgentId, HandoffRecord, HistoryEntry, Mail, Page
-from gatechart.wire.documents import Document, EntryDocument, SnapshotDocument
-from gatechart.wire.mail_documents import HandoffDocument, MailDocument
 
 
 class AskedDocument(Document):

@@ -7,6 +7,37 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+from gatechart.api.answers import (
+    AskedDocument,
+    DoneDocument,
+    HandoffsDocument,
+    HistoryDocument,
+    MailsDocument,
+    PageDocument,
+)
+from gatechart.api.calls import (
+    Call,
+    CancelHandoffCall,
+    EndInvokeCall,
+    EraseCall,
+    FindCall,
+    FireTimerCall,
+    HandoffsCall,
+    HistoryCall,
+    MailCall,
+    PostCall,
+    ReadCall,
+    RetryCall,
+    RollbackCall,
+    SendCall,
+    SnapshotAtCall,
+    StartCall,
+    StartOnCall,
+    StopCall,
+)
+from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
+from gatechart.api.mail_documents import MailDocument, ReceiptDocument
+from gatechart.api.making import handoff_call, made
 from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket
 from gatechart.turn import checked_name, plain_payload
@@ -27,37 +58,6 @@ from gatechart.values import (
     Status,
     name_of,
 )
-from gatechart.wire.answers import (
-    AskedDocument,
-    DoneDocument,
-    HandoffsDocument,
-    HistoryDocument,
-    MailsDocument,
-    PageDocument,
-)
-from gatechart.wire.calls import (
-    Call,
-    CancelHandoffCall,
-    EndInvokeCall,
-    EraseCall,
-    FindCall,
-    FireTimerCall,
-    HandoffsCall,
-    HistoryCall,
-    MailCall,
-    PostCall,
-    ReadCall,
-    RetryCall,
-    RollbackCall,
-    SendCall,
-    SnapshotAtCall,
-    StartCall,
-    StartOnCall,
-    StopCall,
-)
-from gatechart.wire.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.wire.mail_documents import MailDocument, ReceiptDocument
-from gatechart.wire.making import handoff_call, made
 
 D = TypeVar("D", bound=Document)
 

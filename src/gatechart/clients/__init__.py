@@ -1,0 +1,44 @@
+"""Clients of runtimes in other processes: over HTTP, and through the database that such a runtime owns.
+
+`HttpClient` needs the extra `gatechart[client]`, and is therefore imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from gatechart.clients.database import DatabaseClient, open_database_client
+
+if TYPE_CHECKING:
+    from gatechart.clients.changes import Changes
+    from gatechart.clients.errors import (
+        AnswerLostError,
+        ChangesMissedError,
+        ClientClosedError,
+        ClientTokenError,
+        ServerAnswerError,
+        ServerUnreachableError,
+        UnauthorizedError,
+    )
+    from gatechart.clients.http import HttpClient
+
+__all__ = [
+    "AnswerLostError",
+    "Changes",
+    "ChangesMissedError",
+    "ClientClosedError",
+    "ClientTokenError",
+    "DatabaseClient",
+    "HttpClient",
+    "ServerAnswerError",
+    "ServerUnreachableError",
+    "UnauthorizedError",
+    "open_database_client",
+]
+
+_MODULES: Final = {"HttpClient": "http", "Changes": "changes"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"gatechart.clients.{_MODULES.get(name, 'errors')}"), name)
