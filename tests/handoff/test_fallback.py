@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gatechart.handoff import HandoffPacket, Ladder, Person, read_packet, rungs
-from gatechart.handoff.fallback import RAW, unreadable
+from gatechart.handoff.reading import RAW, unreadable
 
 
 def test_a_packet_that_cannot_be_read_is_kept_raw_with_the_error_and_its_way() -> None:

@@ -71,7 +71,7 @@ async def test_a_record_tells_how_many_microseconds_its_turn_took(monkeypatch: p
     graph = graph_of(Transition("A", "GO", "B"))
     begun = (await started(graph)).snapshot
     clock = iter([5_000_000, 7_999_999])
-    monkeypatch.setattr("gatechart.turn.take.perf_counter_ns", lambda: next(clock))
+    monkeypatch.setattr("gatechart.turn.turns.perf_counter_ns", lambda: next(clock))
     assert (await applied(graph, begun, "GO")).took_us == 2999
 
 

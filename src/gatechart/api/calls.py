@@ -30,7 +30,7 @@ from gatechart.api.answers import (
 from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.api.mail_documents import MailDocument, ReceiptDocument
 from gatechart.handoff import HandoffPacket, Rung
-from gatechart.handoff.parts import Time
+from gatechart.handoff.packet import Time
 from gatechart.turn import check_finite
 from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from gatechart.api.documents import Document
-from gatechart.handoff.parts import Time
+from gatechart.handoff.packet import Time
 from gatechart.values import (
     AgentId,
     HandoffChange,

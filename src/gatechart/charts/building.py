@@ -44,8 +44,7 @@ from gatechart.graph import (
     Then,
     Transition,
 )
-from gatechart.graph.beginning import beginning
-from gatechart.graph.definition import after_event
+from gatechart.graph.definition import after_event, beginning
 from gatechart.graph.delays import Delay, delay_text, seconds_of
 from gatechart.values import Name, name_of
 

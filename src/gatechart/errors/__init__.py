@@ -5,7 +5,19 @@ now, and its caller can do better. `OutsideError`: the world around failed, and 
 its facts; its text says what would have worked. Whatever a raised error refused has changed nothing.
 """
 
-from gatechart.errors.calls import (
+from gatechart.errors.definition import (
+    AmbiguousTriggerError,
+    DuplicateGraphError,
+    Fault,
+    FileFault,
+    InvalidChartError,
+    InvalidGraphError,
+    NoGraphError,
+    RemoteDefinitionError,
+    UnknownEffectError,
+    UnknownInvokeError,
+)
+from gatechart.errors.event import (
     ActionFailedError,
     AgentEndedError,
     AgentExistsError,
@@ -14,78 +26,27 @@ from gatechart.errors.calls import (
     EntryRefusedError,
     EventIdReusedError,
     EventRefusedError,
+    HandoffNotAwaitedError,
+    HandoffStateError,
     MicrostepLimitError,
+    NoHandoffError,
+    OpenHandoffError,
+    PacketError,
     PayloadError,
     ReservedEventError,
     UnknownAgentError,
     UnknownGraphError,
+    UnknownHandoffError,
     UnknownStateError,
     UnknownTriggerError,
     UnknownVersionError,
 )
-from gatechart.errors.definitions import (
-    AmbiguousTriggerError,
-    DuplicateGraphError,
-    Fault,
-    FileFault,
-    InvalidChartError,
-    InvalidGraphError,
-    NoGraphError,
-    UnknownEffectError,
-    UnknownInvokeError,
-)
-from gatechart.errors.engine import (
+from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure
+from gatechart.errors.operation import (
+    AgentAsleepError,
     AgentTooLargeError,
-    ElsewhereError,
-    EngineRefusedError,
-    EngineUnreachableError,
-    ServiceAddressError,
-)
-from gatechart.errors.exits import ExitRaisedError, contain, contained, failure_in, is_failure
-from gatechart.errors.handoffs import (
-    HandoffNotAwaitedError,
-    HandoffStateError,
-    NoHandoffError,
-    OpenHandoffError,
-    PacketError,
-    UnknownHandoffError,
-)
-from gatechart.errors.moving import AgentAsleepError, MoveError, StoreMovedError
-from gatechart.errors.outside import (
-    DrawingError,
-    OwnershipLostError,
-    SchemaOutdatedError,
-    SchemaTooNewError,
-    StaleAgentError,
-    StoreBusyError,
-    StoreCorruptError,
-    StoreFailedError,
-    StoreMissingError,
-    StoreOwnedError,
-    StoreReadOnlyError,
-    StoreUnreachableError,
-    StoreUnreadableError,
-    StoreUrlError,
-)
-from gatechart.errors.remote import (
-    AnswerUnreadableError,
-    OwnerGoneError,
-    RemoteDefinitionError,
-    RemoteEventError,
-    RemoteOutsideError,
-    RequestLateError,
-    RequestTimeoutError,
-)
-from gatechart.errors.root import (
-    DefinitionError,
-    EventError,
-    GatechartError,
-    OutsideError,
-    listing,
-    suggestion,
-)
-from gatechart.errors.runs import (
     BacklogFullError,
+    ElsewhereError,
     FeedLaggedError,
     GuardBudgetError,
     InboxFullError,
@@ -95,6 +56,7 @@ from gatechart.errors.runs import (
     NoInvokeError,
     NoTimerError,
     ReadOnlyError,
+    RemoteEventError,
     RollbackError,
     RuntimeClosedError,
     StepRepeatedError,
@@ -103,6 +65,33 @@ from gatechart.errors.runs import (
     UnknownMailError,
     UnwritableError,
 )
+from gatechart.errors.outside import (
+    AnswerUnreadableError,
+    DrawingError,
+    EngineRefusedError,
+    EngineUnreachableError,
+    MoveError,
+    OwnerGoneError,
+    OwnershipLostError,
+    RemoteOutsideError,
+    RequestLateError,
+    RequestTimeoutError,
+    SchemaOutdatedError,
+    SchemaTooNewError,
+    ServiceAddressError,
+    StaleAgentError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreFailedError,
+    StoreMissingError,
+    StoreMovedError,
+    StoreOwnedError,
+    StoreReadOnlyError,
+    StoreUnreachableError,
+    StoreUnreadableError,
+    StoreUrlError,
+)
+from gatechart.errors.root import DefinitionError, EventError, GatechartError, OutsideError, listing, suggestion
 
 __all__ = [
     "ActionFailedError",

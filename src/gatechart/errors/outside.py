@@ -1,11 +1,11 @@
-"""The world around failed: a database, a file, a program."""
+"""Errors of the world outside: databases, engines, services, files, other processes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from gatechart.errors.root import OutsideError
+from gatechart.errors.root import OutsideError, remote_problem
 
 
 @dataclass(eq=False)
@@ -184,3 +184,158 @@ class DrawingError(OutsideError):
 
     def __str__(self) -> str:
         return f"cannot draw: {self.problem}"
+
+
+@dataclass(eq=False)
+class EngineUnreachableError(OutsideError):
+    """Nobody answers at the engine's address. Whether the call arrived is not known."""
+
+    url: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"nobody answers at {self.url} ({self.problem}); start the engine, or name the address where it listens"
+
+
+@dataclass(eq=False)
+class EngineRefusedError(OutsideError):
+    """The engine, or the service behind it, answered with an error of its own."""
+
+    url: str
+    call: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.call} failed at {self.url}: {self.problem}; look into the engine's log and the service's, and see "
+            "that `gatechart restate serve` runs and `gatechart restate register` was run"
+        )
+
+
+@dataclass(eq=False)
+class ServiceAddressError(OutsideError):
+    """The service cannot listen at the address that it was given."""
+
+    address: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"cannot listen at {self.address} ({self.problem}); end whoever listens there, or name another with --bind"
+        )
+
+
+SHOWN = 10  # agents that an error names in its text
+
+
+@dataclass(eq=False)
+class StoreMovedError(OutsideError):
+    """The agents of the database live elsewhere now; it is kept for reading only."""
+
+    path: str
+    to: str
+    since: datetime | None
+
+    def __str__(self) -> str:
+        since = f" at {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
+        return (
+            f"the agents of {self.path} were moved to {self.to}{since}; go on there, or open the database for reading"
+        )
+
+
+@dataclass(eq=False)
+class MoveError(OutsideError):
+    """Agents cannot be moved, or not all of them. Their database is as it was, and can be used as before."""
+
+    path: str
+    to: str
+    problem: str
+    remedy: str
+    agents: tuple[str, ...]  # that it is about; none where it is about all
+
+    def __str__(self) -> str:
+        named = ", ".join(map(repr, self.agents[:SHOWN]))
+        more = f" and {len(self.agents) - SHOWN:,} more" if len(self.agents) > SHOWN else ""
+        about = f" ({named}{more})" if self.agents else ""
+        return f"the agents of {self.path} were not moved to {self.to}: {self.problem}{about}; {self.remedy}"
+
+
+@dataclass(eq=False)
+class RemoteOutsideError(OutsideError):
+    """The host of the agents raised an OutsideError that is not known here, or failed in a way that has no name."""
+
+    error: str
+    message: str
+
+    def __str__(self) -> str:
+        return remote_problem(self.error, self.message)
+
+
+@dataclass(eq=False)
+class AnswerUnreadableError(OutsideError):
+    """The owner of the database has answered in a way that is not understood here, as one of another version may."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the owner has dealt with the call, but its answer cannot be read here ({self.problem}); "
+            "see what the agent is now, and bring both to the same version"
+        )
+
+
+@dataclass(eq=False)
+class RequestTimeoutError(OutsideError):
+    """The owner of the database did not answer in time. Where the request was withdrawn, nothing was done."""
+
+    path: str
+    owner: str  # which process
+    verb: str
+    waited_s: float
+    withdrawn: bool | None  # False: the owner had begun, and comes to an end with it; None: nobody can tell
+    request: str = ""  # its id
+    problem: str = ""  # why nobody can tell
+
+    def __str__(self) -> str:
+        became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has begun {_AT_WORK}"
+        if self.withdrawn is None:
+            became = f"nobody can tell whether the request {self.request!r} is or will be done ({self.problem})"
+        return (
+            f"{self.path} is owned by {self.owner}, which did not answer {self.verb!r} within {self.waited_s:.3g} s: "
+            f"{became}; wait longer, or see what the owner is doing"
+        )
+
+
+@dataclass(eq=False)
+class OwnerGoneError(OutsideError):
+    """The owner of the database has gone before it answered. Where the request was withdrawn, nothing was done."""
+
+    path: str
+    request: str  # its id
+    number: int  # that the database gave it
+    withdrawn: bool  # False: the owner had begun
+
+    def __str__(self) -> str:
+        became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it had begun {_AT_WORK}"
+        return (
+            f"the owner of {self.path} has gone before it answered {self.request!r} (number {self.number}): {became}; "
+            "ask again"
+        )
+
+
+@dataclass(eq=False)
+class RequestLateError(OutsideError):
+    """An owner that is gone had begun with the request; the next one came long after its time, and did nothing."""
+
+    request: str  # its id
+    late_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"the owner that had begun with the request {self.request!r} is gone, and the next, which came "
+            f"{self.late_s:.3g} s after its time was over, did nothing; read from the agent what the first did, and "
+            "ask again as a new request"
+        )
+
+
+_AT_WORK = "with it, and what it comes to is to be read from the agent"

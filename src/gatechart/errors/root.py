@@ -50,3 +50,8 @@ def suggestion(wrong: object, known: tuple[str, ...]) -> str:
     near = get_close_matches(wrong, known, n=1) if isinstance(wrong, str) else ()
     offer = f"did you mean {near[0]!r}? There are " if near else "there are "
     return offer + listing(known)
+
+
+def remote_problem(error: str, message: str) -> str:
+    """Describe an error that the host of the agents raised and that has no class here."""
+    return f"the host of the agents raised {error}: {message}; its log may tell more"

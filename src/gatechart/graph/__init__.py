@@ -1,6 +1,5 @@
 """The definition of a graph, its validation and its compiled form."""
 
-from gatechart.graph.acceptance import Accepts
 from gatechart.graph.allowances import CODES, Allow
 from gatechart.graph.callables import Ask, Step
 from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node
@@ -20,9 +19,9 @@ from gatechart.graph.definition import (
     callable_name,
 )
 from gatechart.graph.delays import Delay, seconds_of
+from gatechart.graph.fallbacks import Again, Ladder, Other, Person
 from gatechart.graph.graph import StateTransitionGraph, graph_name
-from gatechart.graph.handoff import Asking, Handoff, askings
-from gatechart.graph.ladder import Again, Ladder, Other, Person
+from gatechart.graph.handoff import Accepts, Asking, Handoff, askings
 from gatechart.graph.migration import Migration, way
 
 __all__ = [

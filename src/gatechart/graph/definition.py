@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, EnumType
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from gatechart.graph.delays import Delay, delay_text, seconds_of
-from gatechart.graph.ladder import Ladder
+from gatechart.graph.fallbacks import Ladder
 from gatechart.values import EventName, Name, Retry, StateName, name_of
 
 Guard: TypeAlias = Callable[[Any, Any], bool]  # (context, event)
@@ -323,3 +323,14 @@ def _after(delay: Delay, then: Follows) -> After:
 def _set(value: object, **fields: object) -> None:
     for name, content in fields.items():
         object.__setattr__(value, name, content)
+
+
+def beginning(initial: Initial | None, states: Sequence[State]) -> EntryPoint:
+    """The initial state by its name, or the first; `initial` where there are several, or something is done on the way.
+
+    >>> beginning(Initial("a"), ()).name, beginning(None, [State("b")]).name, beginning(Initial(["a", "b"]), ()).name
+    ('a', 'b', 'initial')
+    """
+    targets = initial.targets if initial else tuple(state.name for state in states[:1])
+    is_one = len(targets) == 1 and not (initial and initial.actions)
+    return EntryPoint(*targets) if is_one else EntryPoint(ANY, "initial")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from gatechart.context import AgentContext
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
-from gatechart.graph.acceptance import Accepts
 from gatechart.graph.allowances import Allow, allowance_faults
 from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
 from gatechart.graph.definition import EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
 from gatechart.graph.fingerprint import fingerprint
+from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.validate import Draft, find_faults
 from gatechart.values import EventName, Name, StateName, name_of

@@ -7,12 +7,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gatechart.errors import Fault
-from gatechart.graph.acceptance import Accepts
 from gatechart.graph.callables import fits, is_async
 from gatechart.graph.definition import Invoke, callable_name
 from gatechart.graph.delays import seconds_of
-from gatechart.graph.handoff import Handoff
-from gatechart.graph.ladder import Ladder
+from gatechart.graph.fallbacks import Ladder
+from gatechart.graph.handoff import Accepts, Handoff
 
 _DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
 _LADDER: Final = "write Ladder(Again(), Other(graph, at=entry_point), Person(graph, at=entry_point))"

@@ -2,12 +2,13 @@
 
 from gatechart.graph import Again, Ladder, Other, Person
 from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of
-from gatechart.handoff.ladder import ladder_of, next_offer, rungs, with_attempt
-from gatechart.handoff.life import LEGAL, check_change, is_open
+from gatechart.handoff.fallbacks import ladder_of, next_offer, rungs, with_attempt
+from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
-from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, packet_schema
-from gatechart.handoff.parts import (
+from gatechart.handoff.packet import (
+    SCHEMA_VERSION,
     Attempt,
+    HandoffPacket,
     Message,
     Metadata,
     Part,
@@ -17,6 +18,7 @@ from gatechart.handoff.parts import (
     Rung,
     RungKind,
     ToolCall,
+    packet_schema,
 )
 from gatechart.handoff.reading import UNREAD, PacketMigration, read_packet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gatechart.handoff.parts import PathStep
+from gatechart.handoff.packet import PathStep
 
 MOST_HOPS: Final = 8
 """How often work is handed on, in all, before that alone counts as a loop."""

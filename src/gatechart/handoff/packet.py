@@ -2,12 +2,127 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
-from gatechart.handoff.parts import Attempt, Message, Metadata, Part, PathStep, ReasoningStep, Rung, Time
-from gatechart.values import Mode, Reason
+from gatechart.values import Mode, Obstacle, Reason, in_utc
+
+Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
+"""A moment with its time zone, kept in UTC: zones whose offset has seconds would not come back from JSON."""
+
+
+class Part(BaseModel):
+    """The base of everything in a packet: frozen, and what it does not know it keeps, as long as that is JSON."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="allow",
+        allow_inf_nan=False,
+        str_min_length=0,  # any length; but only text that has one to keep to is checked for lone surrogates
+    )
+
+    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
+
+
+class Priority(StrEnum):
+    """How soon somebody should look at it."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    URGENT = "urgent"
+
+
+class ToolCall(Part):
+    """A tool that was called while a message was made."""
+
+    name: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    output: JsonValue = None
+    error: str = ""  # what went wrong; empty where nothing did
+
+
+class Message(Part):
+    """Something that was said in the conversation."""
+
+    role: str  # who said it: user, agent, ...; `SUMMARY` for what stands for messages that were left out
+    content: str = ""
+    time: Time | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+class ReasoningStep(Part):
+    """Something that was tried, and what came of it."""
+
+    step_id: str
+    action: str
+    details: str = ""
+    outcome: str = ""
+    reasoning: str = ""  # why it was tried
+
+
+class Metadata(Part):
+    """What holds for the whole conversation."""
+
+    locale: str = ""
+    environment: str = ""
+    priority: Priority = Priority.NORMAL
+
+
+class PathStep(Part):
+    """An agent that had the work."""
+
+    agent: str
+    graph: str
+    entry_point: str = ""
+    state: str = ""  # in which it handed the work on
+    achieved: str = ""  # in words; empty where it got nowhere
+    time: Time | None = None  # when it handed the work on
+
+
+class RungKind(StrEnum):
+    """What a rung of a ladder does."""
+
+    AGAIN = "again"  # the target that was tried last
+    OTHER = "other"  # another graph, or an agent of it
+    PERSON = "person"  # a person's graph, or an agent of it
+
+
+class Rung(Part):
+    """What may still be tried, as it travels in a packet. `rungs` makes them from a `Ladder`."""
+
+    kind: RungKind
+    graph: str = ""  # this and the next two are for other targets and persons
+    entry_point: str = ""
+    agent: str = ""  # a living agent; a new one where empty
+    attempts: int = Field(1, ge=1)  # this and what follows are for another try, as in `Retry`
+    first_s: FiniteFloat = Field(1.0, ge=0)
+    factor: FiniteFloat = Field(2.0, ge=1)
+    most_s: FiniteFloat = Field(60.0, ge=0)
+
+
+class Attempt(Part):
+    """An offer that was made in vain."""
+
+    handoff_id: str = ""
+    graph: str = ""
+    entry_point: str = ""
+    agent: str = ""
+    obstacle: Obstacle | None = None
+    details: str = ""
+    time: Time | None = None
+
+
+def readable(text: str) -> str:
+    r"""The text with lone surrogates, which an exception's may have, written as escapes.
+
+    >>> readable("ünï" + chr(0xD800))
+    'ünï\\ud800'
+    """
+    return text.encode(errors="backslashreplace").decode()
+
 
 SCHEMA_VERSION: Final = 1
 """The version of the packets that this gatechart makes."""

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from gatechart.context import problems_of
 from gatechart.errors import PacketError, is_failure
-from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket
-from gatechart.handoff.texts import readable
+from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, readable
 
 UNREAD: Final = "unread"
 """The unknown field that keeps those fields of a newer packet that do not fit here."""
@@ -105,3 +104,41 @@ def _misfits(error: ValidationError) -> set[str]:
     """The fields of a packet that do not fit."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     return {str(fault["loc"][0]) for fault in faults if fault["loc"]}
+
+
+RAW: Final = "raw"
+"""The unknown field that keeps the packet as it came."""
+
+_WAY: Final = (
+    "handoff_id",
+    "request",
+    "session_id",
+    "user_id",
+    "source_agent",
+    "source_graph",
+    "source_state",
+    "target_agent",
+    "target_graph",
+    "entry_point",
+    "is_new",
+    "mode",
+    "reason",
+    "deadline",
+    "path",
+    "ladder",
+    "attempts",
+)
+
+
+def unreadable(payload: Mapping[str, Any], error: str) -> HandoffPacket:
+    """A packet that keeps the raw one and says why it cannot be read, with what shows the way to somebody who can."""
+    way = {name: payload[name] for name in _WAY if name in payload and _is_readable(name, payload[name])}
+    return HandoffPacket.model_validate({**way, "evidence": readable(error), RAW: dict(payload)})
+
+
+def _is_readable(name: str, value: object) -> bool:
+    try:
+        HandoffPacket.model_validate({name: value})
+    except ValidationError:
+        return False
+    return True

@@ -33,7 +33,7 @@ from gatechart.api import (
 )
 from gatechart.api.routes import MOST, ROUTES, Route
 from gatechart.graph.delays import PATTERN
-from gatechart.handoff.parts import RungKind, Time
+from gatechart.handoff.packet import RungKind, Time
 from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]

@@ -13,7 +13,9 @@ from gatechart.turn.arguments import (
     raised_name,
     sought_id,
 )
-from gatechart.turn.handing import (
+from gatechart.turn.dead_letters import error_mail, keeps
+from gatechart.turn.handoff_acceptance import begin_with_offer
+from gatechart.turn.handoff_dispatch import (
     REQUESTED,
     delegated,
     is_about_handoff,
@@ -23,16 +25,14 @@ from gatechart.turn.handing import (
     requested,
     take_mail,
 )
-from gatechart.turn.lost import error_mail, keeps
+from gatechart.turn.handoff_offers import ACCEPTED
+from gatechart.turn.handoff_rejections import Rejection, Void, readable, rejected, rejection, withdrawn
+from gatechart.turn.handoff_state import Standing, failures, still_awaited
+from gatechart.turn.internal_events import ERROR_EXECUTION, message_of, told
 from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.offering import ACCEPTED
 from gatechart.turn.payload import check_finite, check_numbers_kept, fit_payload, own_copy, plain_payload
-from gatechart.turn.raised import ERROR_EXECUTION, message_of, told
-from gatechart.turn.rejections import Rejection, Void, readable, rejected, rejection, withdrawn
-from gatechart.turn.standing import Standing, failures, still_awaited
-from gatechart.turn.take import begin, beginnings, committed_context, take_turn
-from gatechart.turn.taking import begin_with_offer
-from gatechart.turn.tools import Turn
+from gatechart.turn.turn_context import Turn
+from gatechart.turn.turns import begin, beginnings, committed_context, take_turn
 
 __all__ = [
     "ACCEPTED",

@@ -12,9 +12,9 @@ from typing import Any
 from gatechart.errors import MicrostepLimitError, is_failure
 from gatechart.graph import Edge, StateTransitionGraph, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
+from gatechart.turn.internal_events import ERROR_EXECUTION, Failure, Raised, told
 from gatechart.turn.payload import plain_payload
-from gatechart.turn.raised import ERROR_EXECUTION, Failure, Raised, told
-from gatechart.turn.tools import Turn
+from gatechart.turn.turn_context import Turn
 from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, RefusalReason, StateName, Status
 
 

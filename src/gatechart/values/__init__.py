@@ -1,8 +1,21 @@
 """The frozen values that everything else speaks in: events, snapshots, effects, mail, records, history."""
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
-from gatechart.values.bounds import EARLIEST, LATEST, LONGEST_NAME, LONGEST_REASON, in_utc, unkept
 from gatechart.values.capabilities import Capabilities
+from gatechart.values.commits import (
+    Answer,
+    MailChange,
+    MailEnd,
+    Posting,
+    Report,
+    ReserveSlot,
+    StepRecord,
+    StoreTask,
+    TurnRecord,
+    Unit,
+    Verdict,
+    check_units,
+)
 from gatechart.values.effects import (
     Cancel,
     CancelAll,
@@ -17,7 +30,6 @@ from gatechart.values.effects import (
     Timer,
     refuse_unknown,
 )
-from gatechart.values.graphs import KnownGraph
 from gatechart.values.handoffs import (
     HandoffChange,
     HandoffQuery,
@@ -29,11 +41,14 @@ from gatechart.values.handoffs import (
     Reason,
     Side,
 )
-from gatechart.values.history import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
-from gatechart.values.migrated import Fate, Migrated
+from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
+    EARLIEST,
     ERROR_MAIL,
+    LATEST,
+    LONGEST_NAME,
+    LONGEST_REASON,
     OFFERED,
     RESERVED_PATTERN,
     STARTED,
@@ -45,26 +60,13 @@ from gatechart.values.names import (
     Name,
     Payload,
     StateName,
+    in_utc,
     is_reserved,
     name_of,
+    unkept,
 )
-from gatechart.values.records import (
-    Answer,
-    MailChange,
-    MailEnd,
-    Posting,
-    Report,
-    ReserveSlot,
-    StepRecord,
-    StoreTask,
-    TurnRecord,
-    Unit,
-    Verdict,
-    check_units,
-)
-from gatechart.values.requests import Request
+from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
 from gatechart.values.retry import Retry
-from gatechart.values.stored import Stored
 
 __all__ = [
     "EARLIEST",

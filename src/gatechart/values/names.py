@@ -1,8 +1,9 @@
-"""Names and other plain types that the values are made of."""
+"""Names and texts: their types, which are reserved for the framework, and how long they may be."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import Enum
 from re import escape
 from typing import Any, Final, TypeAlias
@@ -82,3 +83,52 @@ def name_of(name: Name) -> str:
     if isinstance(name, Enum):
         return name.value if isinstance(name.value, str) else name.name
     return name
+
+
+LONGEST_NAME: Final = 300
+"""Characters of an id, a name or a key. A row of a PostgreSQL index takes 2,704 bytes, and some are of two of them."""
+
+LONGEST_REASON: Final = 10_000
+"""Characters of a reason, and of other words for people."""
+
+EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+LATEST: Final = datetime.max.replace(tzinfo=UTC)
+"""The first and the last moment that a datetime can tell in UTC."""
+
+
+def unkept(text: object, longest: int | None = None) -> str:
+    r"""Why no store could keep the text; empty where each can. longest: how many characters it may have.
+
+    >>> unkept("a\0b"), unkept("\ud800"), unkept("abc", 2), unkept("abc")
+    ('it has the character NUL', 'it has half a character, a lone surrogate', 'it has 3 characters, 2 at most', '')
+    """
+    if not isinstance(text, str):
+        return f"it is a {type(text).__name__}, no text"
+    if "\0" in text:
+        return "it has the character NUL"
+    if not text.isascii() and not _is_unicode(text):
+        return "it has half a character, a lone surrogate"
+    if longest is not None and len(text) > longest:
+        return f"it has {len(text):,} characters, {longest:,} at most"
+    return ""
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The aware moment in UTC. Raises ValueError where UTC has no such moment, in the year 0 or 10000.
+
+    >>> in_utc(datetime.fromisoformat("9999-12-31T23:59:59-05:00"))
+    Traceback (most recent call last):
+    ValueError: 9999-12-31 23:59:59-05:00 has no time in UTC; bring one between the years 1 and 9999 UTC
+    """
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{moment} has no time in UTC; bring one between the years 1 and 9999 UTC") from None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -28,7 +28,7 @@ from gatechart.graph import (
     StateTransitionGraph,
     Transition,
 )
-from gatechart.graph.beginning import beginning
+from gatechart.graph.definition import beginning
 from gatechart.interop.errors import NotCarriedError
 from gatechart.interop.scxml.content import action_of, raise_error, raising
 from gatechart.interop.scxml.data import DataModel, data_model

@@ -30,7 +30,7 @@ from transitions.extensions import HierarchicalMachine
 from gatechart.context import AgentContext
 from gatechart.errors import Fault, suggestion
 from gatechart.graph import ANY, EntryPoint, Initial, State, StateTransitionGraph, Then, Transition
-from gatechart.graph.beginning import beginning
+from gatechart.graph.definition import beginning
 from gatechart.interop.errors import AutoTransitionsWarning, NotCarriedError
 from gatechart.interop.transitions.callbacks import Callbacks, raising
 from gatechart.interop.transitions.machine import (

@@ -9,11 +9,11 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.graph import StateTransitionGraph
 from gatechart.kernel import candidates, plan_microstep
-from gatechart.turn.lost import noted
+from gatechart.turn.dead_letters import noted
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import own_copy
-from gatechart.turn.take import committed_context, recorded
-from gatechart.turn.tools import Turn
+from gatechart.turn.turn_context import Turn
+from gatechart.turn.turns import committed_context, recorded
 from gatechart.values import (
     AgentId,
     Effect,

@@ -19,13 +19,13 @@ from gatechart.handoff import (
     fields_for,
 )
 from gatechart.kernel import plan_entry
+from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, answer_payload, conclusion
+from gatechart.turn.handoff_rejections import Rejection, Void, readable, rejection, withdrawn
+from gatechart.turn.handoff_state import failures
+from gatechart.turn.handoff_turns import macrostep_of, open_handoff, reacted, unmoved
 from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.noting import macrostep_of, open_handoff, reacted, unmoved
-from gatechart.turn.offering import ACCEPTED, CANCELLED, EXPIRED, FAILED, answer_payload, conclusion
 from gatechart.turn.payload import fit_payload
-from gatechart.turn.rejections import Rejection, Void, readable, rejection, withdrawn
-from gatechart.turn.standing import failures
-from gatechart.turn.take import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
+from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
 from gatechart.values import (
     AgentId,
     CancelAll,

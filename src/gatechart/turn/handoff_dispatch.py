@@ -15,17 +15,17 @@ from typing import Any
 from gatechart.errors import EventRefusedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
-from gatechart.handoff.parts import RungKind
-from gatechart.turn.answering import take_answer
-from gatechart.turn.lost import is_noted
-from gatechart.turn.noting import macrostep_of, reacted
-from gatechart.turn.offering import ANSWERS, asked
+from gatechart.handoff.packet import RungKind
+from gatechart.turn.dead_letters import is_noted
+from gatechart.turn.handoff_acceptance import take_offer, take_withdrawal
+from gatechart.turn.handoff_offers import ANSWERS, asked
+from gatechart.turn.handoff_rejections import Rejection, Void
+from gatechart.turn.handoff_replies import take_answer
+from gatechart.turn.handoff_state import Standing
+from gatechart.turn.handoff_turns import macrostep_of, reacted
 from gatechart.turn.payload import own_copy
-from gatechart.turn.rejections import Rejection, Void
-from gatechart.turn.standing import Standing
-from gatechart.turn.take import committed_context, delegate, recorded, take_turn
-from gatechart.turn.taking import take_offer, take_withdrawal
-from gatechart.turn.tools import Turn
+from gatechart.turn.turn_context import Turn
+from gatechart.turn.turns import committed_context, delegate, recorded, take_turn
 from gatechart.values import (
     ERROR_MAIL,
     OFFERED,

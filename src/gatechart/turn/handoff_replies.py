@@ -18,10 +18,10 @@ from gatechart.handoff import (
     read_packet,
     with_attempt,
 )
-from gatechart.turn.noting import open_handoff, reacted, unmoved
-from gatechart.turn.offering import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
-from gatechart.turn.rejections import Void
-from gatechart.turn.standing import failures, taken_transfers
+from gatechart.turn.handoff_offers import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
+from gatechart.turn.handoff_rejections import Void
+from gatechart.turn.handoff_state import failures, taken_transfers
+from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
 from gatechart.values import (
     CancelAll,
     Effect,

@@ -1,10 +1,10 @@
-"""What a developer wrote is wrong: a graph, a chart file, how the application is put together."""
+"""Errors in what a developer wrote: a graph, a chart file, how the application is put together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors.root import DefinitionError, listing
+from gatechart.errors.root import DefinitionError, listing, remote_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +126,14 @@ class AmbiguousTriggerError(DefinitionError):
             f"the trigger {self.trigger!r} opens entry points of {listing(self.graphs)}; "
             "start one of them by name, or let only one graph open on it"
         )
+
+
+@dataclass(eq=False)
+class RemoteDefinitionError(DefinitionError):
+    """The host of the agents raised a DefinitionError that is not known here."""
+
+    error: str
+    message: str
+
+    def __str__(self) -> str:
+        return remote_problem(self.error, self.message)

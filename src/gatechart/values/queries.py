@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from gatechart.values.agents import Event, GuardError, Outcome, Snapshot, Status
+from gatechart.values.frozen import value
 from gatechart.values.mail import MailStatus
 from gatechart.values.names import OFFERED, STARTED, AgentId, StateName
 
@@ -113,3 +114,14 @@ class Pruned:
     turns: int  # of agents that stay
     mail: int  # not counting that of erased agents
     next: int | None  # pass it as `after` for the next part; None on the last
+
+
+@value
+class Request:
+    """A call that somebody asks the owner of the database to carry out."""
+
+    id: str  # the asker's own, like no other
+    asker: str  # what one asker asks is carried out in order
+    call: str  # JSON text
+    until: datetime  # it is not begun later
+    number: int = 0  # in the order asked, in a store

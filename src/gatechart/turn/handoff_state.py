@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gatechart.errors import HandoffNotAwaitedError
+from gatechart.turn.handoff_offers import asked, conclusion
 from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.offering import asked, conclusion
 from gatechart.values import (
     WITHDRAWN,
     Effect,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from gatechart.errors import PacketError
 from gatechart.handoff import HandoffPacket, PacketMigration, read_packet
-from gatechart.handoff.fallback import unreadable
-from gatechart.handoff.texts import readable as text
-from gatechart.turn.offering import EXPIRED, FAILED, REJECTED, answer_payload
+from gatechart.handoff.packet import readable as text
+from gatechart.handoff.reading import unreadable
+from gatechart.turn.handoff_offers import EXPIRED, FAILED, REJECTED, answer_payload
 from gatechart.values import AgentId, ChangeHandoff, Event, HandoffStatus, Obstacle, Payload
 
 

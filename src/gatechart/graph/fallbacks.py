@@ -1,4 +1,4 @@
-"""What to try when an offer is rejected: a ladder of targets, as a value."""
+"""What to try when an offer is rejected, as a value."""
 
 from __future__ import annotations
 

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.graph.ladder import Again, Ladder, Other, Person, Step
-from gatechart.handoff.packet import HandoffPacket
-from gatechart.handoff.parts import Attempt, Rung, RungKind
-from gatechart.handoff.texts import readable
+from gatechart.graph.fallbacks import Again, Ladder, Other, Person, Step
+from gatechart.handoff.packet import Attempt, HandoffPacket, Rung, RungKind, readable
 from gatechart.values import Obstacle, Retry
 
 

@@ -1,14 +1,15 @@
-"""A stored agent as a migration sees it: what it was, what waits for it, what it has under way."""
+"""Stored agents on their way from one version of a graph to another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.mail import ActiveInvocation, Mail
-from gatechart.values.names import EntryVersions, Memory, StateName
+from gatechart.values.names import AgentId, EntryVersions, Memory, StateName
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,42 @@ def _renamed(mail: Mail, name: Callable[[StateName], StateName]) -> Mail:
     if event.startswith("after.") and event.endswith(end):
         event = f"{event.removesuffix(end)}.{name(mail.state)}"
     return replace(mail, state=name(mail.state), event=event)
+
+
+class Fate(StrEnum):
+    """What becomes of a stored agent, given the graphs that are registered."""
+
+    STAYS = "stays"  # its version is registered, and is as it was
+    CHANGED = "changed"  # its version is registered, but was changed since the agent's last turn; the agent fits
+    MIGRATES = "migrates"  # its version is not registered, and migrations lead to the newest
+    STUCK = "stuck"  # it fits nowhere, and stays as it was
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What becomes of one stored agent. What it has beside its snapshot is counted: mail (timers included), invokes."""
+
+    agent_id: AgentId
+    graph: str
+    fate: Fate
+    before: str  # the version of the graph that it has
+    after: str  # that it goes on with; as before where it is stuck
+    source: tuple[StateName, ...]  # its configuration
+    target: tuple[StateName, ...]  # that it goes on with
+    problem: str | None = None  # why it is stuck
+    mail_amended: int = 0
+    mail_ended: int = 0
+    timers_begun: int = 0
+    invokes_kept: int = 0  # that begin again, with their steps
+    invokes_ended: int = 0
+    invokes_begun: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGraph:
+    """A graph that hosted agents on a store, so that their states can be told when it is gone."""
+
+    fingerprint: str
+    name: str
+    version: str
+    paths: Mapping[StateName, str]  # each state with all that it lies in, outermost first, joined by dots

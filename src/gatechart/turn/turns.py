@@ -27,11 +27,11 @@ from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleG
 from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import plan_entry
+from gatechart.turn.handoff_state import Standing, standing_after
+from gatechart.turn.internal_events import told
 from gatechart.turn.macrostep import Macrostep, agrees
 from gatechart.turn.payload import own_copy
-from gatechart.turn.raised import told
-from gatechart.turn.standing import Standing, standing_after
-from gatechart.turn.tools import Turn
+from gatechart.turn.turn_context import Turn
 from gatechart.values import (
     AgentId,
     Cancel,

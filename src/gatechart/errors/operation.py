@@ -1,11 +1,11 @@
-"""What a caller asked for cannot be done: of a runtime, of mail, of an invoke."""
+"""Errors in a call to a runtime: full queues, closed or read-only runtimes, mail, timers, invokes and steps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gatechart.errors.root import EventError, listing
+from gatechart.errors.root import EventError, listing, remote_problem
 
 
 @dataclass(eq=False)
@@ -248,3 +248,54 @@ class UnwritableError(EventError):
             f"the database cannot keep what was to be written: {self.problem}; nothing was written. Mend what made it: "
             "keep large things elsewhere and their keys in the context, and trying the same again is of no use"
         )
+
+
+@dataclass(eq=False)
+class AgentTooLargeError(EventError):
+    """What an agent would have to keep, or a turn to send, is more than the engine takes. The turn is undone."""
+
+    agent_id: str
+    size: int
+    most: int
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} would keep or send {self.size} bytes, and {self.most} are the most; "
+            "keep large things elsewhere and their keys in the context, or raise Terms(most_bytes=..., inbox_bytes=...)"
+        )
+
+
+@dataclass(eq=False)
+class ElsewhereError(EventError):
+    """The home of the agents cannot do what was asked; its `capabilities` say so."""
+
+    call: str
+    home: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.call}() cannot be had on {self.home}: {self.instead}"
+
+
+@dataclass(eq=False)
+class AgentAsleepError(EventError):
+    """The agent is being moved here, and does nothing before the move has ended. Mail to it is kept."""
+
+    agent_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} is being moved here and asleep; call again when `gatechart move` has ended, "
+            "and run that again where it was interrupted"
+        )
+
+
+@dataclass(eq=False)
+class RemoteEventError(EventError):
+    """The host of the agents raised an EventError that is not known here."""
+
+    error: str
+    message: str
+
+    def __str__(self) -> str:
+        return remote_problem(self.error, self.message)

@@ -27,9 +27,9 @@ from gatechart.turn.arguments import (
     raised_name,
     sought_id,
 )
-from gatechart.turn.offering import conclusion, deadline_of, new_id, offers_of, source_of, stamped
+from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped
+from gatechart.turn.internal_events import Raised
 from gatechart.turn.payload import plain_payload
-from gatechart.turn.raised import Raised
 from gatechart.values import (
     AgentId,
     CancelTimer,
