@@ -1,8 +1,8 @@
-"""Runs migrations on the connection that `gatechart.stores.upgrade` hands over."""
+"""Runs migrations on the connection that `gatechart.stores.sql.upgrade` hands over."""
 
 from alembic import context
 
-from gatechart.stores.tables import metadata
+from gatechart.stores.sql.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from gatechart.stores.tables import BIG, ROOM
+from gatechart.stores.sql.tables import BIG, ROOM
 
 revision = "0001"
 down_revision = None

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from gatechart.stores.tables import BIG
+from gatechart.stores.sql.tables import BIG
 
 revision = "0007"
 down_revision = "0006"

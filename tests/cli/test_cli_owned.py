@@ -177,7 +177,7 @@ DIES = dedent(
     """
     import asyncio, os, signal, sys
     from gatechart import Runtime
-    from gatechart.stores.requests import SqlRequests
+    from gatechart.stores.sql.requests import SqlRequests
     from tests.desk.support import office
 
     async def die(*_):

@@ -18,7 +18,7 @@ from pathlib import Path
 from sqlalchemy import event
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_connection, AsyncAdapt_asyncpg_cursor
 
-from gatechart.stores import sqlite_file
+from gatechart.stores.sql import sqlite
 
 TABLE = re.compile(r"\b(?:INTO|UPDATE|FROM|TABLE|INDEX|ON)\s+(?:IF NOT EXISTS\s+)?\"?(\w+)", re.IGNORECASE)
 
@@ -91,15 +91,15 @@ class FaultPoints:
     def install(self):
         """Watches the engines of all stores that this process opens from now on."""
         self._install_on_servers()
-        writing, reading = sqlite_file.writing_engine, sqlite_file.reading_engine
-        sqlite_file.writing_engine = lambda url: self.watch(writing(url))
+        writing, reading = sqlite.writing_engine, sqlite.reading_engine
+        sqlite.writing_engine = lambda url: self.watch(writing(url))
 
         def watched_reader(url):
             engine = reading(url)
             self.watch(engine.sync_engine, "reading ")
             return engine
 
-        sqlite_file.reading_engine = watched_reader
+        sqlite.reading_engine = watched_reader
 
     def _install_on_servers(self):
         """Watches all cursors and connections to PostgreSQL, those that read among them."""

@@ -14,7 +14,8 @@ from pydantic import Field
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
-from gatechart.stores import databases, open_store
+from gatechart.stores import open_store
+from gatechart.stores.sql import databases
 from gatechart.testing import VirtualClock
 
 AGENTS = tuple(f"agent-{n}" for n in range(8))

@@ -15,7 +15,7 @@ from gatechart.restate.deciding import VERBS, decide
 from gatechart.restate.kept import IDS, KEPT, MAIL, Applied, Kept, UnderWay, plain
 from gatechart.restate.terms import Bench
 from gatechart.runtime.registry import Registry
-from gatechart.stores.departing import Departing
+from gatechart.stores.sql.export import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
 from tests.api.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 from tests.on_restate.travellers import traveller

@@ -16,7 +16,7 @@ from gatechart.graph import Migration
 from gatechart.moving.to_engine import move_to_engine
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
-from gatechart.stores.tables import metadata
+from gatechart.stores.sql.tables import metadata
 from gatechart.values import HandoffStatus, Request
 from tests.on_restate.engines import eventually, free_ports
 from tests.on_restate.moving import home, quiet

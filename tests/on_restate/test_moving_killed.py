@@ -10,7 +10,7 @@ import pytest
 
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.stores.sealing import moved_to
+from gatechart.stores.sql.sealing import moved_to
 from tests.on_restate.engines import ROOT, eventually
 from tests.on_restate.moving import home
 from tests.on_restate.travellers import fill, finish

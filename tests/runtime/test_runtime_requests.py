@@ -26,9 +26,9 @@ from gatechart.errors import (
     UnknownGraphError,
 )
 from gatechart.stores import MemoryStore, open_store
+from gatechart.stores.memory_requests import WaitingRoom
 from gatechart.stores.opening import open_asking
-from gatechart.stores.requests import SqlRequests
-from gatechart.stores.waiting_room import WaitingRoom
+from gatechart.stores.sql.requests import SqlRequests
 from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
 from tests.api.charts import lamp, shade

@@ -13,7 +13,7 @@ from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTr
 from gatechart.errors import StoreCorruptError, UnknownMailError
 from gatechart.graph import Accepts
 from gatechart.stores.opening import open_asking
-from gatechart.stores.tables import metadata
+from gatechart.stores.sql.tables import metadata
 from gatechart.values import LATEST, Request, Retry, Status
 from tests.runtime.spoiling import by_hand
 

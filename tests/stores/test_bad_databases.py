@@ -14,7 +14,7 @@ from gatechart.errors import (
 )
 from gatechart.stores import MemoryStore, open_store, upgrade_store
 from gatechart.stores.opening import open_asking
-from gatechart.stores.tables import metadata
+from gatechart.stores.sql.tables import metadata
 from gatechart.testing.records import lives, started
 from gatechart.values import Query, Status
 

@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 
 from gatechart.errors import OwnershipLostError
-from gatechart.stores import MemoryStore, open_store, pruning
+from gatechart.stores import MemoryStore, open_store
+from gatechart.stores.sql import pruning
 from gatechart.testing.contracts import HistoryContract
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started
 from gatechart.values import Pruning

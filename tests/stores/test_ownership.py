@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from gatechart.errors import OwnershipLostError, StoreOwnedError
 from gatechart.stores import open_store
-from gatechart.stores.sqlite_file import _Lock
+from gatechart.stores.sql.sqlite import _Lock
 from gatechart.testing.records import COMMITTED, going_on, started, verdicts
 
 
@@ -82,7 +82,7 @@ def test_a_lock_file_that_was_replaced_as_its_lock_was_taken_is_not_held(sqlite_
 async def test_who_fails_to_take_over_leaves_the_owner_its_lock(sqlite_url, monkeypatch):
     async with open_store(sqlite_url) as store:
         with monkeypatch.context() as patch:
-            patch.setattr("gatechart.stores.databases.raise_epoch", fail)
+            patch.setattr("gatechart.stores.sql.databases.raise_epoch", fail)
             with pytest.raises(LookupError):
                 async with open_store(sqlite_url, take_over=True):
                     pass

@@ -23,10 +23,11 @@ from gatechart.errors import (
     StoreUnreachableError,
     StoreUrlError,
 )
-from gatechart.stores import open_store, upgrade, upgrade_store
+from gatechart.stores import open_store, upgrade_store
 from gatechart.stores.opening import open_asking
-from gatechart.stores.postgres_bell import ServerBell
-from gatechart.stores.postgres_lock import END_HOLDER, HOLDER, LOCK
+from gatechart.stores.sql import upgrade
+from gatechart.stores.sql.postgres_lock import END_HOLDER, HOLDER, LOCK
+from gatechart.stores.sql.postgres_notifier import ServerBell
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
@@ -165,7 +166,7 @@ async def test_a_url_that_names_no_database_is_refused(url, problem):
 
 
 async def test_the_extra_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setattr("gatechart.stores.urls.find_spec", lambda name: None)
+    monkeypatch.setattr("gatechart.stores.sql.urls.find_spec", lambda name: None)
     assert importlib.util.find_spec("asyncpg")
     with pytest.raises(StoreUrlError, match=r"install gatechart\[postgres\]"):
         await opened("postgresql+asyncpg://localhost/agents")
@@ -263,7 +264,7 @@ async def test_who_lost_the_database_does_not_take_its_lock_again(postgres_url):
 
 
 async def test_who_is_told_of_the_loss_before_the_connection_is_mended_leaves_it_so(postgres_url, monkeypatch):
-    monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 1.0)
+    monkeypatch.setattr("gatechart.stores.sql.postgres_session.PAUSE_S", 1.0)
     async with open_store(postgres_url) as store:
         async with open_store(postgres_url, take_over=True):
             mending = [task for task in asyncio.all_tasks() if task.get_coro().__name__ == "_mend"]
@@ -288,7 +289,7 @@ async def test_a_session_without_the_lock_does_not_write_though_no_epoch_has_beg
 
 
 async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_write(empty_postgres_url, monkeypatch):
-    monkeypatch.setattr("gatechart.stores.postgres_session.PAUSE_S", 3600)
+    monkeypatch.setattr("gatechart.stores.sql.postgres_session.PAUSE_S", 3600)
     async with open_store(empty_postgres_url) as store:
         for table in ("history", "mail"):
             await asked(empty_postgres_url, f"ALTER TABLE {table} DROP COLUMN operator_reason")

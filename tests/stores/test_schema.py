@@ -20,9 +20,10 @@ from gatechart.errors import (
     StoreOwnedError,
     UnknownVersionError,
 )
-from gatechart.stores import open_store, upgrade, upgrade_store
-from gatechart.stores.rows import from_us
-from gatechart.stores.tables import metadata
+from gatechart.stores import open_store, upgrade_store
+from gatechart.stores.sql import upgrade
+from gatechart.stores.sql.agent_rows import from_us
+from gatechart.stores.sql.tables import metadata
 from gatechart.testing.errands import acting, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.values import Event, HistoryEntry, Pruning, Status, TurnRecord

@@ -12,10 +12,10 @@ from sqlalchemy.exc import OperationalError
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.stores.committing import STANDING
-from gatechart.stores.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
-from gatechart.stores.offering import found_handoffs
-from gatechart.stores.standing import APPLIED, NAMED, UNDER_WAY
+from gatechart.stores.sql.commit import STANDING
+from gatechart.stores.sql.handoffs import found_handoffs
+from gatechart.stores.sql.load import APPLIED, NAMED, UNDER_WAY
+from gatechart.stores.sql.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, StepRecord

@@ -16,7 +16,8 @@ from gatechart.errors import (
     StoreUnreachableError,
     StoreUrlError,
 )
-from gatechart.stores import claims, open_store
+from gatechart.stores import open_store
+from gatechart.stores.sql import claims
 from gatechart.testing.records import COMMITTED, started, verdicts
 from gatechart.values import Query
 
@@ -72,7 +73,7 @@ async def test_a_standby_takes_over_within_two_seconds_of_the_owners_death(owner
         assert await agents(store) == ["a", "b"]
     finally:
         await opening.__aexit__(None, None, None)
-    waited, took = (record for record in caplog.records if record.name == "gatechart.stores.claims")
+    waited, took = (record for record in caplog.records if record.name == "gatechart.stores.sql.claims")
     assert (waited.message, waited.owner_pid) == ("standing by until the owner is gone", owner.pid)
     assert took.message == "the owner is gone; taking over"
 
@@ -113,7 +114,7 @@ async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_se
         await asyncio.to_thread(safe_server.start)
     await asyncio.wait_for(waiting, 20)
     await opening.__aexit__(None, None, None)
-    told = [record.message for record in caplog.records if record.name == "gatechart.stores.claims"]
+    told = [record.message for record in caplog.records if record.name == "gatechart.stores.sql.claims"]
     assert told == [
         "standing by until the owner is gone",
         "a standby cannot look whether the owner is gone; it goes on",

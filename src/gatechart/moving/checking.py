@@ -11,8 +11,8 @@ from gatechart.errors import MoveError
 from gatechart.moving.engine import Terms
 from gatechart.moving.luggage import Luggage
 from gatechart.restate.arriving import HERE, NOWHERE
-from gatechart.stores.departing import agents_of, asked_now
-from gatechart.stores.sql import SqlStore
+from gatechart.stores.sql.export import agents_of, asked_now
+from gatechart.stores.sql.store import SqlStore
 from gatechart.values import AgentId
 
 MOST_BYTES: Final = 8_000_000  # of an agent with its mail and ids: a quarter of what the engine takes as one message

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gatechart.handoff import is_open
 from gatechart.restate.arriving import digest_of_agent
 from gatechart.restate.kept import IDS, KEPT, Applied, Ids, Kept, Turn, UnderWay, digest_of, plain
-from gatechart.stores.departing import Departing
+from gatechart.stores.sql.export import Departing
 from gatechart.values import AgentId, HandoffRecord, HistoryEntry, Snapshot
 
 PAGE_BYTES: Final = 1_000_000  # of turns that travel together, about

@@ -11,8 +11,8 @@ from gatechart.moving.engine import Engine, Terms
 from gatechart.moving.luggage import PAGE_BYTES, Luggage, as_turns
 from gatechart.restate.kept import TURN, Turn
 from gatechart.restate.past import handoffs_of
-from gatechart.stores.departing import oldest_version, turns_of
-from gatechart.stores.sql import SqlStore
+from gatechart.stores.sql.export import oldest_version, turns_of
+from gatechart.stores.sql.store import SqlStore
 
 PAGE: Final = 200  # turns that are read together
 

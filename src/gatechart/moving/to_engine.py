@@ -24,11 +24,11 @@ from gatechart.moving.report import Digest, Moved, Tell
 from gatechart.restate.arriving import Taken
 from gatechart.restate.past import past_of
 from gatechart.stores import open_store
-from gatechart.stores.departing import counts, departing_agents, departing_strangers, graphs_of
 from gatechart.stores.opening import open_departing
-from gatechart.stores.sealing import moved_to, seal
-from gatechart.stores.sql import SqlStore
-from gatechart.stores.urls import located
+from gatechart.stores.sql.export import counts, departing_agents, departing_strangers, graphs_of
+from gatechart.stores.sql.sealing import moved_to, seal
+from gatechart.stores.sql.store import SqlStore
+from gatechart.stores.sql.urls import located
 from gatechart.values import AgentId, Status
 
 AT_ONCE: Final = 50  # agents that travel together

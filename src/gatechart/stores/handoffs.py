@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from gatechart.handoff import is_open
-from gatechart.stores.book import Book, entry_of_record, with_entry
+from gatechart.stores.ledger import Book, entry_of_record, with_entry
 from gatechart.values import (
     AgentId,
     ChangeHandoff,

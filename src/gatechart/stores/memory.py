@@ -12,11 +12,11 @@ from typing import assert_never
 from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError, UnknownVersionError
 from gatechart.stores.entries import entry_of
-from gatechart.stores.forgetting import droppable, is_mail_to_forget, may_be_erased
 from gatechart.stores.handoffs import Handoffs
+from gatechart.stores.memory_requests import WaitingRoom
 from gatechart.stores.pending import Pending
 from gatechart.stores.refusing import refused_for_its_id
-from gatechart.stores.waiting_room import WaitingRoom
+from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
 from gatechart.turn import own_copy
 from gatechart.values import (
     ActiveIn,

@@ -51,8 +51,8 @@ async def open_store(
     elif store == MEMORY_URL:
         yield MemoryStore()
     else:
-        from gatechart.stores.claims import Claim  # noqa: PLC0415
-        from gatechart.stores.databases import open_database  # noqa: PLC0415
+        from gatechart.stores.sql.claims import Claim  # noqa: PLC0415
+        from gatechart.stores.sql.databases import open_database  # noqa: PLC0415
 
         claim = Claim.TAKE_OVER if take_over else Claim.STANDBY if standby else Claim.REFUSED
         async with open_database(store, read_only=read_only, claim=claim) as opened:
@@ -72,7 +72,7 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, which cannot be asked anything")
         yield asking
         return
-    from gatechart.stores.databases import open_database_to_ask  # noqa: PLC0415
+    from gatechart.stores.sql.databases import open_database_to_ask  # noqa: PLC0415
 
     async with open_database_to_ask(store) as opened:
         yield opened
@@ -84,7 +84,7 @@ async def open_departing(store: str, to: str) -> AsyncIterator[Any]:
 
     Raises StoreMissingError, StoreOwnedError, and StoreMovedError where they have moved elsewhere.
     """
-    from gatechart.stores.databases import open_database_to_move  # noqa: PLC0415
+    from gatechart.stores.sql.databases import open_database_to_move  # noqa: PLC0415
 
     async with open_database_to_move(store, to) as opened:
         yield opened
@@ -95,6 +95,6 @@ async def upgrade_store(url: str) -> tuple[str | None, str]:
 
     Raises StoreMissingError, StoreOwnedError while a runtime has it open, SchemaTooNewError, and as `Runtime.open`.
     """
-    from gatechart.stores.databases import upgrade_database  # noqa: PLC0415
+    from gatechart.stores.sql.databases import upgrade_database  # noqa: PLC0415
 
     return await upgrade_database(url)

@@ -1,0 +1,1 @@
+"""The store on a SQL database: SQLite or PostgreSQL, through SQLAlchemy."""

@@ -1,0 +1,310 @@
+"""Between the values of gatechart and the rows of its tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+import pydantic_core
+from sqlalchemy import Row
+
+from gatechart.stores.sql.damage import (
+    UNREADABLE,
+    check_row,
+    json_names,
+    json_object,
+    kinds_of,
+    number_of,
+    tell,
+    text_of,
+)
+from gatechart.stores.sql.deltas import Delta
+from gatechart.stores.sql.open_rows import from_open, to_open
+from gatechart.stores.sql.tables import agents, graphs, history
+from gatechart.values import (
+    EARLIEST,
+    LATEST,
+    AgentId,
+    EntryVersions,
+    Event,
+    EventName,
+    GuardError,
+    HistoryEntry,
+    KnownGraph,
+    Memory,
+    Payload,
+    Snapshot,
+    StateName,
+    Status,
+    TurnRecord,
+    unkept,
+)
+
+NAMELESS_AGENT: Final = "unreadable agent "  # with its key behind it
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+_AGENT: Final = kinds_of(agents)
+_GRAPH: Final = kinds_of(graphs)
+_TURN: Final = kinds_of(history)
+_APART: Final = ("memory", "entered", "handoffs")  # columns of `agents` in which `history` keeps what has changed
+_WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `whole_copy`
+
+
+def to_us(moment: datetime) -> int:
+    """Microseconds since 1970, UTC.
+
+    >>> to_us(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return (moment - EPOCH) // MICROSECOND
+
+
+def from_us(microseconds: int) -> datetime:
+    """The aware moment, UTC, so many microseconds after 1970; the first or last that there is where that is beyond it.
+
+    >>> from_us(2**62), from_us(-(2**62)) == EARLIEST
+    (datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc), True)
+    """
+    try:
+        return EPOCH + microseconds * MICROSECOND
+    except OverflowError:
+        return LATEST if microseconds > 0 else EARLIEST
+
+
+def to_json(value: Any) -> str:
+    """JSON text without white space."""
+    return pydantic_core.to_json(value).decode()  # several times as fast as the json module
+
+
+class Texts:
+    """JSON texts of payloads that stay in memory meanwhile; each is made once, in however many rows it stands."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, str] = {}  # by the identity of the payload
+
+    def of(self, payload: Payload) -> str:
+        """The text of this one."""
+        text = self._made.get(id(payload))
+        if text is None:
+            text = self._made[id(payload)] = to_json(payload)
+        return text
+
+
+@lru_cache(maxsize=1024)
+def names_json(names: tuple[str, ...]) -> str:
+    """JSON text of names, of which there are few: an agent comes to the same states as others of its graph."""
+    return to_json(names)
+
+
+def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
+    """A row of `agents`, without its key."""
+    return {
+        "id": snapshot.agent_id,
+        "graph": snapshot.graph,
+        "graph_version": snapshot.graph_version,
+        "fingerprint": snapshot.fingerprint,
+        "configuration": names_json(snapshot.configuration),
+        "context": snapshot.context,
+        "version": snapshot.version,
+        "status": snapshot.status.value,
+        "memory": _json_or_null(snapshot.memory),
+        "entered": _json_or_null(snapshot.entered),
+        "handoffs": from_open(snapshot.handoffs),
+    }
+
+
+def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """The columns of `agents` that a turn sets. Not the status where it stays: SQLite would write to its index, too."""
+    row = {
+        "graph_version": after.graph_version,
+        "fingerprint": after.fingerprint,
+        "configuration": names_json(after.configuration),
+        "context": after.context,
+        "version": after.version,
+    }
+    if before.status is not after.status:
+        row["status"] = after.status.value
+    if before.memory != after.memory:
+        row["memory"] = _json_or_null(after.memory)
+    if before.entered != after.entered:
+        row["entered"] = _json_or_null(after.entered)
+    if before.handoffs != after.handoffs:
+        row["handoffs"] = from_open(after.handoffs)
+    return row
+
+
+def to_snapshot(row: Row[Any]) -> Snapshot:
+    """The snapshot of a row of `agents`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _AGENT)
+    json_object(row.context, "context")
+    return Snapshot(
+        agent_id=row.id,
+        graph=row.graph,
+        graph_version=row.graph_version,
+        fingerprint=row.fingerprint,
+        configuration=json_names(row.configuration, "configuration"),
+        context=row.context,
+        version=row.version,
+        status=Status(row.status),
+        memory=to_memory(row.memory),
+        entered=to_epochs(row.entered),
+        handoffs=to_open(row.handoffs),
+    )
+
+
+def to_shown(row: Row[Any]) -> Snapshot:
+    """The snapshot of a row of `agents`; of one that is damaged, what can be shown of it."""
+    try:
+        return to_snapshot(row)
+    except UNREADABLE as error:
+        tell(row, error, "agents", "key")
+        return Snapshot(
+            agent_id=public_id(row),
+            graph=text_of(row.graph),
+            graph_version=text_of(row.graph_version),
+            fingerprint=text_of(row.fingerprint),
+            configuration=(),
+            context="{}",
+            version=number_of(row.version),
+            status=Status.UNREADABLE,
+        )
+
+
+def public_id(row: Row[Any]) -> AgentId:
+    """The id of a row of `agents`; of one whose id is damaged, one by which it can be erased."""
+    return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS_AGENT}{row.key}"
+
+
+def to_known(row: Row[Any]) -> KnownGraph:
+    """The graph of a row of `graphs`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _GRAPH)
+    return KnownGraph(row.fingerprint, row.name, row.version, json_object(row.paths, "paths"))
+
+
+def to_memory(text: str | None) -> Memory:
+    """What the history states remember."""
+    return tuple((history, tuple(states)) for history, states in _json_or(text, ()))
+
+
+def to_epochs(text: str | None) -> EntryVersions:
+    """The states with timers or invokes, each with its epoch."""
+    return tuple((state, epoch) for state, epoch in _json_or(text, ()))
+
+
+def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `history`, without its key, for the agent of this key; without the columns that are NULL, too.
+
+    row: what the turn sets in `agents`; what both hold is made text once.
+    """
+    event, before, after = turn.event, turn.previous, turn.snapshot
+    usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
+    return {
+        "agent": key,
+        "version": after.version,
+        "event": event.name,
+        "time_us": to_us(event.time),
+        "target": row["configuration"],
+        "took_us": turn.took_us,
+        **without_nulls(
+            event_id=event.id,
+            payload=_json_or_null(event.payload),
+            sender=event.sender,
+            operator_reason=event.operator_reason or None,
+            taken=None if turn.taken == (usual,) else names_json(turn.taken),
+            changed=delta.changed,
+            appended=delta.appended,
+            status=None if after.status is Status.ACTIVE else after.status.value,
+            guard_errors=_json_or_null([astuple(error) for error in turn.guard_errors]),
+            **(_whole(before, after, row) if delta.is_whole else _kept_apart(row)),
+        ),
+    }
+
+
+def without_nulls(**columns: Any) -> dict[str, Any]:
+    """The columns that are not NULL."""
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
+    """What a row of `history` holds from which its snapshot is known without the rows before."""
+    return {
+        "memory": _json_or_null(snapshot.memory),
+        "entered": _json_or_null(snapshot.entered),
+        "handoffs": from_open(snapshot.handoffs),
+        "context": snapshot.context,
+        "graph_version": snapshot.graph_version,
+        "fingerprint": snapshot.fingerprint,
+    }
+
+
+def to_shown_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
+    """As `to_entry`; of a row that is damaged, what can be shown of it."""
+    try:
+        return to_entry(row, agent_id)
+    except UNREADABLE as error:
+        problem = tell(row, error, "history", "key")
+        told = Event(text_of(row.event), {}, from_us(number_of(row.time_us)), text_of(row.event_id) or None)
+        return HistoryEntry(agent_id, number_of(row.version), told, (), (), (problem,), {}, Status.UNREADABLE, 0)
+
+
+def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
+    """The history entry of a row of `history`, with the target of the version before as `came_from`.
+
+    Raises one of UNREADABLE where the row is damaged.
+    """
+    check_row(row, _TURN)
+    source = tuple(_json_or(row.came_from if row.source is None else row.source, ()))
+    target = json_names(row.target, "target")
+    changed = row.context if row.changed is None and row.version == 1 else row.changed
+    return HistoryEntry(
+        agent_id=agent_id,
+        version=row.version,
+        event=to_event(row),
+        source=source,
+        target=target,
+        taken=(_usual_label(source, row.event, target),) if row.taken is None else tuple(json.loads(row.taken)),
+        changed=_json_or(changed, {}),
+        status=Status(row.status or Status.ACTIVE),
+        took_us=row.took_us,
+        guard_errors=tuple(GuardError(*each) for each in _json_or(row.guard_errors, ())),
+        appended={name: tuple(items) for name, items in _json_or(row.appended, {}).items()},
+    )
+
+
+def to_event(row: Row[Any]) -> Event:
+    """The event of a row of `history`."""
+    payload, reason = json_object(row.payload, "payload"), row.operator_reason or ""
+    return Event(row.event, payload, from_us(row.time_us), row.event_id, row.sender, reason)
+
+
+def _whole(before: Snapshot | None, after: Snapshot, row: Mapping[str, Any]) -> Mapping[str, str | None]:
+    return whole_copy(after) if before is not None else {name: row[name] for name in _WHOLE}
+
+
+def _kept_apart(row: Mapping[str, Any]) -> dict[str, str]:
+    """What a row of `history` holds beside what changed in the context."""
+    return {name: row[name] or "[]" for name in _APART if name in row}
+
+
+def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:
+    """How the transition is labelled that leads from the one leaf to the other, or stays. Not stored: the row says it.
+
+    >>> _usual_label(["IDLE"], "STARTED", ["WORKING"]), _usual_label(["IDLE"], "NOTED", ["IDLE"])
+    ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
+    """
+    arrow = f"{', '.join(source)} --{event}"
+    return arrow if source == target else f"{arrow}--> {', '.join(target)}"
+
+
+def _json_or_null(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str | None:
+    return to_json(value) if value else None
+
+
+def _json_or(text: str | None, empty: Any) -> Any:
+    return empty if text is None else json.loads(text)

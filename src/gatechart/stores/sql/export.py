@@ -1,0 +1,163 @@
+"""All that a database has of its agents, a page at a time, for those who take them elsewhere."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, and_, func, select
+
+from gatechart.handoff import is_open
+from gatechart.stores.sql.agent_rows import to_entry, to_json, to_snapshot, to_us
+from gatechart.stores.sql.dialects import listed
+from gatechart.stores.sql.history import ENTRIES, OLDEST, snapshot_of
+from gatechart.stores.sql.mail_rows import to_mail, to_running
+from gatechart.stores.sql.tables import agents, handoffs, history, invokes, mail, places, requests, steps
+from gatechart.values import ActiveInvocation, AgentId, HandoffStatus, HistoryEntry, Mail, Side, Snapshot
+
+_AGENT: Final = agents.c.id.in_(listed())
+_CALLS: Final = (
+    select(invokes, agents.c.id, agents.c.graph, agents.c.graph_version)
+    .select_from(invokes.join(agents))
+    .where(_AGENT)
+    .order_by(invokes.c.key)
+)
+_STEPS: Final = (
+    select(steps).select_from(steps.join(invokes).join(agents)).where(_AGENT).order_by(steps.c.invocation, steps.c.name)
+)
+_MAIL: Final = select(mail).where(mail.c.recipient.in_(listed())).order_by(mail.c.number)
+_OFFERS: Final = (
+    select(handoffs.c.id, handoffs.c.target, handoffs.c.status)
+    .where(handoffs.c.target.in_(listed()))
+    .order_by(handoffs.c.key)
+)
+_PLACES: Final = select(places).where(places.c.handoff.in_(listed()))
+_NEWEST_FIRST: Final = func.row_number().over(partition_by=history.c.agent, order_by=history.c.version.desc())
+_WITH_IDS: Final = (
+    select(history.c.key, _NEWEST_FIRST.label("place"))
+    .select_from(history.join(agents))
+    .where(_AGENT, history.c.event_id.is_not(None))
+    .subquery("with_ids")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Departing:
+    """All that an agent needs to go on elsewhere."""
+
+    agent_id: AgentId
+    snapshot: Snapshot | None  # None of one that is yet to begin, and has mail
+    mail: tuple[Mail, ...]  # in the order accepted; refused and dead mail, too
+    calls: tuple[tuple[ActiveInvocation, Mapping[str, str]], ...]  # in the order begun, with the results of their steps
+    offers: tuple[tuple[str, HandoffStatus], ...]  # handoffs to it, in the order offered
+    places: tuple[tuple[str, str], ...]  # handoffs to it that hold a place, with the graph
+    applied: tuple[HistoryEntry, ...]  # turns whose events carried an id, oldest first
+
+
+def departing_agents(connection: Connection, after: int, limit: int, ids: int) -> tuple[list[Departing], int]:
+    """A page of agents in the order started, and where the next begins. ids: of an agent, so many newest ones."""
+    rows = connection.execute(select(agents).where(agents.c.key > after).order_by(agents.c.key).limit(limit)).all()
+    snapshots = {row.id: to_snapshot(row) for row in rows}
+    return _departing(connection, snapshots, ids), rows[-1].key if rows else after
+
+
+def departing_strangers(connection: Connection, after: AgentId, limit: int) -> list[Departing]:
+    """A page of those who have mail and are yet to begin, by their ids."""
+    is_there = select(agents.c.key).where(agents.c.id == mail.c.recipient).exists()
+    found = select(mail.c.recipient).where(mail.c.recipient > after, ~is_there).distinct()
+    names = connection.execute(found.order_by(mail.c.recipient).limit(limit)).scalars()
+    return _departing(connection, dict.fromkeys(names), 0)
+
+
+def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | None], ids: int) -> list[Departing]:
+    wanted = {"values": to_json(list(snapshots))}
+    results: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for row in connection.execute(_STEPS, wanted):
+        results[row.invocation][row.name] = row.result
+    calls, letters, offers, held, applied = (defaultdict[AgentId, list[Any]](list) for _ in range(5))
+    for row in connection.execute(_CALLS, wanted):
+        calls[row.id].append((to_running(row), results[row.key]))
+    for row in connection.execute(_MAIL, wanted):
+        letters[row.recipient].append(to_mail(row))
+    for row in connection.execute(_OFFERS, wanted):
+        offers[row.target].append((row.id, HandoffStatus(row.status)))
+    takers = {handoff: name for name, there in snapshots.items() for handoff in _taken(there, offers[name])}
+    for row in connection.execute(_PLACES, {"values": to_json(sorted(takers))}):
+        held[takers[row.handoff]].append((row.handoff, row.graph))
+    for row in connection.execute(_with_ids(ids), wanted):
+        applied[row.of_id].append(to_entry(row, row.of_id))
+    parts = (letters, calls, offers, held, applied)
+    return [Departing(name, there, *(tuple(part[name]) for part in parts)) for name, there in snapshots.items()]
+
+
+def _taken(snapshot: Snapshot | None, offers: Sequence[tuple[str, HandoffStatus]]) -> Iterator[str]:
+    """The handoffs for which an agent may hold a place. One whose record was erased is known to the agent alone."""
+    yield from (handoff for handoff, status in offers if is_open(status))
+    if snapshot is not None:
+        yield from (each.id for each in snapshot.handoffs if each.side is Side.TOOK)
+
+
+def _with_ids(most: int) -> Any:
+    found = ENTRIES.add_columns(agents.c.id.label("of_id")).join(_WITH_IDS, _WITH_IDS.c.key == history.c.key)
+    return found.where(_WITH_IDS.c.place <= most).order_by(history.c.agent, history.c.version)
+
+
+def oldest_version(connection: Connection, agent_id: AgentId) -> int:
+    """The oldest version of which there is all; of older ones some databases know only what happened."""
+    wanted = select(agents.c.key).where(agents.c.id == agent_id)
+    key = connection.execute(wanted).scalar_one()
+    return int(connection.execute(OLDEST, {"of_agent": key}).scalar_one())
+
+
+def turns_of(
+    connection: Connection, agent_id: AgentId, after: int, limit: int
+) -> Sequence[tuple[Snapshot, HistoryEntry]]:
+    """The turns with versions above `after`, oldest first, each with what the agent was then.
+
+    after: not older than the version before `oldest_version`.
+    """
+    agent = connection.execute(select(agents).where(agents.c.id == agent_id)).one()
+    is_its = history.c.agent == agent.key
+    is_whole = history.c.context.is_not(None)
+    nearest = select(func.max(history.c.version)).where(is_its, is_whole, history.c.version <= after + 1)
+    begins = connection.execute(nearest).scalar_one()
+    wanted = ENTRIES.where(is_its, history.c.version.between(begins, after + limit)).order_by(history.c.version)
+    found: list[tuple[Snapshot, HistoryEntry]] = []
+    since: list[Row[Any]] = []  # the last full copy
+    for row in connection.execute(wanted):
+        since = [row] if row.context is not None else [*since, row]
+        if row.version > after:
+            found.append((snapshot_of(agent, since), to_entry(row, agent_id)))
+    return found
+
+
+def graphs_of(connection: Connection) -> list[tuple[str, str]]:
+    """The names and versions of the graphs that the agents have."""
+    found = select(agents.c.graph, agents.c.graph_version).distinct().order_by(*agents.c["graph", "graph_version"])
+    return [(name, version) for name, version in connection.execute(found)]
+
+
+def agents_of(connection: Connection, graph: tuple[str, str], *, with_steps: bool) -> tuple[AgentId, ...]:
+    """The agents of the name and version of a graph. with_steps: only those that would lose results of steps."""
+    name, version = graph
+    found = select(agents.c.id).where(agents.c.graph == name, agents.c.graph_version == version).order_by(agents.c.key)
+    if with_steps:
+        found = found.where(agents.c.key.in_(select(invokes.c.agent).join(steps)))
+    return tuple(connection.execute(found).scalars())
+
+
+def asked_now(connection: Connection, now: datetime) -> int:
+    """How many requests wait for the owner, or were begun by one that is gone, and somebody waits for the answer."""
+    is_asked = and_(requests.c.answered_us.is_(None), requests.c.until_us >= to_us(now))
+    return connection.execute(select(func.count()).select_from(requests).where(is_asked)).scalar_one()
+
+
+def counts(connection: Connection) -> Mapping[str, int]:
+    """How many rows there are of each kind."""
+    tables = {"agents": agents, "mail": mail, "invokes": invokes, "steps": steps}
+    return {
+        name: connection.execute(select(func.count()).select_from(table)).scalar_one() for name, table in tables.items()
+    }

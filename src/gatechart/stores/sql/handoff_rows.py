@@ -1,0 +1,118 @@
+"""Between handoffs and the rows of their tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from sqlalchemy import Row
+
+from gatechart.stores.ledger import Entry
+from gatechart.stores.sql.agent_rows import Texts, from_us, to_json, to_us
+from gatechart.stores.sql.damage import UNREADABLE, check_row, json_object, kinds_of, tell, text_of
+from gatechart.stores.sql.tables import handoffs
+from gatechart.values import (
+    EARLIEST,
+    HandoffChange,
+    HandoffRecord,
+    HandoffStatus,
+    Mode,
+    Reason,
+    unkept,
+)
+
+NAMELESS: Final = "unreadable handoff "  # with its key behind it
+
+_HANDOFF: Final = kinds_of(handoffs)
+
+
+def handoff_row(record: HandoffRecord, texts: Texts) -> dict[str, Any]:
+    """A row of `handoffs`, without its key. texts: the mail of the offer has the packet, too."""
+    return {
+        "id": record.id,
+        "request": record.request,
+        "source": record.source,
+        "source_graph": record.source_graph,
+        "target": record.target,
+        "target_graph": record.target_graph,
+        "entry_point": record.entry_point,
+        "is_new": record.is_new,
+        "mode": record.mode.value,
+        "reason": record.reason.value,
+        "packet": texts.of(record.packet),
+        "deadline_us": None if record.deadline is None else to_us(record.deadline),
+        **entry_row(Entry(record.status, record.changes, record.result)),
+    }
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """The columns of `handoffs` that change."""
+    changes = [[each.status.value, to_us(each.time), each.details] for each in entry.changes]
+    return {
+        "status": entry.status.value,
+        "changes": to_json(changes),
+        "result": None if entry.result is None else to_json(entry.result),
+    }
+
+
+def to_entry(status: str, changes: str, result: str | None) -> Entry:
+    """The entry of the columns that change."""
+    return Entry(HandoffStatus(status), to_changes(changes), None if result is None else json.loads(result))
+
+
+def to_changes(text: str) -> tuple[HandoffChange, ...]:
+    """The life of a handoff so far."""
+    return tuple(HandoffChange(HandoffStatus(status), from_us(us), told) for status, us, told in json.loads(text))
+
+
+def to_record(row: Row[Any]) -> HandoffRecord:
+    """The handoff of a row of `handoffs`. Raises one of UNREADABLE where the row is damaged."""
+    check_row(row, _HANDOFF)
+    return HandoffRecord(
+        id=row.id,
+        request=row.request,
+        source=row.source,
+        source_graph=row.source_graph,
+        target=row.target,
+        target_graph=row.target_graph,
+        entry_point=row.entry_point,
+        is_new=bool(row.is_new),
+        mode=Mode(row.mode),
+        reason=Reason(row.reason),
+        packet=json_object(row.packet, "packet"),
+        deadline=None if row.deadline_us is None else from_us(row.deadline_us),
+        status=HandoffStatus(row.status),
+        changes=to_changes(row.changes),
+        result=None if row.result is None else json_object(row.result, "result"),
+        number=row.key,
+    )
+
+
+def to_shown(row: Row[Any]) -> HandoffRecord:
+    """The handoff of a row of `handoffs`; of one that is damaged, what can be shown of it."""
+    try:
+        return to_record(row)
+    except UNREADABLE as error:
+        problem = tell(row, error, "handoffs", "key")
+        return HandoffRecord(
+            id=public_id(row),
+            request=text_of(row.request),
+            source=text_of(row.source),
+            source_graph=text_of(row.source_graph),
+            target=text_of(row.target),
+            target_graph=text_of(row.target_graph),
+            entry_point=text_of(row.entry_point),
+            is_new=bool(row.is_new),
+            mode=Mode.TRANSFER,
+            reason=Reason.OTHER,
+            packet={},
+            deadline=None,
+            status=HandoffStatus.UNREADABLE,
+            changes=(HandoffChange(HandoffStatus.UNREADABLE, EARLIEST, problem),),
+            number=row.key,
+        )
+
+
+def public_id(row: Row[Any]) -> str:
+    """The id of a row of `handoffs`; of one whose id is damaged, one by which it can be forgotten."""
+    return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS}{row.key}"

@@ -1,0 +1,83 @@
+"""Tells the owner of a database on a PostgreSQL server that somebody asks something, by LISTEN and NOTIFY."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from asyncpg import InterfaceError, InternalClientError, PostgresError
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from gatechart.stores.sql.postgres_engines import FAILURES
+
+logger = logging.getLogger(__name__)
+
+CHANNEL: Final = "gatechart_requests"
+RING: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
+RAISED: Final = (*FAILURES, PostgresError, InterfaceError, InternalClientError)  # here the driver is called itself, too
+LOOK_S: Final = 2.0  # after which the owner looks for itself, for a connection may be lost without a word
+
+
+class ServerBell:
+    """See Bell. It has a connection of its own, and makes another where that is lost."""
+
+    def __init__(self, name: str, engine: AsyncEngine) -> None:
+        self._name = name
+        self._engine = engine
+        self._connection: AsyncConnection | None = None
+        self._rings = asyncio.Event()
+
+    def listen(self) -> None:
+        """See Bell. It always does."""
+
+    async def rung(self) -> None:
+        """See Bell."""
+        await self.connect()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await self._rings.wait()
+        self._rings.clear()
+
+    async def connect(self) -> None:
+        """Hears from now on who rings, where the server lets it."""
+        if self._connection is not None and not (await self._driver(self._connection)).is_closed():
+            return
+        await self.close()
+        try:
+            self._connection = await self._engine.connect()
+            await (await self._driver(self._connection)).add_listener(CHANNEL, self._ring)
+        except RAISED as error:
+            logger.warning("nobody can be heard who asks; the owner looks for itself", exc_info=error)
+            await self.close()
+
+    async def close(self) -> None:
+        """Hears nobody any more."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*RAISED):
+                await connection.invalidate()  # it listens, so nobody else may have it
+                await connection.close()
+
+    def _ring(self, *_told: object) -> None:
+        self._rings.set()
+
+    @staticmethod
+    async def _driver(connection: AsyncConnection) -> Any:
+        """The driver's own connection."""
+        return (await connection.get_raw_connection()).driver_connection
+
+
+@asynccontextmanager
+async def opened_bell(name: str, engine: AsyncEngine) -> AsyncIterator[ServerBell]:
+    """A bell that hears those who ring from now on, until the end."""
+    bell = ServerBell(name, engine)
+    try:
+        await bell.connect()
+        yield bell
+    finally:
+        await bell.close()
+        await engine.dispose()

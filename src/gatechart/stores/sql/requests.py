@@ -1,0 +1,210 @@
+"""What others ask of the owner of a database, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Any, Final, Protocol, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from gatechart.api import is_about
+from gatechart.stores.sql.agent_rows import from_us, to_json, to_us
+from gatechart.stores.sql.damage import check_row, kinds_of, readable, text_of
+from gatechart.stores.sql.database import Bell, Database, Writer
+from gatechart.stores.sql.dialects import listed
+from gatechart.stores.sql.reader import Reader
+from gatechart.stores.sql.statements import Ask
+from gatechart.stores.sql.tables import owner, requests
+from gatechart.values import LATEST, AgentId, Request
+
+T = TypeVar("T")
+
+KEPT: Final = timedelta(hours=1)
+"""How long an answer waits for its asker, who fetches it at once if he still runs."""
+
+TIDY_S: Final = 60.0  # between looks for answers that nobody fetches
+
+_REQUEST: Final = kinds_of(requests)
+_IS_NEW: Final = requests.c.taken_us.is_(None)
+_IS_OPEN: Final = requests.c.answered_us.is_(None)
+_OWNER: Final = select(owner.c.pid, owner.c.host)
+_INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+_PLACES: Final[Mapping[str, Any]] = {"postgresql": func.strpos, "sqlite": func.instr}  # of a text in another
+ANY_NEW: Final = Ask(select(exists().where(_IS_NEW)))
+ANY_OPEN: Final = Ask(select(exists().where(_IS_OPEN)))
+
+
+class Owned(Protocol):
+    """What runs reads and the owner's transactions, and names what goes wrong."""
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """The result of what only reads."""
+        ...
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """The result, in one transaction that this owner's epoch still holds."""
+        ...
+
+    def check_owned(self, connection: Connection) -> None:
+        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        ...
+
+
+class SqlRequests:
+    """What is asked of the owner of a database. Fulfils Requests."""
+
+    def __init__(self, database: Owned, bell: Bell) -> None:
+        self._database = database
+        self._bell = bell
+        self._tidies = 0.0  # when it does next, as monotonic time
+
+    async def asked(self) -> None:
+        """See Requests. Meanwhile it forgets what is over.
+
+        An owner of whom nothing is asked learns in this way, too, that it is the owner no more.
+        """
+        while not await self._is_there(ANY_NEW):
+            await self._bell.rung()
+            await self._tidy()
+
+    async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
+        """See Requests. What asks for nothing writes nothing."""
+        if not await self._is_there(ANY_OPEN if again else ANY_NEW):
+            return []
+        self._bell.listen()
+        wanted = _to_take(limit, again=again)
+
+        def write(connection: Connection) -> Sequence[Request]:
+            connection.execute(delete(requests).where(_is_over(now)))
+            taken = [_to_request(row) for row in connection.execute(wanted)]
+            numbers = {"values": to_json([each.number for each in taken])}
+            mark = update(requests).where(requests.c.number.in_(listed(int))).values(taken_us=to_us(now))
+            connection.execute(mark, numbers)
+            return taken
+
+        return await self._database.write(write)
+
+    async def answer(self, number: int, text: str, now: datetime) -> None:
+        """See Requests."""
+        change = update(requests).where(requests.c.number == number).values(answer=text, answered_us=to_us(now))
+        await self._database.write(lambda connection: connection.execute(change))
+
+    async def _tidy(self) -> None:
+        """Forgets what is over, where it is time to look; what finds nothing writes nothing."""
+        if monotonic() < self._tidies:
+            return
+        self._tidies = monotonic() + TIDY_S
+        is_over = _is_over(datetime.now(UTC))
+        question = select(exists().where(is_over))
+        if await self._database.read(lambda connection: connection.execute(question).scalar_one()):
+            await self._database.write(lambda connection: connection.execute(delete(requests).where(is_over)))
+
+    async def _is_there(self, question: Ask) -> bool:
+        """Whether there is any such request."""
+
+        def read(connection: Connection) -> bool:
+            self._database.check_owned(connection)
+            ((found,),) = question.all(connection)
+            return bool(found)
+
+        return await self._database.read(read)
+
+
+class SqlAsking:
+    """Asks something of the owner of a database. Fulfils Asking."""
+
+    def __init__(self, database: Database, reader: Reader, writer: Writer) -> None:
+        self._database = database
+        self._reader = reader
+        self._writer = writer
+
+    async def owner(self) -> str:
+        """See Asking."""
+        with self._database.read_errors():
+            pid, host = await self._reader.run(lambda connection: connection.execute(_OWNER).one())
+        return f"process {pid} on {host}"
+
+    async def is_owned(self) -> bool:
+        """See Asking."""
+        return await self._database.is_owned(self._reader)
+
+    async def ask(self, request: Request) -> int:
+        """See Asking."""
+        row = {"id": request.id, "asker": request.asker, "call": request.call, "until_us": to_us(request.until)}
+        number = select(requests.c.number).where(requests.c.id == request.id)
+
+        def write(connection: Connection) -> int:
+            insert = _INSERTS[connection.dialect.name](requests).values(**row)
+            connection.execute(insert.on_conflict_do_nothing())
+            self._database.ring(connection)
+            found: int = connection.execute(number).scalar_one()
+            return found
+
+        return await self._write(write)
+
+    async def answer_to(self, number: int) -> str | None:
+        """See Asking."""
+        wanted = select(requests.c.answer).where(requests.c.number == number)
+        with self._database.read_errors():
+            return await self._reader.run(lambda connection: connection.execute(wanted).scalar_one_or_none())
+
+    async def withdraw(self, number: int) -> bool:
+        """See Asking."""
+        is_it = requests.c.number == number
+
+        def write(connection: Connection) -> bool:
+            connection.execute(delete(requests).where(is_it, _IS_NEW))
+            return connection.execute(select(requests.c.number).where(is_it)).one_or_none() is None
+
+        return await self._write(write)
+
+    async def forget(self, number: int) -> None:
+        """See Asking."""
+        gone = delete(requests).where(requests.c.number == number)
+        await self._write(lambda connection: connection.execute(gone))
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        with self._database.write_errors():
+            return await self._writer.run(work)
+
+
+def empty_answers(connection: Connection, agent_id: AgentId) -> None:
+    """Leaves nothing of an agent that is erased in what was asked and answered.
+
+    The rows stay, so that an asker who has not fetched his answer does not take his request for one never begun.
+    """
+    place, named = _PLACES[connection.dialect.name], to_json(agent_id)
+    is_named = or_(place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0)  # if only as another word
+    found = connection.execute(
+        select(requests.c.number, requests.c.call, requests.c.answer).where(~_IS_OPEN, is_named)
+    ).all()
+    numbers = [row.number for row in found if is_about(agent_id, row.call, row.answer)]
+    if numbers:
+        empty = update(requests).where(requests.c.number.in_(listed(int))).values(call="{}", answer="{}")
+        connection.execute(empty, {"values": to_json(numbers)})
+
+
+def _check(row: Any) -> bool:
+    check_row(row, _REQUEST)
+    return True
+
+
+def _is_over(now: datetime) -> ColumnElement[bool]:
+    """Whether it was not taken in time, or nobody has fetched its answer."""
+    is_late = and_(_IS_NEW, requests.c.until_us < to_us(now))
+    return or_(is_late, requests.c.answered_us < to_us(now - KEPT))
+
+
+def _to_take(limit: int, *, again: bool) -> Select[Any]:
+    wanted = select(requests).where(_IS_OPEN if again else _IS_NEW).order_by(requests.c.number).limit(limit)
+    return wanted.with_for_update()  # so that none is withdrawn meanwhile, where transactions run side by side
+
+
+def _to_request(row: Any) -> Request:
+    """The request; of one that is damaged a call that nobody knows, so that it is answered, and gone."""
+    if readable(row, _check, "requests", "number") is None:
+        return Request(text_of(row.id), text_of(row.asker), "", LATEST, row.number)
+    return Request(row.id, row.asker, row.call, from_us(row.until_us), row.number)

@@ -1,0 +1,231 @@
+"""A database in a file: owned by whoever holds the lock file beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+from urllib.parse import quote
+
+from filelock import BaseFileLock, FileLock, Timeout
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import URL
+
+from gatechart.errors import StoreBusyError, StoreMissingError, StoreReadOnlyError
+from gatechart.stores.sql.database import Bell, Hold, Writer
+from gatechart.stores.sql.ownership import owned
+from gatechart.stores.sql.reader import Reader, opened_reader
+from gatechart.stores.sql.sqlite_engines import read_errors, reading_engine, write_errors, writing_engine
+from gatechart.stores.sql.sqlite_notifier import FileBell
+from gatechart.stores.sql.writer import opened_writer
+
+LOOKS: Final = 10  # whether the lock is free
+LOOK_S: Final = 0.005  # between two of them
+
+
+class SqliteFile:
+    """A `Database` in a file. Readers take no lock."""
+
+    def __init__(self, url: URL, path: Path) -> None:
+        """path: absolute, and the URL's."""
+        self._url = url
+        self._path = path
+        self._inode: int | None = None  # once the file was there
+
+    @property
+    def name(self) -> str:
+        """See Database."""
+        return str(self._path)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Reader]:
+        """See Database."""
+        if self.is_absent():
+            raise StoreMissingError(self.name)
+        async with opened_reader(reading_engine(_readable(self._url, self._path))) as reader:
+            yield reader
+
+    @asynccontextmanager
+    async def holding(self) -> AsyncIterator[Hold]:
+        """See Database."""
+        lock = _Lock(self._path)
+        try:
+            async with (
+                opened_reader(reading_engine(self._url)) as reader,
+                opened_writer(writing_engine(self._url)) as writer,
+            ):
+                yield _FileHold(self, lock, reader, writer)
+        finally:
+            lock.release()
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[tuple[Reader, Writer]]:
+        """See Database."""
+        if self.is_absent():
+            raise StoreMissingError(self.name)
+        async with (
+            opened_reader(reading_engine(self._url)) as reader,
+            opened_writer(writing_engine(self._url)) as writer,
+        ):
+            yield reader, writer
+
+    @asynccontextmanager
+    async def bell(self) -> AsyncIterator[Bell]:
+        """See Database. SQLite tells nobody, so the file is looked at."""
+        yield FileBell(self._path)
+
+    def ring(self, connection: Connection) -> None:
+        """See Database. What is written is seen."""
+
+    async def is_owned(self, reader: Reader) -> bool:  # noqa: ARG002  the lock is another file
+        """See Database."""
+        lock = _Lock(self._path)
+        try:
+            return not lock.take()
+        finally:
+            lock.release()
+
+    def is_absent(self) -> bool:
+        """See Database."""
+        return not self._path.exists()
+
+    def check_there(self) -> None:
+        """See Database. A connection would go on writing into a file that was taken away."""
+        try:
+            inode = self._path.stat().st_ino
+        except OSError:
+            inode = None
+        if inode is None or inode != (self._inode or inode):
+            raise StoreMissingError(self.name)
+        self._inode = inode
+
+    def read_errors(self) -> AbstractContextManager[None]:
+        """See Database."""
+        return read_errors(self._path)
+
+    def write_errors(self) -> AbstractContextManager[None]:
+        """See Database."""
+        return write_errors(self._path)
+
+    def last_number(self, connection: Connection) -> int:
+        """See Database. SQLite remembers it: the column increments itself."""
+        found = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = 'mail'"))
+        return found.scalar_one_or_none() or 0
+
+    def keep_number(self, connection: Connection, number: int) -> None:
+        """See Database."""
+
+
+class _FileHold:
+    """See Hold."""
+
+    grace_s = 0.0
+
+    def __init__(self, database: SqliteFile, lock: _Lock, reader: Reader, writer: Writer) -> None:
+        self.reader = reader
+        self.writer = writer
+        self._database = database
+        self._lock = lock
+
+    async def take(self) -> bool:
+        """See Hold. Whoever only looks whether the lock is free has it for a moment, so one look is not enough."""
+        for _ in range(LOOKS):
+            if self._lock.take():
+                return True
+            await asyncio.sleep(LOOK_S)
+        return self._lock.take()
+
+    async def seize(self) -> None:
+        """See Hold. Raises StoreBusyError where the owner is in the midst of a transaction, which only its end ends."""
+        try:
+            with self._database.write_errors():
+                await self.writer.run(lambda _connection: None)
+        except StoreBusyError as error:
+            problem = "its owner stopped in the midst of a transaction and keeps SQLite's own lock: end that process"
+            raise StoreBusyError(self._database.name, problem) from error
+
+    def confirm(self, connection: Connection) -> None:
+        """See Hold."""
+        self._database.check_there()
+        if self._lock.is_passed_by():
+            raise owned(connection, self._database.name)
+
+    def settle(self) -> None:
+        """See Hold. SQLite's own lock, which the transaction has, lets one at a time replace the lock file."""
+        self._lock.replace()
+
+
+class _Lock:
+    """The lock file. The operating system frees it when the process that holds it dies."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._path = database.with_name(database.name + ".lock")
+        self._lock = _file_lock(self._path)
+        self._inode: int | None = None  # of the file whose lock is held
+
+    def take(self) -> bool:
+        """Whether it is held now. Raises StoreReadOnlyError where the folder cannot be written."""
+        try:
+            self._path.touch()
+            before = self._inode_there()
+            self._lock.acquire()
+        except Timeout:
+            return False
+        except OSError as error:
+            raise StoreReadOnlyError(str(self._database), str(error)) from error
+        self._inode = self._inode_there()
+        if before is None or before != self._inode:  # another runtime has put a new file there meanwhile
+            self.release()
+            return False
+        return True
+
+    def is_passed_by(self) -> bool:
+        """Whether another runtime has put a new file in the place of that whose lock is held."""
+        return self._inode is not None and self._inode != self._inode_there()
+
+    def replace(self) -> None:
+        """Puts a new file there, whose lock is held, unless that of the old one is.
+
+        A process that is frozen keeps the lock of the old file, in which nobody will look any more.
+        """
+        if self._inode is not None:
+            return
+        fresh = self._path.with_name(f"{self._path.name}.{token_hex(4)}")
+        try:
+            self._lock = _file_lock(fresh)
+            self._lock.acquire()
+            fresh.replace(self._path)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise StoreReadOnlyError(str(self._database), str(error)) from error
+        self._inode = self._inode_there()
+
+    def release(self) -> None:
+        """Lets go."""
+        self._inode = None
+        self._lock.release()
+
+    def _inode_there(self) -> int | None:
+        try:
+            return self._path.stat().st_ino
+        except OSError:
+            return None
+
+
+def _file_lock(path: Path) -> BaseFileLock:
+    return FileLock(path, blocking=False, thread_local=False)
+
+
+def _readable(url: URL, path: Path) -> URL:
+    """The URL with which a database can be read.
+
+    SQLite keeps an index beside a database in WAL mode; where it cannot, nobody writes, and it can do without.
+    """
+    if os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+        return url
+    return url.set(database=f"file:{quote(str(path))}").update_query_dict({"immutable": "1", "uri": "true"})

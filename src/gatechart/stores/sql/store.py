@@ -1,0 +1,380 @@
+"""The store on a SQL database, through SQLAlchemy Core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    delete,
+    exists,
+    false,
+    insert,
+    or_,
+    select,
+)
+
+from gatechart.errors import OwnershipLostError, UnknownAgentError
+from gatechart.stores.sql.agent_rows import (
+    NAMELESS_AGENT,
+    from_us,
+    public_id,
+    to_json,
+    to_known,
+    to_shown,
+    to_shown_entry,
+    to_snapshot,
+)
+from gatechart.stores.sql.commit import commit_units
+from gatechart.stores.sql.damage import is_key, readable, readable_page
+from gatechart.stores.sql.database import Bell, Database, Writer
+from gatechart.stores.sql.dialects import items_of, listed
+from gatechart.stores.sql.handoff_rows import to_shown as to_shown_handoff
+from gatechart.stores.sql.handoffs import forget_damaged, forget_handoffs, found_handoffs, is_offered
+from gatechart.stores.sql.history import entries_of, snapshot_at
+from gatechart.stores.sql.mail_queries import (
+    backlog_size,
+    due_mail,
+    found_mail,
+    recorded_steps,
+    running_invokes,
+    waiting_mail,
+)
+from gatechart.stores.sql.mail_rows import to_mail, to_running
+from gatechart.stores.sql.mail_rows import to_shown as to_shown_mail
+from gatechart.stores.sql.ownership import check_epoch, current_epoch
+from gatechart.stores.sql.pruning import prune_part, tell_part
+from gatechart.stores.sql.reader import Reader
+from gatechart.stores.sql.requests import SqlRequests, empty_answers
+from gatechart.stores.sql.tables import agents, graphs, history, mail
+from gatechart.values import (
+    ActiveIn,
+    ActiveInvocation,
+    AgentId,
+    Backlog,
+    HandoffQuery,
+    HandoffRecord,
+    HistoryEntry,
+    Invocation,
+    KnownGraph,
+    Mail,
+    MailQuery,
+    Page,
+    Pruned,
+    Pruning,
+    Query,
+    Snapshot,
+    Status,
+    Unit,
+    Verdict,
+)
+
+T = TypeVar("T")
+S = TypeVar("S", Snapshot, Mail, HandoffRecord)
+
+KNOWN: Final = select(graphs).where(graphs.c.fingerprint.in_(listed()))
+FORGET_GRAPHS: Final = delete(graphs).where(graphs.c.fingerprint.in_(listed()))
+MANY: Final = select(agents).where(agents.c.id.in_(listed()))
+
+
+class SqlStore:
+    """Keeps agents in a database that this runtime owns, or that it only reads."""
+
+    is_durable = True
+    is_instant = False
+
+    def __init__(
+        self,
+        database: Database,
+        reader: Reader,
+        writer: Writer | None = None,
+        epoch: int = 0,
+        last_number: int = 0,
+        bell: Bell | None = None,
+    ) -> None:
+        """Without a writer it is only read. last_number: the highest of the mail that stands. bell: rung by askers."""
+        self._database = database
+        self._reader = reader
+        self._writer = writer
+        self._epoch = epoch
+        self._last_number = self._kept_number = last_number
+        self.requests = None if bell is None else SqlRequests(self, bell)
+
+    def numbers(self, count: int) -> int:
+        """See Store."""
+        self._last_number += count
+        return self._last_number - count + 1
+
+    async def load(self, agent_id: AgentId) -> Snapshot:
+        """See Store."""
+        return await self._read(lambda connection: to_snapshot(_agent(connection, agent_id)))
+
+    async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
+        """See Store."""
+        wanted = {"values": to_json(list(agent_ids))}
+
+        def read(connection: Connection) -> Sequence[Snapshot]:
+            found = (readable(row, to_snapshot, "agents", "key") for row in connection.execute(MANY, wanted))
+            return [snapshot for snapshot in found if snapshot is not None]
+
+        return await self._read(read)
+
+    async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
+        """See Store."""
+        wanted = entries_of(agent_id).where(history.c.event_id == event_id)
+
+        def read(connection: Connection) -> HistoryEntry | None:
+            row = connection.execute(wanted).one_or_none()
+            return None if row is None else to_shown_entry(row, agent_id)
+
+        return await self._read(read)
+
+    async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """See Store."""
+        wanted = entries_of(agent_id).where(history.c.version > after).order_by(history.c.version).limit(limit)
+
+        def read(connection: Connection) -> Sequence[HistoryEntry]:
+            found = connection.execute(wanted).all() or (_agent(connection, agent_id) and ())
+            return [to_shown_entry(row, agent_id) for row in found]
+
+        return await self._read(read)
+
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
+        """See Store."""
+        return await self._read(lambda connection: snapshot_at(connection, _agent(connection, agent_id), version))
+
+    async def find(self, query: Query) -> Page:
+        """See Store."""
+
+        def read(connection: Connection) -> Page:
+            key = 0 if query.after is None else _agent(connection, query.after).key
+            found = readable_page(
+                connection,
+                partial(_search, query),
+                key,
+                query.limit + 1,
+                lambda row: _if_wanted(to_shown(row), query.status, is_searched=query.active is not None),
+                attrgetter("key"),
+            )
+            page = tuple(found[: query.limit])
+            return Page(page, page[-1].agent_id if len(found) > query.limit else None)
+
+        return await self._read(read)
+
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
+        """See Store."""
+        return await self._write(lambda connection: commit_units(connection, units))
+
+    async def mail(self, query: MailQuery) -> Sequence[Mail]:
+        """See Store."""
+
+        def page(after: int, limit: int) -> Select[Any]:
+            return found_mail(replace(query, after=after, limit=limit))
+
+        def shown(row: Row[Any]) -> Mail | None:
+            return _if_wanted(to_shown_mail(row), query.status)
+
+        return await self._read_page(page, query.after, query.limit, shown, attrgetter("number"))
+
+    async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
+        """See Store."""
+        return await self._read_page(waiting_mail, after, limit, _mail, attrgetter("number"))
+
+    async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
+        """See Store."""
+        return await self._read_page(due_mail, after, limit, _mail, lambda row: (from_us(row.due_us), row.number))
+
+    async def count(self, backlog: Backlog, *, most: int) -> int:
+        """See Store."""
+        wanted = backlog_size(backlog, most)
+        return await self._read(lambda connection: int(connection.execute(wanted).scalar_one()))
+
+    async def running(
+        self, *, agent_id: AgentId | None = None, after: int, limit: int
+    ) -> Sequence[tuple[int, ActiveInvocation]]:
+        """See Store."""
+
+        def read(row: Row[Any]) -> tuple[int, ActiveInvocation] | None:
+            running = readable(row, to_running, "invokes", "key")
+            return None if running is None else (row.key, running)
+
+        return await self._read_page(partial(running_invokes, agent_id), after, limit, read, attrgetter("key"))
+
+    async def steps(self, invocation: Invocation) -> Mapping[str, str]:
+        """See Store."""
+        wanted = recorded_steps(invocation)
+        return await self._read(lambda connection: {row.name: row.result for row in connection.execute(wanted)})
+
+    async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
+        """See Store."""
+
+        def page(after: int, limit: int) -> Select[Any]:
+            return found_handoffs(replace(query, after=after, limit=limit))
+
+        def shown(row: Row[Any]) -> HandoffRecord | None:
+            return _if_wanted(to_shown_handoff(row), query.status)
+
+        return await self._read_page(page, query.after, query.limit, shown, attrgetter("key"))
+
+    async def forget_handoff(self, handoff: str) -> bool:
+        """See Store."""
+        return await self._write(lambda connection: forget_damaged(connection, handoff))
+
+    async def remember(self, known: Sequence[KnownGraph]) -> None:
+        """See Store."""
+        rows = [
+            {"fingerprint": each.fingerprint, "name": each.name, "version": each.version, "paths": to_json(each.paths)}
+            for each in known
+        ]
+        wanted = {"values": to_json([each.fingerprint for each in known])}
+
+        def write(connection: Connection) -> None:
+            found = connection.execute(KNOWN, wanted).all()
+            kept = {row.fingerprint for row in found if readable(row, to_known, "graphs", "fingerprint") is not None}
+            damaged = [row.fingerprint for row in found if row.fingerprint not in kept]
+            if damaged:
+                connection.execute(FORGET_GRAPHS, {"values": to_json(damaged)})
+            new = [row for row in rows if row["fingerprint"] not in kept]
+            if new:
+                connection.execute(insert(graphs), new)
+
+        if rows:
+            await self._write(write)
+
+    async def known_graph(self, fingerprint: str) -> KnownGraph | None:
+        """See Store."""
+        wanted = select(graphs).where(graphs.c.fingerprint == fingerprint)
+
+        def read(connection: Connection) -> KnownGraph | None:
+            row = connection.execute(wanted).one_or_none()
+            return None if row is None else readable(row, to_known, "graphs", "fingerprint")
+
+        return await self._read(read)
+
+    async def erase(self, agent_id: AgentId) -> bool:
+        """See Store."""
+
+        def write(connection: Connection) -> bool:
+            agent = _agent(connection, agent_id)
+            is_at_work = agent.handoffs and agent.status == Status.ACTIVE.value and not _is_damaged(agent)
+            if is_at_work or is_offered(connection, agent_id):
+                return False
+            connection.execute(delete(agents).where(agents.c.key == agent.key))  # history and invocations go with it
+            connection.execute(delete(mail).where(mail.c.recipient == agent_id))
+            forget_handoffs(connection, [agent_id])
+            empty_answers(connection, agent_id)
+            return True
+
+        return await self._write(write)
+
+    async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
+        """See Store."""
+        if dry_run:
+            return await self._read(lambda connection: tell_part(connection, pruning, after, limit))
+        return await self._write(lambda connection: prune_part(connection, pruning, after, limit))
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """The result of what only reads."""
+        return await self._read(work)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """The result of what the owner writes."""
+        return await self._write(work)
+
+    def check_owned(self, connection: Connection) -> None:
+        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        check_epoch(connection, self._epoch, self._database.name, guarded=False)
+
+    async def _read_page(
+        self,
+        page: Callable[[Any, int], Select[Any]],
+        after: Any,
+        limit: int,
+        read: Callable[[Row[Any]], T | None],
+        place: Callable[[Row[Any]], Any],
+    ) -> Sequence[T]:
+        """See `readable_page`."""
+        return await self._read(lambda connection: readable_page(connection, page, after, limit, read, place))
+
+    async def _read(self, work: Callable[[Connection], T]) -> T:
+        with self._database.read_errors():
+            return await self._reader.run(work)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        """The work's result, all of it in one transaction that this owner's epoch still holds."""
+        last = self._last_number  # as high at least as of any mail that the work accepts
+
+        def owned_work(connection: Connection) -> T:
+            check_epoch(connection, self._epoch, self._database.name)
+            done = work(connection)
+            if last > self._kept_number:
+                self._database.keep_number(connection, last)
+            return done
+
+        if self._writer is None:
+            raise OwnershipLostError(self._database.name, self._epoch, await self._read(current_epoch))
+        self._database.check_there()
+        with self._database.write_errors():
+            done = await self._writer.run(owned_work)
+        self._kept_number = max(self._kept_number, last)
+        return done
+
+
+def _agent(connection: Connection, agent_id: AgentId) -> Any:
+    row = connection.execute(select(agents).where(agents.c.id == agent_id)).one_or_none()
+    if row is None and agent_id.startswith(NAMELESS_AGENT):
+        row = _nameless(connection, agent_id)
+    if row is None:
+        raise UnknownAgentError(agent_id)
+    return row
+
+
+def _nameless(connection: Connection, agent_id: AgentId) -> Any:
+    """The row of an agent whose id is damaged, by the id that stands for it; None where there is none."""
+    key = agent_id.removeprefix(NAMELESS_AGENT)
+    if not is_key(key):
+        return None
+    row = connection.execute(select(agents).where(agents.c.key == int(key))).one_or_none()
+    return row if row is not None and public_id(row) == agent_id else None
+
+
+def _is_damaged(agent: Row[Any]) -> bool:
+    return to_shown(agent).status is Status.UNREADABLE
+
+
+def _mail(row: Row[Any]) -> Mail | None:
+    return readable(row, to_mail, "mail", "number")
+
+
+def _if_wanted(shown: S, status: StrEnum | None, *, is_searched: bool = False) -> S | None:
+    """What is shown, where it is of the status. is_searched: whether what cannot be read has to stay out."""
+    is_readable = str(shown.status) != Status.UNREADABLE.value
+    is_wanted = status is None or str(shown.status) == str(status)
+    return shown if is_wanted and (is_readable or not is_searched) else None
+
+
+def _search(query: Query, after_key: int, limit: int) -> Select[Any]:
+    found = select(agents).where(agents.c.key > after_key).order_by(agents.c.key).limit(limit)
+    if query.graph is not None:
+        found = found.where(agents.c.graph == query.graph)
+    if query.status not in (None, Status.UNREADABLE):
+        found = found.where(agents.c.status == str(query.status))
+    if query.active is not None:
+        found = found.where(or_(false(), *map(_is_active, query.active)))
+    return found
+
+
+def _is_active(wanted: ActiveIn) -> ColumnElement[bool]:
+    leaves, leaf = items_of(agents.c.configuration)
+    is_active = exists(select(leaf).select_from(leaves).where(leaf.in_(wanted.leaves)))
+    return is_active if wanted.graph is None else and_(agents.c.graph == wanted.graph, is_active)
