@@ -41,7 +41,7 @@ console = Console(highlight=False)
 
 
 def main() -> None:
-    """Runs the whole demonstration; the exit code is 1 where an agent did not end as it should have."""
+    """Run the whole demonstration; the exit code is 1 if an agent did not end as expected."""
     logging.getLogger("gatechart").setLevel(logging.ERROR)  # the scenarios' refusals are part of their stories
     with TemporaryDirectory(prefix="gatechart-demo-") as folder:
         sound = asyncio.run(tell_scenarios(_url(folder, "scenarios.db")))
@@ -112,7 +112,7 @@ def _run_fleet(url: str, kill_after: int | None = None) -> dict[str, int]:
 
 
 async def _differences(url: str) -> list[str]:
-    """A line for each agent that is not as it would be without the kill."""
+    """List the agents that differ from what they would be without the kill, one line each."""
     expected = await _lives("memory:", run=True)
     found = await _lives(url, run=False)
     return [f"{id}: {found[id]}, not {expected[id]}" for id in expected if found[id] != expected[id]]  # noqa: A001

@@ -29,7 +29,7 @@ async def lived() -> tuple[Snapshot, tuple[HistoryEntry, ...]]:
 
 
 def texts() -> dict[str, str]:
-    """The DOT text of every drawing, by its name. What is drawn from it differs between versions of Graphviz."""
+    """Return the DOT text of every drawing, by its name. The SVG made from it differs between versions of Graphviz."""
     snapshot, trail = asyncio.run(lived())
     plain = {name: to_dot(graph) for name, graph in CHARTS.items()}
     return {**plain, MAP: to_dot(online_shop), TRAIL: to_dot(customer_service, highlight=snapshot, trail=trail)}

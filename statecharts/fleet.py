@@ -24,12 +24,12 @@ LIVES: Final = tuple(scenario for scenario in scenarios if not scenario.takes_ti
 
 
 def scenario_of(number: int) -> Scenario:
-    """What the agent of this number lives through."""
+    """Return the scenario of the agent with this number."""
     return LIVES[number % len(LIVES)]
 
 
 def agent_id_of(number: int) -> str:
-    """The id of the agent of this number."""
+    """Return the id of the agent with this number."""
     return f"agent-{number:04}"
 
 

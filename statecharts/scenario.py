@@ -60,7 +60,7 @@ class Scenario:
 
 
 async def begin(scenario: Scenario, runtime: Runtime, agent_id: str | None = None) -> Agent:
-    """An agent that has just entered where the scenario begins."""
+    """Start an agent at the scenario's entry point."""
     if scenario.at is not None:
         return await runtime.start(scenario.graph, at=scenario.at, payload=scenario.payload, id=agent_id)
     return await runtime.start_on(scenario.on or "", scenario.payload, id=agent_id)
@@ -88,7 +88,7 @@ async def tell(agent: Agent, scenario: Scenario, position: int, clock: VirtualCl
 async def play(
     scenario: Scenario, runtime: Runtime, agent_id: str | None = None, clock: VirtualClock | None = None
 ) -> Agent:
-    """The agent after all events of the scenario. clock: the runtime's, for scenarios that take time."""
+    """Play all events of the scenario and return the agent. clock: the runtime's, for scenarios that take time."""
     agent = await begin(scenario, runtime, agent_id)
     for position in range(len(scenario.events)):
         await tell(agent, scenario, position, clock)

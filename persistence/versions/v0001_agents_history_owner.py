@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the first tables."""
+    """Create the first tables."""
     op.create_table(
         "agents",
         sa.Column("key", BIG, nullable=False),

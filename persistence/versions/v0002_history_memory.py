@@ -10,5 +10,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the column; agents of charts without history states have nothing in it."""
+    """Add the column; it is empty for charts without history states."""
     op.add_column("agents", sa.Column("memory", sa.Text))

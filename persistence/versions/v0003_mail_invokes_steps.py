@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the column and the tables; agents of before have nothing under way."""
+    """Add the column and the tables; existing agents have no mail and no invokes."""
     op.add_column("agents", sa.Column("entered", sa.Text))
     _create_mail()
     op.create_table(

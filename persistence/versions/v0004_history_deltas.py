@@ -27,7 +27,7 @@ WHERE (agent, version) IN (SELECT key, version FROM agents)
 
 
 def upgrade() -> None:
-    """Turns so far stay as they are, and what came of the newest can be rebuilt; of those before not all was kept."""
+    """Add the columns of deltas. Older turns stay as they are; only the newest context of each can be rebuilt."""
     op.add_column("agents", sa.Column("deltas", BIG, nullable=False, server_default=sa.text("0")))
     op.drop_index("uq_history_agent_event_id", "history")
     op.rename_table("history", "old_history")

@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the table; it is filled as graphs are registered."""
+    """Add the table; it is filled as graphs are registered."""
     op.create_table(
         "graphs",
         sa.Column("fingerprint", sa.String, nullable=False),

@@ -14,7 +14,7 @@ IS_OPEN = sa.text("status IN ('pending', 'accepted')")
 
 
 def upgrade() -> None:
-    """Adds the tables, and the columns, which are NULL for agents that have no handoff."""
+    """Add the tables, and the columns, which are NULL for agents that have no handoff."""
     op.add_column("agents", sa.Column("handoffs", sa.Text))
     op.add_column("history", sa.Column("handoffs", sa.Text))
     op.create_table(

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the table."""
+    """Add the table."""
     op.create_table(
         "requests",
         sa.Column("number", BIG, nullable=False),

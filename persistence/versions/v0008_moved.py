@@ -10,6 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds the columns."""
+    """Add the columns."""
     op.add_column("owner", sa.Column("moved_to", sa.Text))
     op.add_column("owner", sa.Column("moved_us", sa.BigInteger))

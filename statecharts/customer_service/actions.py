@@ -39,12 +39,12 @@ def is_solution_found(_context: SupportContext, event: Event) -> bool:
 
 
 def welcome_customer(context: SupportContext, event: Event) -> None:
-    """Notes who is there."""
+    """Note who the customer is."""
     context.customer_name = Chat.model_validate(event.payload).customer_name
 
 
 def take_case(context: SupportContext, event: Event) -> None:
-    """Takes over what a colleague knows."""
+    """Take over what the previous agent knows."""
     case = CaseFile.model_validate(event.payload)
     context.case_id, context.customer_name, context.query = case.case_id, case.customer_name, case.query
     context.notes.extend(case.notes)
@@ -57,30 +57,30 @@ def take_follow_up(context: SupportContext, event: Event) -> None:
 
 
 def note_input(context: SupportContext, event: Event) -> None:
-    """Keeps the customer's last words, without the blanks around them."""
+    """Keep the customer's last words, without surrounding blanks."""
     context.query = CustomerInput.model_validate(event.payload).text.strip()
 
 
 def reject_input(context: SupportContext, _event: Event) -> None:
-    """Drops words that say too little."""
+    """Drop words that say too little."""
     context.query = ""
     context.inputs_rejected += 1
 
 
 def note_review(context: SupportContext, event: Event) -> None:
-    """Adds what the review came to."""
+    """Add the result of the review."""
     note = Review.model_validate(event.payload).note
     if note:
         context.notes.append(note)
 
 
 def keep_solution(context: SupportContext, event: Event) -> None:
-    """Keeps what a colleague found in the knowledge base."""
+    """Keep what a colleague found in the knowledge base."""
     context.solution = Finding.model_validate(event.payload).solution
 
 
 def keep_found_solution(context: SupportContext, event: Event) -> None:
-    """Keeps what the search came to."""
+    """Keep the result of the search."""
     context.solution = event.payload["result"]
 
 
@@ -95,7 +95,7 @@ def note_search_failure(context: SupportContext, event: Event) -> None:
 
 
 def count_solution(context: SupportContext, _event: Event) -> None:
-    """Counts that the customer was told."""
+    """Count one more solution presented to the customer."""
     context.times_provided += 1
 
 
@@ -116,11 +116,11 @@ def note_ticket(context: SupportContext, event: Event) -> None:
 
 
 def note_feedback(context: SupportContext, event: Event) -> None:
-    """Keeps what the customer thought of it."""
+    """Keep the customer's feedback."""
     feedback = Feedback.model_validate(event.payload)
     context.rating, context.comment = feedback.rating, feedback.comment
 
 
 def note_failure(context: SupportContext, event: Event) -> None:
-    """Keeps what happened, with all its details."""
+    """Keep what happened, with all its details."""
     context.failure = Failure(event=event.name, details=dict(event.payload))

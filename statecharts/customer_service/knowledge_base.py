@@ -14,7 +14,7 @@ class KnowledgeBase(Protocol):
     """Where solutions are found."""
 
     async def solutions(self, query: str) -> list[str]:
-        """The solutions that fit the query, the likeliest first; none where nothing is known."""
+        """Return the solutions that fit the query, the likeliest first; empty if nothing is known."""
         ...
 
 
@@ -28,7 +28,7 @@ class Services(Protocol):
 
 
 async def search(context: SupportContext, work: Work[Services]) -> str | None:
-    """The likeliest solution that the customer has not turned down; None where there is none.
+    """Return the likeliest solution that the customer has not turned down; None if there is none.
 
     What the knowledge base says is recorded, so a search that is begun again after a crash does not ask it twice.
     """

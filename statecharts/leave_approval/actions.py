@@ -36,7 +36,7 @@ def is_long_leave_decided_by_another(context: LeaveContext, event: Event) -> boo
 
 
 def note_balance(context: LeaveContext, event: Event) -> None:
-    """Keeps the days that are left."""
+    """Keep the number of days left."""
     context.days_left = Balance.model_validate(event.payload).days_left
 
 
@@ -46,7 +46,7 @@ def reject_for_balance(context: LeaveContext, _event: Event) -> None:
 
 
 def note_approval(context: LeaveContext, event: Event) -> None:
-    """Keeps who agreed, and what they said."""
+    """Keep who approved, and their comment."""
     decision = Decision.model_validate(event.payload)
     context.approved_by.append(decision.by)
     if decision.remark:
@@ -54,13 +54,13 @@ def note_approval(context: LeaveContext, event: Event) -> None:
 
 
 def note_rejection(context: LeaveContext, event: Event) -> None:
-    """Keeps who disagreed, and why."""
+    """Keep who rejected, and why."""
     rejection = Rejection.model_validate(event.payload)
     context.rejected_because = f"{rejection.by}: {rejection.because}"
 
 
 def note_remark(context: LeaveContext, event: Event) -> None:
-    """Keeps a word on what happened; without one, the name of the event."""
+    """Keep the event's note, or its name if it has none."""
     context.remarks.append(Remark.model_validate(event.payload).remark or event.name)
 
 
@@ -70,5 +70,5 @@ def note_silence(context: LeaveContext, _event: Event) -> None:
 
 
 def note_booking(context: LeaveContext, event: Event) -> None:
-    """Keeps where the leave is written down."""
+    """Keep the reference under which the leave is recorded."""
     context.booking = Booking.model_validate(event.payload).booking

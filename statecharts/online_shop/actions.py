@@ -13,7 +13,7 @@ POLICY = "You may send back anything within 30 days, and have your money a week 
 
 
 def hear(context: ShopContext, event: Event, turn: Turn) -> None:
-    """Keeps what the customer said; an order's number in it is worth knowing."""
+    """Keep what the customer said, and an order number mentioned in it."""
     text = Question.model_validate(event.payload).text
     context.say("customer", text, turn.now)
     context.initial_query = context.initial_query or text
@@ -23,7 +23,7 @@ def hear(context: ShopContext, event: Event, turn: Turn) -> None:
 
 
 def hear_wish(context: ShopContext, _event: Event) -> None:
-    """Keeps what the customer wants made."""
+    """Keep what the customer wants to have made."""
     context.entities["wish"] = context.current_problem
 
 
@@ -53,7 +53,7 @@ def ask_for_number(context: ShopContext, event: Event, turn: Turn) -> None:
 
 
 def note_workshop_failure(context: ShopContext, event: Event) -> None:
-    """Keeps what was tried in vain."""
+    """Keep what was tried without success."""
     wish = str(context.entities.get("wish", ""))
     context.note(FROM_THE_WORKSHOP, details=wish, outcome=f"failed: {event.payload['message']}")
 
@@ -94,7 +94,7 @@ def take_back(context: ShopContext, event: Event, turn: Turn) -> None:
 
 
 def what_was_done(context: ShopContext, _event: Event) -> str:
-    """What this agent came to, in words; empty where it got nowhere."""
+    """Describe this agent's result in words; empty if it has none."""
     return "; ".join(f"{step.action}: {step.outcome}" for step in context.reasoning)
 
 

@@ -40,14 +40,14 @@ async def look_up(context: ShopContext, work: Work[Services]) -> str:
 
 
 async def order_from_workshop(context: ShopContext, work: Work[Services]) -> str:
-    """The number of the special order, made in the shop's own workshop."""
+    """Order the special item from the shop's own workshop, and return the order number."""
     wish = str(context.entities.get("wish", context.current_problem))
     number: str = await work.step("order", work.services.shop.order_special, "workshop", wish)
     return number
 
 
 async def order_from_manufacturer(context: ShopContext, work: Work[Services]) -> str:
-    """The number of the special order, made by the manufacturer."""
+    """Order the special item from the manufacturer, and return the order number."""
     wish = str(context.entities.get("wish", context.current_problem))
     number: str = await work.step("order", work.services.shop.order_special, "manufacturer", wish)
     return number

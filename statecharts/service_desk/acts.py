@@ -45,7 +45,7 @@ _PLACE: Final = {act: place for place, act in enumerate(EVENT_OF)}
 
 
 def event_of(speaker: Speaker, act: str) -> str:
-    """The event that the act is to the desk; an act of another name keeps it, and no state waits for it.
+    """Return the desk's event for an act; an unknown act keeps its name, and no state waits for it.
 
     >>> event_of("user", "SELECT"), event_of("system", "SING")
     ('USER_CHOSE_OFFER', 'system.SING')

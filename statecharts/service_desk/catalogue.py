@@ -59,7 +59,7 @@ class Catalogue:
     services: Mapping[str, Service]
 
     def service(self, name: str) -> Service:
-        """What is known of a service. Raises ConversationsError."""
+        """Return the service's schema. Raises ConversationsError."""
         try:
             return self.services[name]
         except KeyError:
@@ -67,7 +67,7 @@ class Catalogue:
             raise ConversationsError(f"service {name!r}", problem) from None
 
     def intent(self, service: str, name: str) -> Intent:
-        """What is known of an intent. Raises ConversationsError."""
+        """Return the intent's schema. Raises ConversationsError."""
         intents = self.service(service).intents
         try:
             return intents[name]

@@ -102,6 +102,6 @@ def _unread(lines: Sequence[Unplayed]) -> list[str]:
 
 
 def _complaint(text: str, code: int = 1) -> typer.Exit:
-    """What ends the command, after the text is told, which is not wrapped."""
+    """Print the text unwrapped, and return the exception that ends the command."""
     Console(stderr=True).print(text, markup=False, soft_wrap=True)
     return typer.Exit(code)

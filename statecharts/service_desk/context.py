@@ -37,7 +37,7 @@ class DeskContext(AgentContext):
         return self.service.intents[self.intent]
 
     def kind(self, slot: str) -> Kind:
-        """What a slot of this service is about."""
+        """Return what a slot of this service is about."""
         return self.service.slots[slot].kind
 
     def is_known(self, slot: str, value: str) -> bool:
@@ -51,7 +51,7 @@ class DeskContext(AgentContext):
         return any(known.value == value and known.fits(slot, kind) for known in self.known())
 
     def recalled(self, slot: str) -> str | None:
-        """The value that was said for something of the same meaning; None where nothing was."""
+        """Return the value that was said for a slot of the same meaning; None if there was none."""
         kind = self.kind(slot)
         return next((known.value for known in self.known() if known.means(slot, kind)), None)
 

@@ -125,7 +125,7 @@ def of_several_services(conversations: tuple[Conversation, ...]) -> tuple[Conver
 
 
 def distinct(conversations: Iterable[Conversation]) -> Iterator[Conversation]:
-    """The same ones, each under an id of its own: parts of the dataset count from the same number."""
+    """Give each conversation an id of its own: all parts of the dataset count from the same number."""
     seen = Counter[str]()
     for one in conversations:
         seen[one.id] += 1

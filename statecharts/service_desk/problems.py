@@ -21,6 +21,6 @@ class ConversationsError(OutsideError):
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong with a document, and where in it."""
+    """Describe the first problem of a document, and where it is."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}"

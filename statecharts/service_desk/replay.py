@@ -103,7 +103,7 @@ async def play_conversation(conversation: Conversation, catalogue: Catalogue, ru
 
 
 async def begin_or_resume(runtime: Runtime, teller: Teller, graph: str, entry_point: str, request: Request) -> Agent:
-    """The agent of a conversation, which an earlier replay may have begun."""
+    """Return the agent of a conversation; an earlier replay may have started it."""
     try:
         return await runtime.start(graph, at=entry_point, payload=request, id=teller.conversation)
     except AgentExistsError:

@@ -68,7 +68,7 @@ class ReplayReport(Report):
 
     @classmethod
     def of(cls, played: Sequence[Played], took_s: float, unplayed: Sequence[Unplayed] = ()) -> Self:
-        """The sum of what single conversations came to."""
+        """Add up the results of single conversations."""
         return cls(
             conversations=len(played),
             acts=sum(one.acts for one in played),
@@ -100,7 +100,7 @@ class ReplayReport(Report):
 
 
 def tables(report: ReplayReport) -> RenderableType:
-    """The report for people: what was played, and, where there are any, the acts that were refused."""
+    """Render the report for people: what was played, and the acts that were refused, if any."""
     summary = Table("replay", "", title="Conversations through the service desk", title_justify="left")
     summary.columns[1].justify = "right"
     summary.add_row("conversations, one agent each", f"{report.conversations:,}")
@@ -120,7 +120,7 @@ def tables(report: ReplayReport) -> RenderableType:
 def details(
     refusals: Sequence[tuple[Refused, int]], first_in: Mapping[Refused, str], unplayed: Sequence[Unplayed]
 ) -> Iterator[Table]:
-    """What went wrong, for people: nothing where nothing did."""
+    """Describe what went wrong, for people; empty if nothing did."""
     if refusals:
         table = Table("state", "act", "reason", "times", "first in", title="Refused", title_justify="left")
         table.columns[3].justify = "right"

@@ -118,7 +118,7 @@ class Known(Brought):
 
 
 def kind_of(name: str, description: str = "", values: Iterable[str] = ()) -> Kind:
-    """What a slot is about, by its values, the words of its name, and else those of its description.
+    """Return what a slot is about, judging by its values, its name, or its description.
 
     >>> kind_of("check_in_date").value, kind_of("where_to").value, kind_of("group_size", values=["1", "2"]).value
     ('date', 'place', 'people')

@@ -37,7 +37,7 @@ class SpokenTurn:
 
 
 def spoken(conversation: Conversation) -> Iterator[SpokenTurn]:
-    """The turns in which something is said."""
+    """Return the turns in which something is said."""
     for turn in conversation.turns:
         frames = tuple(frame for frame in turn.frames if frame.acts or frame.call)
         if frames:
@@ -46,7 +46,7 @@ def spoken(conversation: Conversation) -> Iterator[SpokenTurn]:
 
 
 def lines_of(speaker: Speaker, frame: Frame) -> Iterator[tuple[Line, Act | None]]:
-    """What is told of a frame: the call that the service made, then the acts, each with its line."""
+    """List the lines of a frame: the service's call first, then the acts."""
     if frame.call is not None:
         yield Line("system CALL", "SERVICE_CALLED", frame.call.model_dump()), None
     for act in sorted(frame.acts, key=lambda act: place_of(speaker, act.act)):
@@ -85,7 +85,7 @@ class Teller:
         return True
 
     async def _refusal(self, agent: Agent, line: Line) -> Refused | None:
-        """What an earlier replay got for it; told now only if that was not yet so far."""
+        """Return the answer an earlier replay got; say the line now only if that replay did not reach it."""
         past = self._past.get(agent.id, {})
         if self.said in past:
             self._check_same(past[self.said].event, line)
@@ -101,7 +101,7 @@ class Teller:
             raise taken(self.conversation)
 
     def _place_of(self, event_id: str | None) -> int | None:
-        """The place that an event has in this conversation; None for what was not said in it."""
+        """Return an event's place in this conversation; None if it was not said in it."""
         conversation, _, place = (event_id or "").rpartition("/")
         return int(place) if conversation == self.conversation and place.isdecimal() else None
 
@@ -111,7 +111,7 @@ def _plain(payload: Mapping[str, Any]) -> Any:
 
 
 def taken(conversation: str) -> ConversationsError:
-    """What to raise where the store knows an agent of that id which is not of this conversation."""
+    """Return the error to raise if the store's agent of that id belongs to another conversation."""
     problem = "the store holds another agent of this id; name another --store"
     return ConversationsError(f"conversation {conversation!r}", problem)
 

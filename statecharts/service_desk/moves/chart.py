@@ -64,7 +64,7 @@ class Entry(Request):
 
 
 def kind_of(service: str) -> str:
-    """The name of the graph for services of its kind.
+    """Return the name of the graph for services of its kind.
 
     >>> kind_of("RideSharing_1"), kind_of("Weather")
     ('ride_sharing', 'weather')
@@ -116,7 +116,7 @@ def _without_repeats(known: Iterable[Known]) -> tuple[Known, ...]:
 
 
 def door_for(entry: Request) -> str:
-    """The entry point at which a service is entered with what it was told, and what others were told before.
+    """Return the entry point for a service that takes over what it and other services were told before.
 
     A service may look for what the user told others; what it does in earnest it is told itself.
     """
@@ -129,7 +129,7 @@ def door_for(entry: Request) -> str:
 
 
 def achieved(context: ServiceContext) -> str:
-    """What the service came to, in words."""
+    """Describe the service's result in words."""
     did = {"done": context.successes, "failed": context.failures, "answered": len(context.answers)}
     told = [f"{count} {what}" for what, count in did.items() if count]
     return ", ".join([*told, *(f"{slot} is {value}" for slot, value in context.slots.items())])
@@ -246,7 +246,7 @@ _REPLACED = {
 
 
 def service(kind: str) -> StateTransitionGraph:
-    """The chart for services of a kind."""
+    """Build the chart for one kind of service."""
     kept = [
         each
         for each in service_desk.transitions
@@ -262,7 +262,7 @@ def service(kind: str) -> StateTransitionGraph:
 
 
 def services(names: Iterable[str]) -> tuple[StateTransitionGraph, ...]:
-    """A chart for each kind of the services named."""
+    """Build a chart for each kind of the named services."""
     return tuple(map(service, sorted(set(map(kind_of, names)))))
 
 

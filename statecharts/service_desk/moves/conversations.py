@@ -36,7 +36,7 @@ class Part:
 
 
 def parts(conversation: Conversation, catalogue: Catalogue) -> Iterator[Part]:
-    """What is said, and to which service: in each turn the service at work comes first.
+    """List what is said to which service; in each turn the current service comes first.
 
     The one at work is first that of which the user first wants something. What is said of another service without a
     wish is said to the one at work. Raises ConversationsError where the user never says what they want.
@@ -55,7 +55,7 @@ def parts(conversation: Conversation, catalogue: Catalogue) -> Iterator[Part]:
 
 
 def wish_of(speaker: Speaker, frame: Frame, catalogue: Catalogue) -> Wish | None:
-    """What the user wants of the service; None where they say nothing of that, or the service cannot do it.
+    """Return what the user wants of the service; None if they do not say, or the service cannot do it.
 
     Where they do not state it, it is what the recorded conversation notes.
     """

@@ -56,7 +56,7 @@ class Ledger:
                     yield agent, turn
 
     def problems(self, said: Sequence[Said]) -> list[str]:
-        """What contradicts that at every moment one agent had the conversation; empty where nothing does.
+        """List contradictions to the claim that one agent had the conversation at every moment.
 
         said: all that was told to an agent and not refused, in this order.
         """
@@ -79,7 +79,7 @@ class Ledger:
             owner = each.target
 
     def _unowned(self, tenures: Sequence[Tenure]) -> Iterator[str]:
-        """Turns of agents that did not have the conversation, by their versions and by the clock."""
+        """List turns of agents that did not have the conversation, by their versions and by the clock."""
         for agent, turn in self.acts():
             having = [each for each in tenures if each.agent == agent and _covers(each, turn.version)]
             if len(having) != 1:
@@ -133,7 +133,7 @@ async def all_handoffs(runtime: Runtime) -> list[HandoffRecord]:
 
 
 async def ledgers(runtime: Runtime, roots: Sequence[str]) -> list[Ledger]:
-    """What the runtime's store keeps of the conversations that began with these agents."""
+    """Read the conversations that began with these agents from the runtime's store."""
     by_session: dict[str, list[HandoffRecord]] = {}
     for each in await all_handoffs(runtime):
         by_session.setdefault(str(each.packet["session_id"]), []).append(each)

@@ -65,7 +65,7 @@ def load(
 
 
 def graphs_for(catalogue: Catalogue) -> tuple[StateTransitionGraph, ...]:
-    """A chart for each kind of service, and the desk where people work."""
+    """Build a chart for each kind of service, and the human desk."""
     return (*services(catalogue.services), human_desk)
 
 
@@ -147,7 +147,7 @@ class Playing:
         )
 
     async def _begin(self) -> Agent:
-        """The agent of the first service, entered for the first thing that the user wants."""
+        """Start the agent of the first service, for the user's first wish."""
         name = self.conversation.first_service
         intent = self.catalogue.intent(name, self.conversation.opening.value)
         request = Request(service=self.catalogue.service(name), intent=intent.name)
@@ -166,7 +166,7 @@ class Playing:
                 await self._ask_a_person(owner)
 
     async def _move(self, owner: Agent, part: Part, wish: Wish) -> Agent:
-        """The agent that has the conversation then: a new one, that which had it before, or the same, which refused."""
+        """Return the agent that has the conversation next: a new one, an earlier one, or the same if it refused."""
         name = wish.service.name
         asked = {
             "graph": kind_of(name),
@@ -190,7 +190,7 @@ class Playing:
         self.teller.refused += [Refused(state, f"{part.speaker} {act.act}", "the move was refused") for act in carried]
 
     async def _taken_by(self, owner: Agent) -> Agent:
-        """The agent that took what the owner gave away last. Raises ConversationsError where none did."""
+        """Return the agent that took the owner's last handoff. Raises ConversationsError if none did."""
         self.left[owner.id] = self.left.get(owner.id, 0) + 1
         if owner.configuration == ("HANDING_ON",):
             await _first_of(owner, "AWAY", "WRAPPING_UP")

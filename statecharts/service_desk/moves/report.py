@@ -53,7 +53,7 @@ class MovesReport(Report):
 
 
 def kind_of(handoff: HandoffRecord) -> Kind:
-    """What a handoff is in the report."""
+    """Classify a handoff for the report."""
     target = "new" if handoff.is_new else "living"
     return Kind(handoff.entry_point, handoff.mode.value, target, handoff.status.value)
 
@@ -61,7 +61,7 @@ def kind_of(handoff: HandoffRecord) -> Kind:
 def report_of(
     played: Sequence[Played], kept: Sequence[Ledger], took_s: float = 0.0, unplayed: Sequence[Unplayed] = ()
 ) -> MovesReport:
-    """The sum of what single conversations came to, and of what the store keeps of them."""
+    """Add up the results of single conversations and what the store keeps of them."""
     ledgers = {each.root: each for each in kept}
     total = Counter[str]()
     for name in ("acts", "moves", "returns", "failures", "calls", "calls_foreseen"):
@@ -81,7 +81,7 @@ def report_of(
 
 
 def tables(report: MovesReport) -> RenderableType:
-    """The report for people."""
+    """Render the report for people."""
     summary = Table("replay", "", title="Conversations that use several services", title_justify="left")
     summary.columns[1].justify = "right"
     summary.add_row("conversations", f"{report.conversations:,}")
