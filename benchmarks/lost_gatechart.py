@@ -18,7 +18,7 @@ from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transiti
 from gatechart.errors import EventError
 from gatechart.graph import Invoke
 from gatechart.handoff import ConversationContext
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.turn import Turn
 from gatechart.values import HandoffStatus, Mode, Retry, Side
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gatechart.errors import StoreBusyError, StoreFailedError, StoreUnreachableError
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.values import Retry
 from tests.crash.crew import Journal, errands, main
 from tests.crash.havoc import havoc

@@ -18,7 +18,7 @@ from sqlalchemy import text
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, UnknownAgentError
 from gatechart.graph import Invoke
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.values import Retry
 from tests.crash.havoc import until_done
 

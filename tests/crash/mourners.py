@@ -11,7 +11,7 @@ from pydantic import Field
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
 from gatechart.graph import Handoff
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.values import Mode, Retry
 from tests.crash.fault_points import FaultPoints
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from gatechart.api import ErrorDocument
 from gatechart.errors import AgentAsleepError
+from gatechart.hosting.registry import Registry
 from gatechart.moving.luggage import packed
 from gatechart.restate.arriving import digest_of_agent, standing
 from gatechart.restate.decided import unpacked
 from gatechart.restate.deciding import VERBS, decide
 from gatechart.restate.kept import IDS, KEPT, MAIL, Applied, Kept, UnderWay, plain
 from gatechart.restate.terms import Bench
-from gatechart.runtime.registry import Registry
 from gatechart.stores.sql.export import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
 from tests.api.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts

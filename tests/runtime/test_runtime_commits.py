@@ -17,7 +17,7 @@ from gatechart.errors import (
     StoreBusyError,
     StoreFailedError,
 )
-from gatechart.runtime import commits
+from gatechart.hosting import group_commit
 from gatechart.stores import MemoryStore, open_store
 from gatechart.values import Mail, Posting, Verdict
 from tests.runtime.support import Parcel, WrappedStore, everything, nothing, nothing_changes, parcel, soon
@@ -82,7 +82,7 @@ async def test_turns_that_finish_during_a_commit_go_together_into_the_next(store
 
 
 async def test_a_transaction_takes_so_many_turns_and_no_more(store, agents, monkeypatch):
-    monkeypatch.setattr(commits, "MOST_UNITS", 2)
+    monkeypatch.setattr(group_commit, "MOST_UNITS", 2)
     store.groups.clear()
     begun, going_on = held_back(store)
     sends = [asyncio.ensure_future(agent.send("STAMPED")) for agent in agents]
@@ -100,7 +100,7 @@ def refuse():
 
 
 async def test_what_fails_after_a_commit_keeps_no_other_from_its_verdict(store, caplog):
-    committer, done, now = commits.Committer(store), [], datetime.now(UTC)
+    committer, done, now = group_commit.Committer(store), [], datetime.now(UTC)
     mails = [Mail(number, "p-9", "STAMPED", {}, now) for number in (1, 2, 3)]
     thens = [partial(done.append, 1), refuse, partial(done.append, 3)]
     verdicts = [committer.commit(Posting(mail), then) for mail, then in zip(mails, thens, strict=True)]

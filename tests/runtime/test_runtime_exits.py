@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from gatechart import ANY, AgentContext, EntryPoint, Invoke, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, EntryGuardError, ExitRaisedError, IncompatibleGraphError, PayloadError
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.values import MailStatus, Retry
 from tests.runtime.support import soon
 

@@ -233,7 +233,7 @@ async def test_an_offer_whose_id_is_settled_is_refused(place):
         assert agent.configuration == ("REFUSED",)
         store, now = runtime._core.store, runtime._core.clock.now()
         again = Mail(store.numbers(1), target.id, "handoff.offered.WORKING", row.packet, now, row.id, agent.id)
-        await runtime._core.persist(Posting(again), lambda: runtime._outside.accept(again))
+        await runtime._core.persist(Posting(again), lambda: runtime._effects.accept(again))
         await rest(runtime)
         assert (target.configuration, await runtime.mail(), await statuses(runtime)) == (("RESTING",), [], [REJECTED])
 

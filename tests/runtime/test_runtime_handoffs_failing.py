@@ -7,7 +7,7 @@ import pytest
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError
 from gatechart.handoff import PacketMigration
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.values import Mail, MailEnd, Obstacle, Offer, Posting, Retry, Status, TurnRecord
 from tests.runtime.handovers import (
     ACCEPTED,
@@ -181,9 +181,9 @@ async def _offer_instead(runtime, row, packet, *, deliver=True):
     (waiting,) = [mail for mail in await runtime.mail(row.target) if mail.id == row.id]
     offered = Mail(core.store.numbers(1), row.target, waiting.event, packet, core.clock.now(), row.id, row.source)
     await runtime._core.store.commit([MailEnd(waiting.number), Posting(offered)])
-    runtime._outside.timers.drop(row.target, lambda mail: mail.number == waiting.number)
+    runtime._effects.timers.drop(row.target, lambda mail: mail.number == waiting.number)
     if deliver:
-        runtime._outside.accept(offered)
+        runtime._effects.accept(offered)
         await rest(runtime)
 
 
@@ -326,7 +326,7 @@ async def test_an_offer_to_a_graph_that_is_gone_by_then_goes_to_the_next(place, 
 
 async def _held_back(runtime, agent, wanted):
     """The id of an offer that is committed, and does not get to its target in this runtime."""
-    runtime._outside.post.deliver = lambda mail: None
+    runtime._effects.post.deliver = lambda mail: None
     await agent.send("ASK", wanted)
     return (await only(runtime)).id
 

@@ -9,7 +9,7 @@ import pytest
 
 from gatechart import StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError, UnknownAgentError
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.values import MailEnd, MailStatus, ReserveSlot, Retry, Status, TurnRecord, Verdict
 from tests.runtime.handovers import (
     ACCEPTED,

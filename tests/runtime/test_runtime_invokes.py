@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import FeedLaggedError, InsideTurnError, InvocationOverError, RuntimeClosedError
 from gatechart.graph import Invoke
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.testing import VirtualClock
 from gatechart.values import Retry
 from tests.runtime.support import at_rest, eventually, soon
@@ -305,7 +305,7 @@ async def test_leaving_the_state_cancels_its_invoke(place, clock, services):
         await agent.send("LEFT")
         await eventually(lambda: services.seen == ["cancelled"])
         await at_rest(runtime, clock)
-        assert (agent.context.notes, runtime.under_way, runtime._outside.calls._tasks) == ([], 0, {})
+        assert (agent.context.notes, runtime.under_way, runtime._effects.invokes._tasks) == ([], 0, {})
 
 
 async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behind(place, clock, services):
@@ -314,7 +314,7 @@ async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behi
         for _ in range(5):
             await asyncio.gather(agent.send("BEGAN"), agent.send("LEFT"))
         await at_rest(runtime, clock)
-        assert (runtime.under_way, runtime._outside.calls._tasks, agent.context.notes) == (0, {}, [])
+        assert (runtime.under_way, runtime._effects.invokes._tasks, agent.context.notes) == (0, {}, [])
 
 
 async def test_a_result_that_comes_after_the_state_was_left_is_discarded(place, clock, services):
@@ -361,7 +361,7 @@ async def test_a_result_that_waits_behind_the_event_that_leaves_the_state_is_dis
             leaving = asyncio.ensure_future(agent.send(event))
             await asyncio.sleep(0)
             services.open.set()
-            await eventually(lambda: runtime._outside.calls._tasks == {})
+            await eventually(lambda: runtime._effects.invokes._tasks == {})
             gate.set()
             await soon(asyncio.gather(held, leaving))
             await at_rest(runtime, clock)
@@ -568,7 +568,7 @@ async def test_a_result_that_was_committed_and_not_applied_is_applied_by_the_nex
         held_send = asyncio.ensure_future(agent.send("HELD"))
         await held.wait()
         services.open.set()
-        await eventually(lambda: runtime._outside.calls._tasks == {})
+        await eventually(lambda: runtime._effects.invokes._tasks == {})
         asyncio.get_running_loop().call_soon(gate.set)
     await soon(held_send)
     async with opened(place, graph, services, clock) as runtime:

@@ -8,7 +8,7 @@ from pydantic import Field
 from gatechart import ANY, AgentContext, HandoffPacket, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.graph import Handoff, Invoke, Then
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import MailChange, MailStatus, Mode, Retry, TurnRecord

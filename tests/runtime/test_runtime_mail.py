@@ -18,7 +18,7 @@ from gatechart.errors import (
     UnknownAgentError,
     UnknownMailError,
 )
-from gatechart.runtime.limits import Limits, WhenFull
+from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.testing import VirtualClock
 from gatechart.values import MailStatus, Retry
 from tests.runtime.ledgers import Faults, ledger
@@ -662,7 +662,7 @@ async def test_a_poster_that_is_cancelled_at_the_instant_of_its_admission_leaves
         await runtime.post("l-1", "NOTED", {"n": "0"})
         posts = [asyncio.ensure_future(runtime.post("l-1", "NOTED", {"n": str(n)})) for n in (1, 2)]
         await asyncio.sleep(0)
-        post_office = runtime._outside.post
+        post_office = runtime._effects.post
         finished = post_office.finished
 
         def finish(mail):

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from gatechart import AgentContext, Invoke, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import PayloadError, UnknownMailError
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Parcel, WrappedStore, at_rest, eventually, note, parcel, soon

@@ -13,7 +13,7 @@ from pydantic import Field
 from gatechart import ANY, AgentContext, Invoke, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import IncompatibleGraphError, ReadOnlyError
 from gatechart.graph import Then
-from gatechart.runtime import housekeeping
+from gatechart.runtime import maintenance
 from gatechart.testing import VirtualClock
 from gatechart.values import Fate
 from tests.runtime.support import at_rest, eventually, everything, soon
@@ -387,8 +387,8 @@ async def test_a_dry_run_tells_what_would_change_and_changes_nothing(new, opened
 
 
 async def test_all_migrate_page_by_page_and_once(opened, monkeypatch):
-    monkeypatch.setattr(housekeeping, "PAGE", 3)
-    monkeypatch.setattr(housekeeping, "TOGETHER", 2)
+    monkeypatch.setattr(maintenance, "PAGE", 3)
+    monkeypatch.setattr(maintenance, "TOGETHER", 2)
     ids = [f"a{number}" for number in range(10)]
     async with opened(FIRST) as runtime:
         for agent_id in ids:
@@ -401,7 +401,7 @@ async def test_all_migrate_page_by_page_and_once(opened, monkeypatch):
 
 
 async def test_an_erased_agent_does_not_stop_the_rest(opened, monkeypatch):
-    monkeypatch.setattr(housekeeping, "PAGE", 2)
+    monkeypatch.setattr(maintenance, "PAGE", 2)
     async with opened(FIRST) as runtime:
         for agent_id in "abcd":
             await runtime.start("case", at="NEW", id=agent_id)

@@ -18,7 +18,7 @@ from pydantic import Field
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import ActionFailedError, AgentExistsError, EventIdReusedError, UnknownAgentError
 from gatechart.graph import Invoke
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import Retry

@@ -11,8 +11,8 @@ import pytest
 
 from gatechart import ANY, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, FeedLaggedError, ReadOnlyError, RuntimeClosedError, TurnTimeoutError
-from gatechart.runtime.limits import Limits
-from gatechart.runtime.resident import Resident
+from gatechart.hosting.limits import Limits
+from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
@@ -64,7 +64,7 @@ hanging = StateTransitionGraph(
 
 def residents_of(runtime: Runtime) -> int:
     gc.collect()
-    return sum(isinstance(each, Resident) and each.core is runtime._core for each in gc.get_objects())
+    return sum(isinstance(each, LiveAgent) and each.core is runtime._core for each in gc.get_objects())
 
 
 async def test_idle_agents_are_not_loaded_when_a_runtime_opens(place):

@@ -9,7 +9,7 @@ import pytest
 from gatechart import ANY, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.graph import Invoke
-from gatechart.runtime.limits import Limits, WhenFull
+from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import Posting, Report, Retry, StepRecord

@@ -16,8 +16,8 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import Then
+from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime
-from gatechart.runtime.limits import Limits
 from gatechart.values import Mail, Posting, Retry, Status
 from tests.runtime.support import soon
 
@@ -306,7 +306,7 @@ async def test_mail_of_a_reserved_name_that_was_accepted_before_the_gate_stood_i
     agent = await office.start("approval", at="WAITING", id="a")
     core = office._core
     old = Mail(core.store.numbers(1), "a", "done.invoke.scan", {"result": "old"}, core.clock.now())
-    await core.persist(Posting(old), lambda: office._outside.accept(old))
+    await core.persist(Posting(old), lambda: office._effects.accept(old))
     await soon(agent.until("PASSED"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from gatechart import ANY, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, StoreBusyError
 from gatechart.graph import Then
-from gatechart.runtime.limits import Limits
+from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
@@ -443,7 +443,7 @@ async def test_of_many_timers_only_those_due_first_are_in_memory_and_all_fire_in
         agent = await runtime.start("ledger", at="OPEN", id="l-1")
         for part in range(0, 500, 50):
             await agent.send("SET", {"timers": [[each, str(each), None] for each in due[part : part + 50]]})
-            assert len(runtime._outside.timers._mail) <= 20
+            assert len(runtime._effects.timers._mail) <= 20
         if not reopened:
             await fire_all(runtime, clock, agent, due)
     if reopened:
@@ -456,10 +456,10 @@ async def fire_all(runtime, clock, agent, due):
     while clock.now() < NOON + timedelta(seconds=2000):
         clock.advance(random.choice([1, 10, 200]))
         await at_rest(runtime, clock)
-        assert len(runtime._outside.timers._mail) <= 20
+        assert len(runtime._effects.timers._mail) <= 20
         shown = (clock.now() - NOON).total_seconds()
         await until_noted(agent, [str(each) for each in sorted(due) if each <= shown])
-    assert (await runtime.mail(), runtime._outside.timers._places) == ([], [])
+    assert (await runtime.mail(), runtime._effects.timers._places) == ([], [])
 
 
 async def test_timers_set_and_cancelled_while_others_fire_are_neither_lost_nor_doubled(place, clock):

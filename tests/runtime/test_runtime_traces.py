@@ -170,7 +170,7 @@ async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(pl
         await at_rest(runtime, clock)
         await runtime.erase("a")
         await at_rest(runtime, clock)
-        assert not runtime._outside.post._uncollected
+        assert not runtime._effects.post._uncollected
         await runtime.post("a", "STAMPED", {"at": "kept"})
         agent = await runtime.start("parcel", at="PACKING", id="a")
         await at_rest(runtime, clock)
@@ -218,7 +218,7 @@ class Watched(str):
 
 async def test_what_one_agent_invokes_is_ended_without_looking_at_that_of_the_others(clock):
     async with Runtime.open(MemoryStore(), graphs=[ledger], clock=clock) as runtime:
-        calls = runtime._outside.calls
+        calls = runtime._effects.invokes
         ids = [Watched(f"a-{n}") for n in range(1000)]
         for each in ids:
             calls.begin(ActiveInvocation(Invocation(each, "DIGGING", 1, "it"), "digging", "1", "{}"))
@@ -265,7 +265,7 @@ async def test_an_invoke_that_is_under_way_is_not_begun_once_more(clock):
     async with open_store("memory:") as store, Runtime.open(store, graphs=[graph], clock=clock) as runtime:
         await runtime.start("digging", at="DIGGING", id="a")
         [(_, running)] = await store.running(after=0, limit=9)
-        runtime._outside.calls.begin(running)
+        runtime._effects.invokes.begin(running)
         for _ in range(5):
             await asyncio.sleep(0)
         assert begun == ["a"]

@@ -10,8 +10,8 @@ from pydantic import Field
 from gatechart import AgentContext, EntryPoint, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownMailError
 from gatechart.handoff import Again, Ladder
+from gatechart.hosting.limits import Limits
 from gatechart.runtime import core
-from gatechart.runtime.limits import Limits
 from gatechart.testing import VirtualClock
 from gatechart.values import MailStatus, Retry
 from tests.runtime.support import at_rest, eventually, soon

@@ -19,7 +19,7 @@ from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.views import print_agent, print_outcome
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.graph import EntryPoint, StateTransitionGraph
-from gatechart.runtime.registry import Registry
+from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
 from gatechart.turn import fit_payload

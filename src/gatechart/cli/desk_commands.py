@@ -24,9 +24,9 @@ from gatechart.clients.database import TIMEOUT_S
 from gatechart.desk import DeskContext
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
+from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
-from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.turn import committed_context
 from gatechart.values import (

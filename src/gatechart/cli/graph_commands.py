@@ -23,7 +23,7 @@ from gatechart.drawing.render import ENDINGS
 from gatechart.errors import listing
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import packet_schema
-from gatechart.runtime.registry import Registry
+from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
 from gatechart.values import HistoryEntry, Snapshot
 

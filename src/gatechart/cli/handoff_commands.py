@@ -29,9 +29,9 @@ from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import HandoffPacket, is_open, packet_of
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.system import SystemClock
 from gatechart.ports import Store
-from gatechart.runtime.core import SystemClock
-from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.turn import committed_context
 from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, Side, Snapshot

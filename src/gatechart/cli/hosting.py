@@ -10,8 +10,8 @@ from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_hint
 from gatechart.cli.services import opened_services
 from gatechart.graph import StateTransitionGraph
+from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
-from gatechart.runtime.core import SystemClock
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL

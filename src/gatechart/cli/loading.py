@@ -22,7 +22,7 @@ from gatechart.cli.importing import App, imported
 from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
-from gatechart.runtime.registry import Registry
+from gatechart.hosting.registry import Registry
 
 Graphs: TypeAlias = tuple[StateTransitionGraph, ...]
 

@@ -23,8 +23,8 @@ from gatechart.cli.options import AgentArgument, Settings
 from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.views import Accepted, accepted_by, print_agents, print_history, print_whole_agent
 from gatechart.errors import DefinitionError, GatechartError
+from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
-from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 from gatechart.turn import is_awaited
 from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Snapshot, Status

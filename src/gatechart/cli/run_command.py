@@ -21,9 +21,9 @@ from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.printing import print_hint, print_json_line, print_line, print_warning
 from gatechart.drawing.text import visible
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
+from gatechart.hosting.subscriptions import Subscription
+from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
-from gatechart.runtime.core import SystemClock
-from gatechart.runtime.feeds import Subscription
 from gatechart.values import HistoryEntry
 
 WatchOption = Annotated[

@@ -19,8 +19,8 @@ from gatechart.cli.logs import logging_of_a_server
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.printing import print_hint, print_json_line, print_line
 from gatechart.graph import StateTransitionGraph
+from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits
-from gatechart.runtime.core import SystemClock
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -22,8 +22,8 @@ from gatechart.errors import (
     StoreUnreachableError,
 )
 from gatechart.graph import StateTransitionGraph
+from gatechart.hosting.system import random_id
 from gatechart.ports import Asking, Store
-from gatechart.runtime.core import random_id
 from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking

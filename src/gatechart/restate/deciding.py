@@ -28,6 +28,7 @@ from gatechart.errors import (
     contained,
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
+from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
 from gatechart.restate.arriving import adopt, awaken, keep, stay
 from gatechart.restate.decided import Decided
 from gatechart.restate.handing import hand_on
@@ -35,7 +36,6 @@ from gatechart.restate.incoming import accept, content_of, next_mail, postponed,
 from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, digest_of, plain
 from gatechart.restate.sitting import Sitting
 from gatechart.restate.terms import Bench
-from gatechart.runtime.going_back import going_back, rolled_back, stopped
 from gatechart.turn import begin, checked_name, fit_payload, no_later, plain_payload
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 
@@ -180,7 +180,7 @@ async def _roll_back(sitting: Sitting, argument: Argument) -> None:
         await take(sitting, following="roll_back")
         return
     now, target = sitting.snapshot, SNAPSHOT.validate_python(argument["target"])
-    event = going_back(target.version, argument["reason"], sitting.now, argument["once"])
+    event = rollback_event(target.version, argument["reason"], sitting.now, argument["once"])
     if sitting.first_outcome(event) is not None:
         _answer_snapshot(sitting)
         return

@@ -12,10 +12,10 @@ from pydantic_core import to_json
 
 from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
+from gatechart.hosting.mail_policy import unchanged
+from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.kept import digest_of
 from gatechart.restate.sitting import Sitting
-from gatechart.runtime.migrating import Pending, migrated
-from gatechart.runtime.offers import unchanged
 from gatechart.stores.refusing import refused_for_its_id
 from gatechart.turn import (
     Rejection,

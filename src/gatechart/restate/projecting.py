@@ -14,13 +14,13 @@ from pydantic_core import to_json
 from restate import ObjectContext, RunOptions, VirtualObject
 
 from gatechart.errors import UnknownAgentError
+from gatechart.hosting.group_commit import Committer
+from gatechart.hosting.rollback import stopped
 from gatechart.ports import Store
 from gatechart.restate.kept import TURNS, Turn
 from gatechart.restate.objects import patience
 from gatechart.restate.past import past_of
 from gatechart.restate.terms import Bench
-from gatechart.runtime.commits import Committer
-from gatechart.runtime.going_back import stopped
 from gatechart.values import (
     OFFERED,
     AgentId,

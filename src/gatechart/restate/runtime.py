@@ -26,18 +26,17 @@ from gatechart.errors import (
 )
 from gatechart.graph import Delay, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, is_open
+from gatechart.hosting.arguments import check_part, checked_member, checked_operator_reason, ending, handoffs_asked
+from gatechart.hosting.idempotency import is_withdrawn
+from gatechart.hosting.registry import Registry, in_full
+from gatechart.hosting.rollback import check_given_away
+from gatechart.hosting.system import random_id
+from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Ids, Store
 from gatechart.restate.host import RestateHost
 from gatechart.restate.ingress import Ingress
 from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
-from gatechart.runtime.arguments import check_part, checked_member, handoffs_asked
-from gatechart.runtime.core import check_outside_turns, random_id
-from gatechart.runtime.going_back import check_given_away
-from gatechart.runtime.interventions import checked_operator_reason, ending
-from gatechart.runtime.once import is_withdrawn
-from gatechart.runtime.registry import Registry
-from gatechart.runtime.residents import in_full
 from gatechart.stores import open_store
 from gatechart.turn import (
     checked_addressee,

@@ -18,14 +18,13 @@ from restate.server import install_shutdown_hook
 from gatechart.errors import ServiceAddressError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.registry import Registry, known_graph
 from gatechart.ports import Store
 from gatechart.restate.inboxes import inbox_object, room
 from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object, capacity_object
 from gatechart.restate.projecting import projection_object
 from gatechart.restate.terms import TERMS, Bench, Names, Terms
-from gatechart.runtime.outside import known
-from gatechart.runtime.registry import Registry
 from gatechart.stores import open_store
 
 logger = logging.getLogger(__name__)
@@ -70,7 +69,7 @@ async def serving(
         bench = Bench(registry, services, terms, packet_migrations, projects, Names(namespace))
         offered: list[Any] = [] if only_projects else _hosting(bench)
         if store is not None:
-            await store.remember([known(graph) for graph in registry.versions])
+            await store.remember([known_graph(graph) for graph in registry.versions])
             offered.append(projection_object(bench, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)

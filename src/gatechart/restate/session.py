@@ -18,8 +18,8 @@ from gatechart.context import read_only_context
 from gatechart.errors import InvocationOverError, UnknownInvokeError, contained
 from gatechart.graph import Invoke, StateTransitionGraph
 from gatechart.restate.terms import Bench
-from gatechart.runtime.calls import result_of, told_failure
-from gatechart.runtime.work import Work
+from gatechart.runtime.invoke_context import Work
+from gatechart.runtime.invokes import result_of, told_failure
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation
 

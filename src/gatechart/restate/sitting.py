@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from datetime import datetime
 from secrets import token_hex
 from typing import Any, TypeVar
 
-from gatechart.errors import AgentTooLargeError, EventIdReusedError, TurnTimeoutError, UnknownAgentError
+from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgentError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import check_change, is_open
+from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.decided import Decided
 from gatechart.restate.kept import (
     IDS,
@@ -28,7 +28,6 @@ from gatechart.restate.kept import (
     plain,
 )
 from gatechart.restate.terms import Bench
-from gatechart.runtime.core import OpenTurn
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
@@ -127,18 +126,8 @@ class Sitting:
         known[event_id] = replace(known[event_id], made=handoff)
 
     async def in_turn(self, graph: StateTransitionGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
-        """What the turn comes to, within the limit of time that turns have. Raises TurnTimeoutError."""
-        limit_s = self.bench.terms.turn_s
-        with OpenTurn(self.agent_id):
-            if graph.runs_at_once:
-                return await turn
-            try:
-                async with asyncio.timeout(limit_s) as limit:
-                    return await turn
-            except TimeoutError as error:
-                if limit.expired():
-                    raise TurnTimeoutError(self.agent_id, event, limit_s) from error
-                raise
+        """Return what the turn comes to, within the time that turns have. Raises TurnTimeoutError."""
+        return await in_turn(graph, self.agent_id, event, turn, self.bench.terms.turn_s)
 
     def commit(self, turn: TurnRecord) -> bool:
         """Keeps what the turn comes to; False where a handoff does not stand as it says: then nothing has changed.

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from gatechart.handoff import PacketMigration
-from gatechart.runtime.registry import Registry
+from gatechart.hosting.registry import Registry
 from gatechart.values import Retry
 
 

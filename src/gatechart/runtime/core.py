@@ -6,89 +6,35 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count as counting
-from secrets import token_hex
 from typing import Any, Final, TypeVar
 
 from gatechart.errors import (
-    InsideTurnError,
     OutsideError,
     OwnershipLostError,
     ReadOnlyError,
     RuntimeClosedError,
-    contain,
 )
 from gatechart.handoff import PacketMigration
+from gatechart.hosting.group_commit import Committer, nothing
+from gatechart.hosting.limits import Limits
+from gatechart.hosting.subscriptions import Feeds
+from gatechart.hosting.system import LONGEST_NAP_S
+from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Clock, Ids, Store
-from gatechart.runtime.commits import Committer, nothing
-from gatechart.runtime.feeds import Feeds
-from gatechart.runtime.limits import Limits
 from gatechart.runtime.telemetry import Telemetry
-from gatechart.values import AgentId, Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
+from gatechart.values import Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
 
-LONGEST_NAP_S: Final = 5.0
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 STORE_RETRY: Final = Retry(attempts=2**62, first_s=0.1, factor=2.0, most_s=10.0)
 
 T = TypeVar("T")
 UnitT = TypeVar("UnitT", bound=Unit)
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> datetime:
-        """The present moment, in UTC."""
-        return datetime.now(UTC)
-
-    async def sleep_until(self, moment: datetime) -> None:
-        """See Clock. A clock that is set meanwhile, or a machine that slept, is noticed within a few seconds."""
-        while (left_s := (moment - self.now()).total_seconds()) > 0:  # noqa: ASYNC110  a clock tells nobody that it goes on
-            await asyncio.sleep(min(left_s, LONGEST_NAP_S))
-
-
-def random_id() -> AgentId:
-    """32 random hexadecimal digits: 128 bits from the operating system."""
-    return token_hex(16)
-
-
-class OpenTurn:
-    """Marks what runs inside it, and the tasks begun there, as part of a turn, for as long as the turn is open.
-
-    All that an application's code may raise in a turn comes out of it as an Exception: what ends a task would leave the
-    turn's mail to nobody, and SystemExit would end every host at it.
-    """
-
-    __slots__ = ("_token", "agent_id", "is_open")
-
-    def __init__(self, agent_id: AgentId) -> None:
-        self.agent_id = agent_id
-        self.is_open = False
-
-    def __enter__(self) -> None:
-        self.is_open = True
-        self._token = _open_turn.set(self)
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        self.is_open = False
-        _open_turn.reset(self._token)
-        contain(error)
-
-
-_open_turn: ContextVar[OpenTurn | None] = ContextVar("open_turn", default=None)
-
-
-def check_outside_turns(call: str) -> None:
-    """Raises InsideTurnError where a turn is open."""
-    turn = _open_turn.get()
-    if turn is not None and turn.is_open:
-        raise InsideTurnError(call, turn.agent_id)
 
 
 @dataclass(slots=True)
@@ -329,20 +275,3 @@ def log_failure(purpose: str, task: asyncio.Task[Any]) -> None:
 def traceback_of(error: BaseException) -> str:
     """The exception as Python prints it, in characters that every store and every stream takes."""
     return "".join(traceback.format_exception(error)).encode(errors="replace").decode()
-
-
-def run_at_once(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that never suspends, without a task.
-
-    >>> async def double(number):
-    ...     return 2 * number
-    >>> run_at_once(double(21))
-    42
-    """
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    work.close()
-    raise RuntimeError(f"{work!r} suspended, though its store and its graph declare that they never do")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
 from gatechart.context import canonical_json
-from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, PayloadError, RuntimeClosedError
-from gatechart.runtime.arguments import MOST, is_count
+from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, RuntimeClosedError
+from gatechart.hosting.arguments import MOST, checked_operator_reason, ending, is_count
+from gatechart.hosting.idempotency import turn_of
 from gatechart.runtime.core import Core
-from gatechart.runtime.once import turn_of
-from gatechart.runtime.outside import Outside
-from gatechart.runtime.work import report_mail
-from gatechart.turn import checked_id, checked_words, known_id, plain_payload
+from gatechart.runtime.effects import Effects
+from gatechart.runtime.invoke_context import report_mail
+from gatechart.turn import checked_id, known_id
 from gatechart.values import (
     AgentId,
     Event,
@@ -29,12 +29,12 @@ from gatechart.values import (
 )
 
 
-async def fire_timer(core: Core, outside: Outside, number: int, reason: str) -> Mail:
+async def fire_timer(core: Core, effects: Effects, number: int, reason: str) -> Mail:
     """Let a timer, or other mail with a due time, be delivered now. Raises NoTimerError, PayloadError."""
     why = checked_operator_reason(reason)
     timer = await _timer(core, number)
     fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
-    change = core.persist(MailChange(fired), lambda: outside.amend(fired.recipient, number, fired))
+    change = core.persist(MailChange(fired), lambda: effects.amend(fired.recipient, number, fired))
     verdict = await _written(core, "fire_timer", change)
     if verdict is not Verdict.COMMITTED:  # it was cancelled, or applied, meanwhile
         raise NoTimerError(number)
@@ -43,7 +43,7 @@ async def fire_timer(core: Core, outside: Outside, number: int, reason: str) -> 
 
 async def end_invoke(
     core: Core,
-    outside: Outside,
+    effects: Effects,
     agent_id: AgentId,
     invoke: str,
     *,
@@ -60,43 +60,26 @@ async def end_invoke(
     if await _was_ended(core, agent_id, event):
         return Receipt(core.store.numbers(1), repeat=True)
     try:
-        return await _end(core, outside, await _running(core, agent_id, invoke), event, kind, why)
+        return await _end(core, effects, await _running(core, agent_id, invoke), event, kind, why)
     except NoInvokeError:  # by this very call perhaps, which was made twice at once
         if await _was_ended(core, agent_id, event):
             return Receipt(core.store.numbers(1), repeat=True)
         raise
 
 
-async def _end(core: Core, outside: Outside, call: Invocation, event: Event, kind: str, why: str) -> Receipt:
+async def _end(core: Core, effects: Effects, call: Invocation, event: Event, kind: str, why: str) -> Receipt:
     mail = replace(report_mail(event.time, call, kind, event.payload), id=event.id, operator_reason=why)
     numbers: list[int] = []
 
     def accept(mail: Mail) -> None:
         numbers.append(mail.number)
-        outside.calls.adopt(call, None)
-        outside.accept(mail)
+        effects.invokes.adopt(call, None)
+        effects.accept(mail)
 
     verdict = await _written(core, "end_invoke", core.persist_mail(Report(call, mail, ends=True), accept))
     if verdict is not Verdict.COMMITTED:  # it ended, or its state was left, meanwhile
         raise NoInvokeError(call.agent_id, call.invoke, ())
     return Receipt(numbers[0])
-
-
-def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[str, Any]]:
-    """Return the kind and the payload of the event that tells how an operator ended an invoke. Raises PayloadError."""
-    if error is None:
-        return "done", plain_payload({"result": result}, f"done.invoke.{invoke}")
-    if result is not None:
-        raise PayloadError("end_invoke", ("it has both a result and an error",), "one of them")
-    told = {"type": "OperatorError", "message": error, "traceback": "", "attempts": 0}
-    return "error", plain_payload(told, f"error.invoke.{invoke}")
-
-
-def checked_operator_reason(reason: str) -> str:
-    """Return the reason. Raises PayloadError if it is empty, or not a text that every store can keep."""
-    if checked_words(reason):
-        return reason
-    raise PayloadError("reason", ("it is empty",), "a text that says why, for the history")
 
 
 async def _timer(core: Core, number: int) -> Mail:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from time import time_ns
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from gatechart.errors import OutsideError, RuntimeClosedError, TurnTimeoutError, UnwritableError
+from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
 from gatechart.graph import StateTransitionGraph
-from gatechart.runtime.arguments import MOST
-from gatechart.runtime.core import Core, OpenTurn
+from gatechart.hosting.arguments import MOST
+from gatechart.runtime.core import Core
 from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, is_about_handoff, rejected
 from gatechart.values import (
@@ -30,35 +30,14 @@ from gatechart.values import (
     MailQuery,
     MailStatus,
     Obstacle,
-    Outcome,
     Posting,
     ReserveSlot,
-    Status,
     Verdict,
 )
 
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
-
-T = TypeVar("T")
-
-
-async def in_turn(
-    core: Core, graph: StateTransitionGraph, agent_id: AgentId, event: str, turn: Coroutine[Any, Any, T]
-) -> T:
-    """What the turn comes to, within the limit of time that turns have. Raises TurnTimeoutError."""
-    with OpenTurn(agent_id):
-        if graph.runs_at_once:
-            return await turn
-        limit_s = core.limits.turn_s
-        try:
-            async with asyncio.timeout(limit_s) as limit:
-                return await turn
-        except TimeoutError as error:
-            if limit.expired():
-                raise TurnTimeoutError(agent_id, event, limit_s) from error
-            raise
 
 
 async def no_place(core: Core, graph: StateTransitionGraph, event: Event) -> Rejection | None:
@@ -168,11 +147,6 @@ async def waits(core: Core, mail: Mail) -> bool:
     """Whether the mail still waits in the store."""
     found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
     return any(each.number == mail.number for each in found)
-
-
-def unchanged(event: Event) -> Outcome:
-    """The outcome of mail about a handoff that was answered without a turn."""
-    return Outcome(event.name, (), 0, Status.ACTIVE)
 
 
 async def _tell(core: Core, given: Rejection, start_ns: int) -> None:

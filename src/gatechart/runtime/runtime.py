@@ -17,20 +17,22 @@ from gatechart.api import perform_once
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
 from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
+from gatechart.hosting.arguments import check_part, checked_member, handoffs_asked
+from gatechart.hosting.group_commit import Committer
+from gatechart.hosting.idempotency import is_withdrawn, turn_of, with_id
+from gatechart.hosting.limits import Limits
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.rollback import stopped
+from gatechart.hosting.subscriptions import Feeds, Subscription
+from gatechart.hosting.system import SystemClock, random_id
+from gatechart.hosting.turn_guard import OpenTurn, run_at_once
 from gatechart.ports import Clock, Ids, Requests, Store
-from gatechart.runtime.arguments import check_part, checked_member, handoffs_asked
-from gatechart.runtime.commits import Committer
-from gatechart.runtime.core import Core, OpenTurn, SystemClock, random_id, run_at_once
-from gatechart.runtime.feeds import Feeds, Subscription
-from gatechart.runtime.going_back import stopped
-from gatechart.runtime.housekeeping import Age, Housekeeping, pruning_of
+from gatechart.runtime.core import Core
+from gatechart.runtime.effects import Effects
 from gatechart.runtime.interventions import end_invoke, fire_timer
-from gatechart.runtime.limits import Limits
-from gatechart.runtime.mailbox import Mailbox
+from gatechart.runtime.job_queue import JobQueue
+from gatechart.runtime.maintenance import Age, Maintenance, pruning_of
 from gatechart.runtime.offers import erase
-from gatechart.runtime.once import is_withdrawn, turn_of, with_id
-from gatechart.runtime.outside import Outside
-from gatechart.runtime.registry import Registry
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import check_roles
@@ -83,8 +85,8 @@ class Runtime:
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
         self._registry = registry
-        self._outside = Outside(core, registry)
-        self._housekeeping = Housekeeping(core, registry, self._outside)
+        self._effects = Effects(core, registry)
+        self._maintenance = Maintenance(core, registry, self._effects)
 
     @classmethod
     @asynccontextmanager
@@ -137,14 +139,14 @@ class Runtime:
             server = None if requests is None else RequestServer(core, requests, partial(perform_once, runtime))
             try:
                 if not read_only:
-                    await runtime._outside.recover()
+                    await runtime._effects.recover()
                 if server is not None:
                     server.begin()
                 yield runtime
             finally:
                 if server is not None:
                     server.close()
-                runtime._outside.close()
+                runtime._effects.close()
                 await core.close()
                 if server is not None:
                     await server.end()
@@ -161,7 +163,7 @@ class Runtime:
         version registered last. Raises DuplicateGraphError where there is one of this name and version already.
         """
         self._registry.register(graph)
-        self._outside.graph_registered()
+        self._effects.graph_registered()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -217,7 +219,7 @@ class Runtime:
             return await self.resume(agent_id)
         if chosen.runs_at_once and self._core.store.is_instant:
             return run_at_once(self._begin(chosen, entry, fitted, agent_id, event))
-        return await Mailbox(self._core).run(lambda: self._begin(chosen, entry, fitted, agent_id, event))
+        return await JobQueue(self._core).run(lambda: self._begin(chosen, entry, fitted, agent_id, event))
 
     async def start_on(
         self,
@@ -241,9 +243,9 @@ class Runtime:
         over what is stored.
         """
         self._core.admit("resume", writes=False)
-        resident = await self._outside.residents.get(known_id(id))
-        await self._outside.post.collect(id)
-        return Agent(resident)
+        agent = await self._effects.directory.get(known_id(id))
+        await self._effects.post.collect(id)
+        return Agent(agent)
 
     async def find(
         self,
@@ -277,7 +279,7 @@ class Runtime:
     async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
         """Ends the agent in the state it is in; from then on it refuses every event. No action runs."""
         self._core.admit("stop", writes=True)
-        return await (await self._outside.residents.get(known_id(id))).stop()
+        return await (await self._effects.directory.get(known_id(id))).stop()
 
     async def erase(self, id: AgentId) -> None:  # noqa: A002
         """Forgets the agent, its history, its mail and its invokes, for good; those that wait for it are told.
@@ -286,8 +288,8 @@ class Runtime:
         Raises UnknownAgentError.
         """
         self._core.admit("erase", writes=True)
-        resident = self._outside.residents.known(known_id(id))
-        await (Mailbox(self._core).run(lambda: self._erase(id)) if resident is None else resident.erase())
+        agent = self._effects.directory.known(known_id(id))
+        await (JobQueue(self._core).run(lambda: self._erase(id)) if agent is None else agent.erase())
 
     async def post(
         self,
@@ -312,7 +314,7 @@ class Runtime:
         content = plain_payload(payload, name)
         now, moment = self._core.clock.now(), checked_due(due)
         mail = Mail(0, checked_addressee(to), name, content, now, checked_id(id), due=moment)
-        return await self._outside.post.post(mail)
+        return await self._effects.post.post(mail)
 
     async def mail(
         self,
@@ -340,12 +342,12 @@ class Runtime:
         Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
         """
         self._core.admit("retry", writes=True)
-        return await self._outside.post.retry(number)
+        return await self._effects.post.retry(number)
 
     async def discard(self, number: int) -> Mail:
         """Forgets mail that is refused, dead or unreadable, and returns it. Raises UnknownMailError."""
         self._core.admit("discard", writes=True)
-        return await self._outside.post.discard(number)
+        return await self._effects.post.discard(number)
 
     async def fire_timer(self, number: int, *, reason: str) -> Mail:
         """Deliver a timer now, in its turn, instead of when it is due; other mail with a due time, too.
@@ -354,7 +356,7 @@ class Runtime:
         Raises NoTimerError if no such mail waits, PayloadError if the reason is empty.
         """
         self._core.admit("fire_timer", writes=True)
-        return await fire_timer(self._core, self._outside, number, reason)
+        return await fire_timer(self._core, self._effects, number, reason)
 
     async def end_invoke(
         self,
@@ -375,7 +377,7 @@ class Runtime:
         """
         self._core.admit("end_invoke", writes=True)
         return await end_invoke(
-            self._core, self._outside, id, invoke, result=result, error=error, reason=reason, once=once
+            self._core, self._effects, id, invoke, result=result, error=error, reason=reason, once=once
         )
 
     async def handoff(
@@ -405,7 +407,7 @@ class Runtime:
                 to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
             )
 
-        return await (await self._outside.residents.get(known_id(id))).hand_on(ask, checked_id(once, "once"))
+        return await (await self._effects.directory.get(known_id(id))).hand_on(ask, checked_id(once, "once"))
 
     async def handoffs(
         self,
@@ -449,7 +451,7 @@ class Runtime:
             raise NoHandoffError(id, found[0].status.value if found else None)
         told = {"handoff": id, "expired": False, "reason": reason}
         mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), once, found[0].source)
-        return await self._outside.post.post(mail)
+        return await self._effects.post.post(mail)
 
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
@@ -469,7 +471,7 @@ class Runtime:
     async def stream(self, id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:  # noqa: A002
         """What an invoke of the agent gives to `work.publish` from now on, until it ends. Raises ReadOnlyError."""
         self._core.admit_watcher("stream", "watch where the owner runs")
-        streams, key = self._outside.calls.streams, (known_id(id), invoke)
+        streams, key = self._effects.invokes.streams, (known_id(id), invoke)
         subscription = streams.subscribe(key)
         try:
             yield subscription
@@ -483,7 +485,7 @@ class Runtime:
         the others go on. dry_run: only tell; a runtime that was opened for reading can do that, too.
         """
         self._core.admit("migrate", writes=not dry_run)
-        async for each in self._housekeeping.migrate(dry_run=dry_run):
+        async for each in self._maintenance.migrate(dry_run=dry_run):
             yield each
 
     async def prune(
@@ -522,7 +524,7 @@ class Runtime:
             mail_before=mail_before,
             ids_for=ids_for,
         )
-        return await self._housekeeping.prune(pruning, on_progress, dry_run=dry_run)
+        return await self._maintenance.prune(pruning, on_progress, dry_run=dry_run)
 
     async def _begin(
         self, graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
@@ -530,23 +532,23 @@ class Runtime:
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
         turn = self._core.numbered(turn)
-        residents = self._outside.residents
-        with residents.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
+        directory = self._effects.directory
+        with directory.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
             if await self._core.committer.commit(turn) is Verdict.STALE:
                 if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
                     return await self.resume(agent_id)
                 raise AgentExistsError(agent_id)
-            resident = residents.settle(graph, turn.snapshot, with_id(frozenset(), event.id))
-        resident.tell(turn)
-        await self._outside.post.collect(agent_id)
-        return Agent(resident)
+            agent = directory.settle(graph, turn.snapshot, with_id(frozenset(), event.id))
+        agent.tell(turn)
+        await self._effects.post.collect(agent_id)
+        return Agent(agent)
 
     async def _erase(self, agent_id: AgentId) -> None:
-        await erase(self._core, agent_id, lambda: self._stop_unseen(agent_id), self._outside.accept)
-        self._outside.forget(agent_id)
-        resident = self._outside.residents.known(agent_id)
-        if resident is not None:  # it was resumed meanwhile
-            resident.forget()
+        await erase(self._core, agent_id, lambda: self._stop_unseen(agent_id), self._effects.accept)
+        self._effects.forget(agent_id)
+        agent = self._effects.directory.known(agent_id)
+        if agent is not None:  # it was resumed meanwhile
+            agent.forget()
 
     async def _stop_unseen(self, agent_id: AgentId) -> None:
         """Ends an agent that is not in memory, unless it changes meanwhile, or cannot be read."""
@@ -557,4 +559,4 @@ class Runtime:
             return
         if snapshot.status is Status.ACTIVE:
             turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
-            await self._core.committer.commit(turn, lambda: self._outside.carry_out(turn))
+            await self._core.committer.commit(turn, lambda: self._effects.carry_out(turn))

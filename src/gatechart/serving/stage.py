@@ -12,8 +12,8 @@ from typing import Final
 
 from gatechart.api import EntryDocument
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime import Runtime
-from gatechart.runtime.feeds import Subscription
 from gatechart.serving.problems import RETRY_AFTER, Refused
 from gatechart.serving.tape import Tape
 from gatechart.values import HistoryEntry

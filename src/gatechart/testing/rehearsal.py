@@ -12,7 +12,7 @@ from gatechart.agent import Agent
 from gatechart.context import AgentContext
 from gatechart.graph import ANY, ROOT, Default, EntryPoint, Initial, StateTransitionGraph
 from gatechart.runtime import Runtime
-from gatechart.runtime.resident import Resident
+from gatechart.runtime.live_agent import LiveAgent
 from gatechart.testing.clock import VirtualClock
 from gatechart.turn import plain_payload, raised_name
 from gatechart.values import Event, Name, Outcome, Snapshot, StateName, is_reserved
@@ -86,7 +86,7 @@ class Rehearsal:
     async def _play(self, event: Name, payload: Any) -> Outcome:
         """Send what no caller of a runtime can send."""
         host, name = self.agent._host, raised_name(event)
-        assert isinstance(host, Resident)  # the runtime is in this process
+        assert isinstance(host, LiveAgent)  # the runtime is in this process
         return await host.happen(Event(name, plain_payload(payload, name), self.clock.now()))
 
     async def advance(self, seconds: float) -> None:

@@ -16,10 +16,11 @@ from gatechart.errors import (
     UnknownTriggerError,
 )
 from gatechart.graph import EntryPoint, Migration, StateTransitionGraph, graph_name, way
-from gatechart.kernel import misfit
-from gatechart.runtime.arguments import check_limit
+from gatechart.hosting.arguments import check_limit
+from gatechart.kernel import misfit, path_of
+from gatechart.ports import Store
 from gatechart.turn import committed_context, known_id
-from gatechart.values import ActiveIn, AgentId, Name, Query, Snapshot, StateName, Status, name_of
+from gatechart.values import ActiveIn, AgentId, KnownGraph, Name, Query, Snapshot, StateName, Status, name_of
 
 logger = logging.getLogger(__name__)
 
@@ -143,3 +144,18 @@ def _check_fits(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
             extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
         )
     committed_context(graph, snapshot)
+
+
+def known_graph(graph: StateTransitionGraph) -> KnownGraph:
+    """What a store remembers of a graph."""
+    paths = {state: path_of(graph, state) for state in graph.states}
+    return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)
+
+
+async def in_full(store: Store, error: IncompatibleGraphError, snapshot: Snapshot) -> IncompatibleGraphError:
+    """The error that tells in full where the agent is, also in a graph that is gone."""
+    known = await store.known_graph(snapshot.fingerprint)
+    paths = {} if known is None else known.paths
+    where = ", ".join(paths.get(state, state) for state in snapshot.configuration)
+    problem = f"{error.problem} (the agent is in {where}, version {snapshot.graph_version!r})"
+    return IncompatibleGraphError(error.agent_id, error.graph, problem)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from gatechart.errors import OpenHandoffError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import is_open
+from gatechart.hosting.arguments import MOST
 from gatechart.ports import Store
-from gatechart.runtime.arguments import MOST
 from gatechart.turn import ACCEPTED, beginnings, delegated, failures
 from gatechart.values import (
     AgentId,
@@ -41,7 +41,7 @@ def stopped(before: Snapshot, now: datetime) -> TurnRecord:
     return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
 
 
-def going_back(version: int, reason: str, now: datetime, once: str | None = None) -> Event:
+def rollback_event(version: int, reason: str, now: datetime, once: str | None = None) -> Event:
     """What a rollback to that version is in the history."""
     return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, once)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gatechart.errors import PayloadError
-from gatechart.turn import known_id, sought_id
+from gatechart.turn import checked_words, known_id, plain_payload, sought_id
 from gatechart.values import AgentId, HandoffQuery, HandoffStatus
 
 E = TypeVar("E", bound=StrEnum)
@@ -64,3 +65,20 @@ def check_limit(call: str, limit: int) -> None:
 def is_count(number: object) -> bool:
     """Whether every store can count to it."""
     return isinstance(number, int) and 0 <= number < MOST
+
+
+def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[str, Any]]:
+    """Return the kind and the payload of the event that tells how an operator ended an invoke. Raises PayloadError."""
+    if error is None:
+        return "done", plain_payload({"result": result}, f"done.invoke.{invoke}")
+    if result is not None:
+        raise PayloadError("end_invoke", ("it has both a result and an error",), "one of them")
+    told = {"type": "OperatorError", "message": error, "traceback": "", "attempts": 0}
+    return "error", plain_payload(told, f"error.invoke.{invoke}")
+
+
+def checked_operator_reason(reason: str) -> str:
+    """Return the reason. Raises PayloadError if it is empty, or not a text that every store can keep."""
+    if checked_words(reason):
+        return reason
+    raise PayloadError("reason", ("it is empty",), "a text that says why, for the history")

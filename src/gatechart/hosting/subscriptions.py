@@ -1,16 +1,19 @@
-"""Feeds: what happens in a runtime, for those who watch as it happens. Nothing is kept for those who do not."""
+"""Subscribers to what happens in a runtime, and callers that wait for a state. Nothing is kept for anybody else."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Hashable
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from typing import Generic, TypeAlias, TypeVar
 
-from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.errors import AgentEndedError, FeedLaggedError, RuntimeClosedError
+from gatechart.values import Snapshot, StateName, Status
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+
+Called: TypeAlias = Callable[[str, asyncio.Future[Snapshot]], Awaitable[Snapshot]]
 
 
 class Subscription(Generic[T]):
@@ -94,3 +97,45 @@ class Feeds(Generic[K, T]):
             for subscription in watching:
                 subscription.end(RuntimeClosedError(call))
         self._subscriptions.clear()
+
+
+class Watchers:
+    """Those who wait for states of one agent."""
+
+    __slots__ = ("_called", "_waiting")
+
+    def __init__(self, called: Called) -> None:
+        """called: waits for a future that ends with the runtime, see `Core.called`."""
+        self._called = called
+        self._waiting: list[tuple[StateName, frozenset[StateName], asyncio.Future[Snapshot]]] = []
+
+    async def wait(self, state: StateName, leaves: frozenset[StateName]) -> Snapshot:
+        """The first snapshot seen from now on in which one of the leaves is active. Raises AgentEndedError."""
+        reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
+        watcher = (state, leaves, reached)
+        self._waiting.append(watcher)
+        try:
+            return await self._called("until", reached)
+        finally:
+            self._waiting.remove(watcher)
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Tells those whose state is active, and all if the agent has ended."""
+        for state, leaves, reached in self._waiting:
+            if reached.done():
+                continue
+            if not leaves.isdisjoint(snapshot.configuration):
+                reached.set_result(snapshot)
+            elif snapshot.status is not Status.ACTIVE:
+                reached.set_exception(ended(snapshot, state))
+
+    def fail(self, error: Exception) -> None:
+        """Tells all that they wait in vain."""
+        for _, _, reached in self._waiting:
+            if not reached.done():
+                reached.set_exception(error)
+
+
+def ended(snapshot: Snapshot, awaited: StateName) -> AgentEndedError:
+    """The error for an agent that ended before it came into a state."""
+    return AgentEndedError(snapshot.agent_id, awaited, snapshot.configuration, snapshot.status)

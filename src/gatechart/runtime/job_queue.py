@@ -17,7 +17,7 @@ T = TypeVar("T")
 Job: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
 
 
-class Mailbox:
+class JobQueue:
     """Runs the jobs of one agent in tasks of the runtime.
 
     A caller that is cancelled withdraws a job that has not begun; a job that has begun goes on to its end.

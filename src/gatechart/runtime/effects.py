@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatechart.graph import StateTransitionGraph
-from gatechart.kernel import path_of
-from gatechart.runtime.calls import Calls
+from gatechart.hosting.registry import Registry, known_graph
+from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
+from gatechart.runtime.inboxes import Inboxes
+from gatechart.runtime.invokes import Invokes
+from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.offers import send_again
-from gatechart.runtime.post_office import PostOffice
-from gatechart.runtime.registry import Registry
-from gatechart.runtime.resident import Resident
-from gatechart.runtime.residents import Residents
-from gatechart.runtime.timekeeper import Timekeeper
+from gatechart.runtime.timers import Timers
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
@@ -23,7 +21,6 @@ from gatechart.values import (
     ChangeHandoff,
     Effect,
     Invocation,
-    KnownGraph,
     Mail,
     MailStatus,
     Offer,
@@ -37,16 +34,16 @@ from gatechart.values import (
 )
 
 
-class Outside:
+class Effects:
     """What agents have to do with beyond their turns. Fulfils Surroundings."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
         self._registry = registry
-        self.residents = Residents(core, registry, self)
-        self.post = PostOffice(core, registry, self.residents, self.accept)
-        self.timers = Timekeeper(core, self.post.deliver)
-        self.calls = Calls(core, registry, self.accept)
+        self.directory = AgentDirectory(core, registry, self)
+        self.post = Inboxes(core, registry, self.directory, self.accept)
+        self.timers = Timers(core, self.post.deliver)
+        self.invokes = Invokes(core, registry, self.accept)
 
     async def recover(self) -> None:
         """Goes on with what was accepted and not finished when the runtime before this one ended.
@@ -60,7 +57,7 @@ class Outside:
         await self.post.recover()
         await self.timers.recover()
         await send_again(self._core, self.accept)
-        await self.calls.recover()
+        await self.invokes.recover()
         self.post.begin()
         self._migrate_callers()
 
@@ -69,21 +66,21 @@ class Outside:
         if self._core.read_only:
             return
         self._core.spawn(self._core.ask(self._remember_graphs), "remember the graphs")
-        self.calls.begin_unhosted()
+        self.invokes.begin_unhosted()
         self._core.spawn(self.post.collect_all(), "collect mail")
         self._migrate_callers()
 
     async def _remember_graphs(self) -> None:
-        await self._core.store.remember([known(graph) for graph in self._registry.versions])
+        await self._core.store.remember([known_graph(graph) for graph in self._registry.versions])
 
     def _migrate_callers(self) -> None:
         """Reads the agents whose invokes wait for a graph that is not there: what they migrate to has it, perhaps."""
-        if self.calls.unhosted:
-            self._core.spawn(self.residents.get_many(self.calls.unhosted), "migrate agents")
+        if self.invokes.unhosted:
+            self._core.spawn(self.directory.get_many(self.invokes.unhosted), "migrate agents")
 
     def close(self) -> None:
         """Tells those who watch invokes that the runtime is closing."""
-        self.calls.streams.close("stream")
+        self.invokes.streams.close("stream")
 
     def accept(self, mail: Mail) -> None:
         """Takes committed mail: to its recipient, or to the timekeeper until it is due."""
@@ -107,11 +104,11 @@ class Outside:
                 self._end(agent_id, effect)
             case StartInvoke(state, invoke):
                 call = Invocation(agent_id, state, after.version, invoke)
-                self.calls.begin(ActiveInvocation(call, after.graph, after.graph_version, after.context))
+                self.invokes.begin(ActiveInvocation(call, after.graph, after.graph_version, after.context))
             case ReplaceMail(number, mail):
                 self.amend(agent_id, number, mail)
             case ReplaceInvocation(invocation, running):
-                self.calls.adopt(invocation, running)
+                self.invokes.adopt(invocation, running)
             case Offer() | ChangeHandoff():
                 self._core.telemetry.committed(turn, effect)
             case Send() | Timer():  # accepted as the turn's mail
@@ -123,26 +120,26 @@ class Outside:
         match effect:
             case Cancel(state):
                 self._drop(agent_id, lambda mail: mail.state == state)
-                self.calls.end(agent_id, state)
+                self.invokes.end(agent_id, state)
             case CancelTimer(key):
                 self._drop(agent_id, lambda mail: mail.key == key)
             case CancelAll():
                 self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
-                self.calls.end(agent_id)
+                self.invokes.end(agent_id)
 
     def finished(self, mail: Mail) -> None:
         """Takes note that an agent is done with mail."""
         self.post.finished(mail)
 
-    def arrived(self, resident: Resident) -> None:
+    def arrived(self, agent: LiveAgent) -> None:
         """Takes note that an agent has come into memory."""
-        self.post.hand_over(resident)
+        self.post.hand_over(agent)
 
     def forget(self, agent_id: AgentId) -> None:
         """Ends the calls of an agent that was erased, and forgets its timers and mail."""
         had_timers = self.timers.drop(agent_id, lambda _: True)
         self.post.forget(agent_id, had_timers=had_timers)
-        self.calls.end(agent_id)
+        self.invokes.end(agent_id)
 
     def amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
         """Put amended mail into the place of the old, wherever that is by now, or forget it."""
@@ -160,9 +157,3 @@ class Outside:
     def _drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
         self.timers.drop(agent_id, is_over)
         self.post.drop(agent_id, is_over)
-
-
-def known(graph: StateTransitionGraph) -> KnownGraph:
-    """What a store remembers of a graph."""
-    paths = {state: path_of(graph, state) for state in graph.states}
-    return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)

@@ -16,8 +16,8 @@ from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
 from gatechart.errors import InvocationOverError, StepRepeatedError, StepResultError, is_failure
+from gatechart.hosting.subscriptions import Feeds
 from gatechart.runtime.core import Core
-from gatechart.runtime.feeds import Feeds
 from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
 from gatechart.values import AgentId, Invocation, Mail, Report, Retry, StepRecord, Verdict
 

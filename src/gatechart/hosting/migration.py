@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from gatechart.context import changed_by_writing, problems_of, read_context, write_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import Migration, StateTransitionGraph, callable_name
+from gatechart.hosting.arguments import MOST
+from gatechart.hosting.rollback import attended
 from gatechart.kernel import misfit
 from gatechart.ports import Store
-from gatechart.runtime.arguments import MOST
-from gatechart.runtime.going_back import attended
 from gatechart.turn import (
     Standing,
     beginnings,

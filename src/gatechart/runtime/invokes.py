@@ -13,10 +13,10 @@ from typing import Any, Final
 from gatechart.context import read_only_context
 from gatechart.errors import InvocationOverError, UnknownInvokeError, UnwritableError, contained, failure_in
 from gatechart.graph import Invoke, StateTransitionGraph
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.subscriptions import Feeds
 from gatechart.runtime.core import Core, log_failure, traceback_of
-from gatechart.runtime.feeds import Feeds
-from gatechart.runtime.registry import Registry
-from gatechart.runtime.work import StreamKey, Work, report_mail
+from gatechart.runtime.invoke_context import StreamKey, Work, report_mail
 from gatechart.turn import message_of, plain_payload
 from gatechart.values import ActiveInvocation, AgentId, Invocation, Mail, Report, StateName
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 PAGE: Final = 1000
 
 
-class Calls:
+class Invokes:
     """Runs invocations, as many at once as the limits allow. What they come to is mail for their agents."""
 
     def __init__(self, core: Core, registry: Registry, accept: Callable[[Mail], None]) -> None:

@@ -19,7 +19,7 @@ Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the orde
 FIRST: Final[Place] = (datetime.min.replace(tzinfo=UTC), 0)
 
 
-class Timekeeper:
+class Timers:
     """Keeps the mail that is due first, as much as the limits allow, and hands it on as it becomes due."""
 
     def __init__(self, core: Core, deliver: Callable[[Mail], None]) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from gatechart.errors import OutsideError, StaleAgentError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import HandoffPacket
-from gatechart.runtime.commits import NOBODY_CAN_WRITE
+from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
+from gatechart.hosting.mail_policy import unchanged
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.turn_guard import in_turn
+from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
-from gatechart.runtime.offers import answer, in_turn, no_place, unchanged
-from gatechart.runtime.registry import Registry
-from gatechart.runtime.residents import Residents
+from gatechart.runtime.offers import answer, no_place
 from gatechart.turn import Rejection, begin_with_offer, readable, rejection, withdrawn
 from gatechart.values import (
     WITHDRAWN,
@@ -27,17 +29,22 @@ from gatechart.values import (
 )
 
 
-class Unborn:
+class NewAgent:
     """Takes offers in the place of an agent that begins with the one that it accepts. A Recipient."""
 
     def __init__(
-        self, core: Core, agent_id: AgentId, registry: Registry, residents: Residents, accept: Callable[[Mail], None]
+        self,
+        core: Core,
+        agent_id: AgentId,
+        registry: Registry,
+        directory: AgentDirectory,
+        accept: Callable[[Mail], None],
     ) -> None:
         self.core = core
         self.accept = accept
         self._agent_id = agent_id
         self._registry = registry
-        self._residents = residents
+        self._directory = directory
         self._in_doubt: tuple[StateTransitionGraph, TurnRecord] | None = None
         self.is_born = False
 
@@ -47,7 +54,7 @@ class Unborn:
 
     def holds(self, _mail: Mail) -> bool:
         """See Recipient. Somebody may have started an agent under this id, or resumed the one that a commit began."""
-        return self._in_doubt is not None or (not self.is_born and self._residents.known(self._agent_id) is None)
+        return self._in_doubt is not None or (not self.is_born and self._directory.known(self._agent_id) is None)
 
     def is_over(self, _mail: Mail) -> bool:
         """See Recipient."""
@@ -76,7 +83,7 @@ class Unborn:
             return unchanged(event)
         graph, turn = decided
         turn = self.core.numbered(turn, consumes)
-        with self._residents.holding((self._agent_id,)):
+        with self._directory.holding((self._agent_id,)):
             await self._commit(graph, turn)
         return turn.outcome
 
@@ -98,8 +105,8 @@ class Unborn:
 
     def _settle(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
         self.is_born = True
-        resident = self._residents.settle(graph, turn.snapshot)
-        resident.tell(turn)
+        agent = self._directory.settle(graph, turn.snapshot)
+        agent.tell(turn)
 
     async def _decide(self, event: Event) -> tuple[StateTransitionGraph, TurnRecord] | Rejection:
         if event.name == WITHDRAWN:
@@ -114,7 +121,7 @@ class Unborn:
         if full is not None:
             return full
         begun = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)
-        turn = await in_turn(self.core, graph, self._agent_id, event.name, begun)
+        turn = await in_turn(graph, self._agent_id, event.name, begun, self.core.limits.turn_s)
         return turn if isinstance(turn, Rejection) else (graph, turn)
 
     def _graph(self, packet: HandoffPacket) -> StateTransitionGraph | Rejection:

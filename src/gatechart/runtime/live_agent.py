@@ -18,15 +18,17 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
-from gatechart.runtime.arguments import check_part, check_version
-from gatechart.runtime.commits import NOBODY_CAN_WRITE
-from gatechart.runtime.core import Core, OpenTurn, run_at_once
-from gatechart.runtime.going_back import check_given_away, going_back, rolled_back, stopped
-from gatechart.runtime.mailbox import Job, Mailbox
-from gatechart.runtime.offers import answer, erase, in_turn, no_place, unchanged, waits
-from gatechart.runtime.once import AppliedIds, may_be_applied, request_of, turn_of, with_id
+from gatechart.hosting.arguments import check_part, check_version
+from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
+from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
+from gatechart.hosting.mail_policy import unchanged
+from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
+from gatechart.hosting.subscriptions import Watchers, ended
+from gatechart.hosting.turn_guard import OpenTurn, in_turn, run_at_once
+from gatechart.runtime.core import Core
+from gatechart.runtime.job_queue import Job, JobQueue
+from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.runtime.telemetry import as_the_caller
-from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
 from gatechart.turn import (
     REQUESTED,
@@ -81,12 +83,12 @@ class Surroundings(Protocol):
         """Ends all that an agent that was erased has under way, and forgets its mail."""
         ...
 
-    def arrived(self, resident: Resident) -> None:
+    def arrived(self, agent: LiveAgent) -> None:
         """Takes note that the agent has come into memory."""
         ...
 
 
-class Resident:
+class LiveAgent:
     """Fulfils the Host port for one agent of an embedded runtime."""
 
     __slots__ = (
@@ -121,7 +123,7 @@ class Resident:
         self._applied = applied
         self._in_doubt: TurnRecord | None = None  # its commit ended in an error, so that the store has to be asked
         self._leaves_mail = False  # to the next runtime, for this one is closing; nothing overtakes it
-        self._mailbox: Mailbox | None = None  # made, as the next two, when it is needed first
+        self._mailbox: JobQueue | None = None  # made, as the next two, when it is needed first
         self._queued: dict[int, Mail] | None = None  # mail that waits for its turn, by number
         self._watchers: Watchers | None = None
 
@@ -223,7 +225,7 @@ class Resident:
             raise ended(self.snapshot, name_of(state))
         self.core.admit_watcher("until", "resume the agent again to see how far it is")
         if self._watchers is None:
-            self._watchers = Watchers(self.core)
+            self._watchers = Watchers(self.core.called)
         return await self._watchers.wait(name_of(state), leaves)
 
     async def note(self, event: Event, dead: Mail) -> Outcome:
@@ -231,7 +233,7 @@ class Resident:
         await self.refresh()
         core = self.core
         turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
-        decided = await in_turn(core, self.graph, self.snapshot.agent_id, event.name, turn)
+        decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, core.limits.turn_s)
         if isinstance(decided, TurnRecord):
             await self._commit(decided, None if keeps(decided, dead) else dead.number)
             return decided.outcome
@@ -280,9 +282,9 @@ class Resident:
             self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
 
     @property
-    def _box(self) -> Mailbox:
+    def _box(self) -> JobQueue:
         if self._mailbox is None:
-            self._mailbox = Mailbox(self.core)
+            self._mailbox = JobQueue(self.core)
         return self._mailbox
 
     @property
@@ -304,14 +306,14 @@ class Resident:
 
     async def _decide(self, event: Event) -> TurnRecord | Outcome:
         turn = take_turn(self.graph, self.snapshot, event, self.core.services)
-        return await in_turn(self.core, self.graph, self.snapshot.agent_id, event.name, turn)
+        return await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, self.core.limits.turn_s)
 
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
         decided: TurnRecord | Outcome | Rejection | Void | None = await no_place(core, graph, event)
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)
-            decided = await in_turn(core, graph, before.agent_id, event.name, turn)
+            decided = await in_turn(graph, before.agent_id, event.name, turn, core.limits.turn_s)
         if isinstance(decided, Rejection | Void):
             await answer(core, before.agent_id, decided, consumes, self.accept)
             return unchanged(event)
@@ -361,7 +363,7 @@ class Resident:
     async def _roll_back(self, version: int, reason: str, once: str | None) -> Snapshot:
         await self.refresh()
         core, now = self.core, self.snapshot
-        event = going_back(version, reason, core.clock.now(), once)
+        event = rollback_event(version, reason, core.clock.now(), once)
         done = None if once is None else await turn_of(core.store, now.agent_id, event, once)
         if done is not None:
             return await core.store.snapshot_at(now.agent_id, done.version)

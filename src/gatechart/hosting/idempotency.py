@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError
+from gatechart.hosting.arguments import MOST
 from gatechart.ports import Store
-from gatechart.runtime.arguments import MOST
 from gatechart.values import AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
 
 AppliedIds: TypeAlias = AbstractSet[int]  # hashes of the ids of all events that an agent has applied

@@ -11,9 +11,9 @@ from typing import Final
 
 from gatechart.errors import IncompatibleGraphError, PayloadError, UnknownAgentError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
+from gatechart.hosting.registry import Registry
 from gatechart.runtime.core import Core
-from gatechart.runtime.outside import Outside
-from gatechart.runtime.registry import Registry
+from gatechart.runtime.effects import Effects
 from gatechart.values import (
     AgentId,
     Fate,
@@ -39,13 +39,13 @@ TOGETHER: Final = 100  # agents that are migrated at once, and so mostly in one 
 Age = datetime | timedelta
 
 
-class Housekeeping:
+class Maintenance:
     """Goes through the whole store, a part at a time, and gives way in between."""
 
-    def __init__(self, core: Core, registry: Registry, outside: Outside) -> None:
+    def __init__(self, core: Core, registry: Registry, outside: Effects) -> None:
         self._core = core
         self._registry = registry
-        self._outside = outside
+        self._effects = outside
 
     async def migrate(self, *, dry_run: bool) -> AsyncIterator[Migrated]:
         """What becomes of every agent, in the order in which they were started."""
@@ -72,11 +72,11 @@ class Housekeeping:
         if snapshot.status is Status.UNREADABLE:
             return _told(snapshot, Fate.STUCK, snapshot.graph_version, problem="its row in the database cannot be read")
         try:
-            graph, turn = await self._outside.residents.home_of(snapshot)
+            graph, turn = await self._effects.directory.home_of(snapshot)
             if turn is None:
                 return _staying(snapshot, graph)
             if not dry_run:
-                _, turn = await self._outside.residents.host(snapshot)
+                _, turn = await self._effects.directory.host(snapshot)
             return _moving(snapshot, graph, turn)
         except (IncompatibleGraphError, UnknownGraphError) as error:
             return _told(snapshot, Fate.STUCK, snapshot.graph_version, problem=_problem(error))
@@ -113,10 +113,10 @@ class Housekeeping:
         part = await self._core.store.prune(pruning, after=after)
         for agent_id in part.erased:
             self._core.erasures += 1
-            self._outside.forget(agent_id)
-            resident = self._outside.residents.known(agent_id)
-            if resident is not None:
-                resident.forget()
+            self._effects.forget(agent_id)
+            agent = self._effects.directory.known(agent_id)
+            if agent is not None:
+                agent.forget()
         return part
 
 

@@ -12,12 +12,11 @@ from weakref import WeakValueDictionary
 
 from gatechart.errors import DefinitionError, EventError, IncompatibleGraphError
 from gatechart.graph import StateTransitionGraph
-from gatechart.ports import Store
+from gatechart.hosting.idempotency import AppliedIds
+from gatechart.hosting.migration import migrated, read_pending
+from gatechart.hosting.registry import Registry, in_full
 from gatechart.runtime.core import Core
-from gatechart.runtime.migrating import migrated, read_pending
-from gatechart.runtime.once import AppliedIds
-from gatechart.runtime.registry import Registry
-from gatechart.runtime.resident import Resident, Surroundings
+from gatechart.runtime.live_agent import LiveAgent, Surroundings
 from gatechart.values import AgentId, Snapshot, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)
@@ -25,42 +24,42 @@ logger = logging.getLogger(__name__)
 NOTHING_TO_HOLD: Final = nullcontext()  # while a store answers at once, nothing else happens
 
 
-class Residents:
+class AgentDirectory:
     """Each agent's one place in memory, read from the store where it has none yet."""
 
     def __init__(self, core: Core, registry: Registry, surroundings: Surroundings) -> None:
         self._core = core
         self._registry = registry
         self._surroundings = surroundings
-        self._recent: OrderedDict[AgentId, Resident] = OrderedDict()  # last needed last
-        self._others: WeakValueDictionary[AgentId, Resident] = WeakValueDictionary()  # as long as anybody has them
+        self._recent: OrderedDict[AgentId, LiveAgent] = OrderedDict()  # last needed last
+        self._others: WeakValueDictionary[AgentId, LiveAgent] = WeakValueDictionary()  # as long as anybody has them
         self._awaited: Counter[AgentId] = Counter()  # agents that are being read or started
-        self._held: dict[AgentId, Resident] = {}  # of those
+        self._held: dict[AgentId, LiveAgent] = {}  # of those
 
-    def known(self, agent_id: AgentId) -> Resident | None:
+    def known(self, agent_id: AgentId) -> LiveAgent | None:
         """The agent, if it is in memory."""
-        resident = self._recent.get(agent_id)
-        if resident is None and self._others:
-            resident = self._others.get(agent_id)
-        return None if resident is None or resident.is_erased else resident
+        agent = self._recent.get(agent_id)
+        if agent is None and self._others:
+            agent = self._others.get(agent_id)
+        return None if agent is None or agent.is_erased else agent
 
-    async def get(self, agent_id: AgentId) -> Resident:
+    async def get(self, agent_id: AgentId) -> LiveAgent:
         """The agent. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
-        resident = self.known(agent_id)
-        if resident is not None and not self._core.read_only:
-            self._keep(resident)
-            return resident
+        agent = self.known(agent_id)
+        if agent is not None and not self._core.read_only:
+            self._keep(agent)
+            return agent
         erasures = self._core.erasures
         with self.holding((agent_id,)):
             snapshot = await self._core.store.load(agent_id)
             if erasures != self._core.erasures:  # it may be gone, or another one by now
                 return await self.get(agent_id)
-            resident, _ = await self.host(snapshot)
+            agent, _ = await self.host(snapshot)
         if self._core.read_only:  # the owner may have written since it was read last
-            resident.see(snapshot)
-        return resident
+            agent.see(snapshot)
+        return agent
 
-    async def get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Resident]:
+    async def get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[LiveAgent]:
         """Those that there are and that can be hosted."""
         with self.holding(agent_ids):
             return await self._get_many(agent_ids)
@@ -73,9 +72,9 @@ class Residents:
     def _holding(self, agent_ids: Sequence[AgentId]) -> Iterator[None]:
         for agent_id in agent_ids:
             self._awaited[agent_id] += 1
-            resident = self.known(agent_id)
-            if resident is not None:
-                self._held[agent_id] = resident
+            agent = self.known(agent_id)
+            if agent is not None:
+                self._held[agent_id] = agent
         try:
             yield
         finally:
@@ -85,16 +84,16 @@ class Residents:
                     del self._awaited[agent_id]
                     self._held.pop(agent_id, None)
 
-    async def _get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Resident]:
+    async def _get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[LiveAgent]:
         erasures = self._core.erasures
         snapshots = await self._core.store.load_many(agent_ids)
-        hosted: list[Resident] = []
+        hosted: list[LiveAgent] = []
         for place, snapshot in enumerate(snapshots):
             if erasures != self._core.erasures:
                 return [*hosted, *await self._get_many([each.agent_id for each in snapshots[place:]])]
             try:
-                resident, _ = await self.host(snapshot)
-                hosted.append(resident)
+                agent, _ = await self.host(snapshot)
+                hosted.append(agent)
             except (EventError, DefinitionError) as error:
                 logger.error(  # noqa: TRY400  the error says it all
                     "an agent cannot be hosted", extra={"agent_id": snapshot.agent_id, "reason": str(error)}
@@ -116,7 +115,7 @@ class Residents:
         except IncompatibleGraphError as error:
             raise await in_full(self._core.store, error, snapshot) from error
 
-    async def host(self, snapshot: Snapshot) -> tuple[Resident, TurnRecord | None]:
+    async def host(self, snapshot: Snapshot) -> tuple[LiveAgent, TurnRecord | None]:
         """The agent in memory, in the version of its graph that it goes on with; and the turn that migrated it, if any.
 
         Raises as `get`.
@@ -128,46 +127,37 @@ class Residents:
         migrating = self._migrate(graph, self._core.numbered(turn))
         return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
 
-    async def _migrate(self, graph: StateTransitionGraph, turn: TurnRecord) -> tuple[Resident, TurnRecord | None]:
+    async def _migrate(self, graph: StateTransitionGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
         """Commits and carries out, in a task that no caller can cancel in between."""
         agent_id = turn.snapshot.agent_id
         with self.holding((agent_id,)):
             if await self._core.committer.commit(turn) is Verdict.STALE:
                 return await self.host(await self._core.store.load(agent_id))
-            resident = self.settle(graph, turn.snapshot)
-            resident.tell(turn)
-        return resident, turn
+            agent = self.settle(graph, turn.snapshot)
+            agent.tell(turn)
+        return agent, turn
 
-    def settle(self, graph: StateTransitionGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> Resident:
+    def settle(self, graph: StateTransitionGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
         """The agent's one place in memory: another call may have made it while this one waited for the store.
 
         applied: the ids of the events that the agent has applied; None where only the store knows them.
         """
-        resident = self.known(snapshot.agent_id)
-        if resident is None:
-            resident = Resident(self._core, graph, snapshot, self._surroundings, applied)
-            self._keep(resident)
+        agent = self.known(snapshot.agent_id)
+        if agent is None:
+            agent = LiveAgent(self._core, graph, snapshot, self._surroundings, applied)
+            self._keep(agent)
             if snapshot.agent_id in self._awaited:
-                self._held[snapshot.agent_id] = resident
-            self._surroundings.arrived(resident)
+                self._held[snapshot.agent_id] = agent
+            self._surroundings.arrived(agent)
         else:
-            self._keep(resident)
-        return resident
+            self._keep(agent)
+        return agent
 
-    def _keep(self, resident: Resident) -> None:
+    def _keep(self, agent: LiveAgent) -> None:
         """Keeps the agent in memory until as many others as may stay were needed after it."""
-        agent_id = resident.snapshot.agent_id
-        self._recent[agent_id] = resident
+        agent_id = agent.snapshot.agent_id
+        self._recent[agent_id] = agent
         self._recent.move_to_end(agent_id)
         if len(self._recent) > self._core.limits.resident:
             other_id, other = self._recent.popitem(last=False)
             self._others[other_id] = other
-
-
-async def in_full(store: Store, error: IncompatibleGraphError, snapshot: Snapshot) -> IncompatibleGraphError:
-    """The error that tells in full where the agent is, also in a graph that is gone."""
-    known = await store.known_graph(snapshot.fingerprint)
-    paths = {} if known is None else known.paths
-    where = ", ".join(paths.get(state, state) for state in snapshot.configuration)
-    problem = f"{error.problem} (the agent is in {where}, version {snapshot.graph_version!r})"
-    return IncompatibleGraphError(error.agent_id, error.graph, problem)
