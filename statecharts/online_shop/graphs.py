@@ -8,7 +8,7 @@ from typing import Final
 import gatechart
 from gatechart import StateTransitionGraph
 from gatechart.charts import load
-from gatechart.desk import human_desk
+from gatechart.contrib.human_desk import human_desk
 from statecharts.online_shop import actions, context, guards, shop
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 import gatechart.cli
-import gatechart.interop  # noqa: F401
+import gatechart.contrib  # noqa: F401
 from gatechart.api import ErrorDocument
 from gatechart.errors import (
     DefinitionError,

@@ -13,6 +13,7 @@ from transitions.extensions import HierarchicalMachine
 from transitions.extensions.states import Error, Volatile, add_state_features
 
 from gatechart.charts import dump, load
+from gatechart.contrib.transitions import graph_from
 from gatechart.graph import (
     Accepts,
     Allow,
@@ -23,7 +24,6 @@ from gatechart.graph import (
     StateTransitionGraph,
     Transition,
 )
-from gatechart.interop.transitions import graph_from
 from gatechart.values import Retry
 from tests.charts import functions
 from tests.charts.test_hostile import HOSTILE

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatechart.charts import load
+from gatechart.contrib.scxml import read
 from gatechart.errors import GatechartError
 from gatechart.graph import Handoff
-from gatechart.interop.scxml import read
 from tests.charts import bad_definitions, functions
 
 PINS: Final = Path(__file__).parent / "pins"

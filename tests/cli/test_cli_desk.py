@@ -12,7 +12,7 @@ from tests.cli.homes import on_both
 @pytest.fixture(autouse=True)
 def office(folder):
     """A project whose agents ask people."""
-    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.desk.support:office"\n')
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.contrib.human_desk.support:office"\n')
 
 
 @pytest.fixture
@@ -271,9 +271,12 @@ def test_a_case_that_is_none_is_told_with_those_there_are(command, case, gatecha
 
 def test_an_app_without_a_desk_is_told_how_to_get_one(gatechart, unchanged):
     with unchanged():
-        failed = gatechart("desk", "list", "--app", "tests.desk.support:orders")
+        failed = gatechart("desk", "list", "--app", "tests.contrib.human_desk.support:orders")
     assert failed.code == 3
-    assert "no graph is a desk: there are orders; add one to the app, `from gatechart.desk import" in failed.err
+    assert (
+        "no graph is a desk: there are orders; add one to the app, `from gatechart.contrib.human_desk import"
+        in failed.err
+    )
 
 
 def test_a_desk_that_is_none_is_told(case, gatechart):

@@ -9,14 +9,14 @@ import pytest
 
 from gatechart import Ladder, Other, Person, Runtime
 from tests.cli.homes import on_both
-from tests.desk.support import answered
-from tests.desk.support import office as office_graphs
+from tests.contrib.human_desk.support import answered
+from tests.contrib.human_desk.support import office as office_graphs
 
 
 @pytest.fixture(autouse=True)
 def office(folder, gatechart):
     """A project whose agents hand work to each other, and one of them."""
-    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.desk.support:office"\n')
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.contrib.human_desk.support:office"\n')
     gatechart("start", "orders", "--at", "TALKING", "--id", "o-1")
     gatechart("send", "o-1", "ASKED")
 
@@ -68,7 +68,9 @@ def test_a_command_that_waits_hosts_the_agents_until_the_offer_is_taken(gatechar
 
 def test_a_command_that_waits_says_why_nobody_took_it(folder, gatechart):
     (folder / "full.py").write_text(
-        "from gatechart.desk import desk\nfrom tests.desk.support import orders\ngraphs = (orders, desk(capacity=0))\n"
+        "from gatechart.contrib.human_desk import desk\n"
+        "from tests.contrib.human_desk.support import orders\n"
+        "graphs = (orders, desk(capacity=0))\n"
     )
     made = gatechart("handoff", "o-1", "--to", "human_desk", "--at", "HIGH", "--wait", "--app", "full:graphs")
     assert made.code == 1

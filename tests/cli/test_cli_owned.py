@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("unmeasured")
 @pytest.fixture
 def app(folder, monkeypatch):
     """The working directory, with agents that hand on, and a desk."""
-    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.desk.support:office"\n')
+    (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.contrib.human_desk.support:office"\n')
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(Path(__file__).parents[2]), str(folder))))
     return folder
 
@@ -178,7 +178,7 @@ DIES = dedent(
     import asyncio, os, signal, sys
     from gatechart import Runtime
     from gatechart.stores.sql.requests import SqlRequests
-    from tests.desk.support import office
+    from tests.contrib.human_desk.support import office
 
     async def die(*_):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gatechart.interop.scxml import read
+from gatechart.contrib.scxml import read
 from gatechart.testing.rehearsal import rehearse
 
 from .script import DOCUMENTS, play, script_of

@@ -10,7 +10,7 @@ import pytest
 
 from gatechart import HandoffStatus, RefusalReason, Runtime
 from gatechart.checks import check_all
-from gatechart.desk import human_desk
+from gatechart.contrib.human_desk import human_desk
 from gatechart.kernel import accepted_events
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request

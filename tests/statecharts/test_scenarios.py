@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gatechart import Runtime
-from gatechart.desk import human_desk
+from gatechart.contrib.human_desk import human_desk
 from gatechart.testing import VirtualClock
 from statecharts import customer_service, graphs, leave_approval, service_desk
 from statecharts.customer_service import scenarios as of_customer_service

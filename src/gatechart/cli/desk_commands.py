@@ -21,7 +21,7 @@ from gatechart.cli.printing import print_document, print_hint, print_warning
 from gatechart.cli.reading_commands import LimitOption
 from gatechart.cli.views import print_outcome
 from gatechart.clients.database import TIMEOUT_S
-from gatechart.desk import DeskContext
+from gatechart.contrib.human_desk import DeskContext
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
 from gatechart.graph import StateTransitionGraph
 from gatechart.hosting.registry import Registry
@@ -109,8 +109,8 @@ async def list_cases(
 ) -> None:
     """List the open cases at the desk: the most urgent first, of these the oldest.
 
-    A case is an agent of a desk graph, such as gatechart.desk.human_desk. Take one, read it, answer, and resolve it or
-    return it to the agent that asked.
+    A case is an agent of a desk graph, such as gatechart.contrib.human_desk.human_desk. Take one, read it,
+    answer, and resolve it or return it to the agent that asked.
 
     Examples:
       gatechart desk list --state WAITING

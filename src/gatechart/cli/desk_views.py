@@ -19,7 +19,7 @@ from gatechart.cli.handoff_views import (
     prose,
 )
 from gatechart.cli.printing import Cell, print_facts, print_line, print_table, status_text
-from gatechart.desk import RANKS, DeskContext, Subtask, SubtaskStatus
+from gatechart.contrib.human_desk import RANKS, DeskContext, Subtask, SubtaskStatus
 from gatechart.drawing.text import visible
 from gatechart.handoff import Priority
 from gatechart.values import Mode, Snapshot, Status

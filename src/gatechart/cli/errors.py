@@ -177,7 +177,7 @@ class NoDeskError(DefinitionError):
     def __str__(self) -> str:
         return (
             f"no graph is a desk: there are {', '.join(self.graphs)}; add one to the app, "
-            "`from gatechart.desk import human_desk`"
+            "`from gatechart.contrib.human_desk import human_desk`"
         )
 
 

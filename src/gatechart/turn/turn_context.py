@@ -71,7 +71,7 @@ class Turn(Generic[ServicesT]):
     asked: list[Send | Timer | CancelTimer | Offer] = field(default_factory=list, repr=False)  # of the outside
     awaits: dict[str, tuple[tuple[StateName, ...], str]] = field(default_factory=dict, repr=False)
     concluded: dict[str, tuple[Effect, ...]] = field(default_factory=dict, repr=False)  # handoffs, by their ids
-    spent: int = field(default=0, repr=False)  # steps that content of a document has taken, see gatechart.interop
+    spent: int = field(default=0, repr=False)  # steps that content of a document has taken, see gatechart.contrib
     _random: Random | None = field(default=None, repr=False)
 
     @property

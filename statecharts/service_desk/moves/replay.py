@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gatechart import Agent, HandoffRecord, HandoffStatus, Mode, Runtime, StateTransitionGraph
-from gatechart.desk import human_desk
+from gatechart.contrib.human_desk import human_desk
 from gatechart.errors import EventError
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request

@@ -1,0 +1,138 @@
+"""The data model of a document as a context type.
+
+Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 5.3.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import takewhile
+from types import SimpleNamespace
+from typing import Any
+
+from pydantic import create_model
+
+from gatechart.context import AgentContext
+from gatechart.contrib.scxml.binding import Bound, bind_when_begun, bind_when_entered
+from gatechart.contrib.scxml.faults import Faults
+from gatechart.contrib.scxml.payloads import json_or_text
+from gatechart.contrib.scxml.scope import Budget, EvaluationError, LimitError, Scope
+from gatechart.contrib.scxml.system import BOUND, SESSION, asks_for_session
+from gatechart.contrib.scxml.xml import Element
+from gatechart.graph import Action
+
+
+@dataclass(frozen=True, slots=True)
+class DataModel:
+    """A context type, and what is still to be done about the data of a document."""
+
+    context: type[AgentContext]
+    failures: tuple[str, ...]  # of the data that were evaluated
+    at_start: Action | None  # to do before all else in the outermost state that is entered
+    on_entry: dict[Element, Action]  # to do before all else in these states
+
+
+def data_model(root: Element, name: str, base: type[AgentContext], faults: Faults) -> DataModel:
+    """A context with a field for each variable, its `expr` evaluated once as its default where it can be by now.
+
+    From the first data on that ask for `_sessionid` or `_ioprocessors`, they are bound when the agent begins. With
+    `binding="late"`, those of a state are bound when that is entered first.
+
+    base: fields that it has keep their types. The variables of `<foreach>` are fields, too.
+    """
+    variables = _Variables(name, faults)
+    late = _late(root)
+    put_off = [data for declared in late.values() for data in declared]
+    early = [data for data in root.walk() if data.name == "data" and data not in put_off]
+    now = list(takewhile(lambda data: not asks_for_session(data), early))
+    for data in now:
+        variables.define(data, data.attributes["id"], variables.evaluated(data))
+    at_start = variables.bound(early[len(now) :])
+    on_entry = {
+        state: bind_when_entered(state.attributes.get("id", f"{state.name}.{number}"), variables.bound(data), name)
+        for number, (state, data) in enumerate(late.items())
+    }
+    variables.define_items(root)
+    has_session = asks_for_session(root)
+    own: dict[str, Any] = ({SESSION: (str, "")} if has_session else {}) | ({BOUND: (list[str], [])} if late else {})
+    fields: dict[str, Any] = {each: (_kind(each, base), value) for each, value in vars(variables.values).items()}
+    created: type[AgentContext] = create_model(f"{name}Data", __base__=base, **fields, **own)
+    begun = bind_when_begun(at_start, name) if has_session else None
+    return DataModel(created, tuple(variables.failures), begun, on_entry)
+
+
+def _late(root: Element) -> dict[Element, list[Element]]:
+    """The data of each state that has some and binds them late."""
+    if root.attributes.get("binding") != "late":
+        return {}
+    declared = {
+        state: [data for model in state.named("datamodel") for data in model.named("data")]
+        for state in root.walk()
+        if state is not root
+    }
+    return {state: data for state, data in declared.items() if data}
+
+
+@dataclass(slots=True)
+class _Variables:
+    """The variables of a document, while they are being gathered."""
+
+    chart: str
+    faults: Faults
+    values: SimpleNamespace = field(default_factory=SimpleNamespace)
+    failures: list[str] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)  # of all data together
+
+    def define(self, element: Element, variable: str, value: Any) -> None:
+        """Adds one, or notes why it cannot be."""
+        is_own = hasattr(AgentContext, variable) or variable.startswith(("_", "model_")) or variable in (SESSION, BOUND)
+        if is_own or keyword.iskeyword(variable) or not variable.isidentifier():
+            self.faults.add(element, f"{variable!r} cannot name a field of a context", "rename the variable")
+        elif variable in vars(self.values):
+            self.faults.add(element, f"the variable {variable!r} is declared twice", "declare it once")
+        else:
+            setattr(self.values, variable, value)
+
+    def define_items(self, root: Element) -> None:
+        """Adds what `<foreach>` declares."""
+        for loop in (element for element in root.walk() if element.name == "foreach"):
+            for attribute in ("item", "index"):
+                variable = loop.attributes.get(attribute)
+                if variable is not None and variable.isidentifier() and variable not in vars(self.values):
+                    self.define(loop, variable, None)
+
+    def evaluated(self, data: Element) -> Any:
+        """The value by now; None where that is an error."""
+        value = self.faults.expression(data, "expr")
+        try:
+            if value is None:
+                return self.budget.checked(_inline(data))
+            made = value(Scope(self.values, chart=self.chart, budget=self.budget))
+            return deepcopy(self.budget.checked(made))  # or data that hold other data would be one with them
+        except LimitError as error:
+            self.faults.add(data, str(error), "divide the work, or do it outside the document")
+            return None
+        except EvaluationError as error:
+            self.failures.append(f"{data}: {error}")
+            return None
+
+    def bound(self, declared: Sequence[Element]) -> Bound:
+        """Adds variables without a value, which they get later."""
+        for data in declared:
+            self.define(data, data.attributes["id"], None)
+        return tuple(
+            (data.attributes["id"], self.faults.expression(data, "expr") or (lambda _, data=data: _inline(data)))
+            for data in declared
+        )
+
+
+def _inline(data: Element) -> Any:
+    return json_or_text(data.text) if data.text.strip() else None
+
+
+def _kind(variable: str, base: type[AgentContext]) -> Any:
+    found = base.model_fields.get(variable)
+    return Any if found is None else found.annotation

@@ -1,0 +1,263 @@
+"""An SCXML document as a graph.
+
+What differs from SCXML: `null` and `undefined` are one value; `<data>` is evaluated when the document is read, unless
+it asks for `_sessionid` or is bound late (an error in that is the event `error.execution` of an agent that begins at
+the initial state of the whole); an expression that is not of the subset is refused then, too; when the chart ends, exit
+actions of its last states do not run. See docs/scxml.md.
+
+Source: W3C SCXML, https://www.w3.org/TR/scxml/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, Final
+
+from gatechart.context import AgentContext
+from gatechart.contrib.errors import NotCarriedError
+from gatechart.contrib.scxml.content import action_of, raise_error, raising
+from gatechart.contrib.scxml.data import DataModel, data_model
+from gatechart.contrib.scxml.faults import Faults
+from gatechart.contrib.scxml.grammar import grammar_faults
+from gatechart.contrib.scxml.payloads import done_parts
+from gatechart.contrib.scxml.scope import Scope, is_true, scope_in
+from gatechart.contrib.scxml.xml import Element, parse
+from gatechart.errors import Fault, suggestion
+from gatechart.graph import (
+    Action,
+    Data,
+    EntryPoint,
+    Guard,
+    Initial,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
+from gatechart.graph.definition import beginning
+from gatechart.turn import Turn
+from gatechart.values import Event, Name
+
+_STATES: Final = ("state", "parallel", "final", "history")
+_MOST_TARGETS: Final = 32  # of a transition; each is compared with each
+_MOST_SUGGESTED: Final = 20
+_MOST_NAMES: Final = 1_000  # that are looked through for one that is alike
+
+
+def read(
+    document: str | bytes | Path,
+    *,
+    entry_points: Sequence[EntryPoint | Name] = (),
+    context: type[AgentContext] | None = None,
+    name: str | None = None,
+    version: str = "1",
+    max_microsteps: int = 1000,
+) -> StateTransitionGraph:
+    """The graph that the document describes.
+
+    document: its text, or the path of a file.
+    entry_points: where left out, agents begin where the document does: at the entry point of its initial state's name,
+        or `initial` where it has several or its data have errors.
+    context: a type whose fields the variables of the data model take up or are added to.
+    name: the document's where left out, else `chart`.
+    max_microsteps: as of `StateTransitionGraph`, which is stricter: documents repeat things by eventless transitions.
+
+    Raises NotCarriedError, which names the element and the line of all that cannot be carried over, and
+    InvalidGraphError.
+
+    >>> chart = '<scxml><state id="a"><transition event="go" target="b"/></state><state id="b"/></scxml>'
+    >>> read(chart, entry_points=["a"]).states
+    ('a', 'b')
+    """
+    root = parse(document)
+    _refuse(root, tuple(grammar_faults(root)))
+    chart = name or root.attributes.get("name") or "chart"
+    faults = Faults(root)
+    model = data_model(root, chart, context or AgentContext, faults)
+    reading = _Reading(root, chart, faults, model)
+    states = tuple(map(reading.state, root.named(*_STATES)))
+    initial = _telling(model.failures, reading.initial(root), states)
+    _refuse(root, tuple(faults.found))
+    return StateTransitionGraph(
+        chart,
+        version=version,
+        context=model.context,
+        states=states,
+        transitions=reading.transitions,
+        entry_points=tuple(entry_points) or (beginning(initial, states),),
+        initial=initial,
+        max_microsteps=max_microsteps,
+    )
+
+
+def _telling(failures: Sequence[str], initial: Initial | None, states: Sequence[State]) -> Initial | None:
+    """The initial state, with the errors that the data had told on the way."""
+    if not failures:
+        return initial
+    targets = initial.targets if initial else [state.name for state in states[:1]]
+    return Initial(targets, actions=[raising(message) for message in failures])
+
+
+def _refuse(root: Element, faults: tuple[Fault, ...]) -> None:
+    if faults:
+        raise NotCarriedError(f"the document {root.attributes.get('name', '')!r}", faults)
+
+
+class _Reading:
+    """A document on its way to become a graph."""
+
+    def __init__(self, root: Element, chart: str, faults: Faults, model: DataModel) -> None:
+        self.transitions: list[Transition] = []
+        self._binders = _binders(root, model)
+        self._chart = chart
+        self._faults = faults
+        self._names = _names(root)
+        self._outer = {inner: outer for outer in root.walk() for inner in outer.children}
+        self._by_name: dict[str, Element] = {}
+        for element, name in self._names.items():
+            if self._by_name.setdefault(name, element) is not element:
+                faults.add(element, f"the id {name!r} occurs twice", "rename one")
+
+    def state(self, element: Element) -> State:
+        """The state with all inside it. Its transitions go to the list."""
+        name = self._names[element]
+        if element.name == "history":
+            recall = element.attributes.get("type", "shallow")
+            return State(name, history=recall, initial=self._default(element))
+        self.transitions += [self._transition(name, element, each) for each in element.named("transition")]
+        return State(
+            name,
+            on_entry=[*self._binders.get(element, ()), *self._blocks(element, "onentry")],
+            on_exit=self._blocks(element, "onexit"),
+            states=tuple(map(self.state, element.named(*_STATES))),
+            initial=self.initial(element),
+            parallel=element.name == "parallel",
+            final=element.name == "final",
+            data=self._done_data(element),
+        )
+
+    def initial(self, element: Element) -> Initial | None:
+        """Where a state begins: by attribute, by element, else None."""
+        if not element.named("initial"):
+            targets = self._targets(element, "initial")
+            return Initial(targets) if targets else None
+        if "initial" in element.attributes:
+            self._faults.add(element, "it has an initial attribute and an <initial>", "drop one of them")
+        return self._default(element.named("initial")[0])
+
+    def _default(self, element: Element) -> Initial:
+        transition = element.named("transition")[0]
+        for attribute in ("event", "cond"):
+            if attribute in transition.attributes:
+                self._faults.add(transition, f"it cannot have {attribute} here", "leave it out")
+        if not transition.attributes.get("target", "").split():
+            self._faults.add(transition, "it has no target", "say where to go")
+        action = action_of(transition, self._faults, self._chart)
+        return Initial(self._targets(transition, "target"), actions=[action] if action else ())
+
+    def _targets(self, element: Element, attribute: str) -> tuple[str, ...]:
+        targets = tuple(element.attributes.get(attribute, "").split())
+        if len(targets) > _MOST_TARGETS:
+            self._faults.add(element, f"{attribute} names more than {_MOST_TARGETS} states", "begin them by a state")
+            return targets[:1]
+        for target in targets:
+            if target not in self._by_name:
+                self._faults.add(element, f"there is no state {target!r}", self._suggested(target))
+        return targets
+
+    def _suggested(self, target: str) -> str:
+        """What is alike, for the first faults; it takes long to look for."""
+        names = tuple(islice(self._by_name, _MOST_NAMES))
+        return suggestion(target, names) if len(self._faults.found) < _MOST_SUGGESTED else "name one that is there"
+
+    def _transition(self, source: str, parent: Element, element: Element) -> Transition:
+        targets = self._targets(element, "target")
+        action = action_of(element, self._faults, self._chart)
+        return Transition(
+            source,
+            " ".join(element.attributes["event"].split()) if "event" in element.attributes else None,
+            targets or None,
+            guard=self._guard(element),
+            actions=[action] if action else (),
+            internal=element.attributes.get("type") == "internal" and self._lie_inside(parent, targets),
+        )
+
+    def _lie_inside(self, parent: Element, targets: Sequence[str]) -> bool:
+        """What it takes for an internal transition to be one: a compound source, and targets inside.
+
+        What a history state around the source stands for may lie inside: that is for the kernel to see each time.
+        """
+        lie_inside = (self._is_inside(each, parent) or self._is_history_around(each, parent) for each in targets)
+        return parent.name == "state" and bool(targets) and all(lie_inside)
+
+    def _is_inside(self, target: str, outer: Element) -> bool:
+        return target in self._by_name and outer in self._around(self._by_name[target])
+
+    def _is_history_around(self, target: str, inner: Element) -> bool:
+        element = self._by_name.get(target)
+        return element is not None and element.name == "history" and self._outer[element] in self._around(inner)
+
+    def _around(self, element: Element) -> Iterator[Element]:
+        while element in self._outer:
+            element = self._outer[element]
+            yield element
+
+    def _guard(self, element: Element) -> Guard | None:
+        condition, chart = self._faults.expression(element, "cond"), self._chart
+        if condition is None:
+            return None if _names_something(element) else _always
+
+        def guard(context: Any, event: Event, configuration: frozenset[str]) -> bool:
+            return is_true(condition(Scope(context, event, configuration, chart)))
+
+        guard.__name__ = element.attributes["cond"]
+        return guard  # type: ignore[return-value]  # a guard may ask for the configuration, too
+
+    def _blocks(self, element: Element, slot: str) -> list[Action]:
+        actions = (action_of(block, self._faults, self._chart) for block in element.named(slot))
+        return [action for action in actions if action]
+
+    def _done_data(self, element: Element) -> Data | None:
+        found = element.named("donedata")
+        if not found:
+            return None
+        parts, chart = done_parts(found[0], self._faults), self._chart
+
+        def donedata(context: Any, event: Event, turn: Turn) -> Any:
+            with scope_in(turn, context, event, chart) as scope:
+                return parts(scope, partial(raise_error, turn))
+
+        return donedata
+
+
+def _binders(root: Element, model: DataModel) -> dict[Element, list[Action]]:
+    """What binds data on entering each state."""
+    binders: dict[Element, list[Action]] = {state: [action] for state, action in model.on_entry.items()}
+    if model.at_start is not None:
+        for state in root.named(*_STATES):
+            binders[state] = [model.at_start, *binders.get(state, ())]
+    return binders
+
+
+def _names_something(element: Element) -> bool:
+    """Whether a transition without a condition ends by something else than what its content changes."""
+    return not element.children or bool({"event", "target"} & set(element.attributes))
+
+
+def _always(_: Any, __: Event) -> bool:
+    """The condition of a transition that repeats its content until another one comes before it."""
+    return True
+
+
+def _names(root: Element) -> dict[Element, str]:
+    """The id of each state; one without gets the name of its element, with a number."""
+    states = [element for element in root.walk() if element.name in _STATES]
+    taken = {element.attributes["id"] for element in states if "id" in element.attributes}
+    free = {name: _free(name, taken) for name in _STATES}
+    return {element: element.attributes.get("id") or next(free[element.name]) for element in states}
+
+
+def _free(stem: str, taken: set[str]) -> Iterator[str]:
+    return (name for name in (f"{stem}.{number}" for number in count(1)) if name not in taken)

@@ -1,0 +1,220 @@
+"""What an expression can see, and how its values behave."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gatechart.contrib.scxml.system import SESSION, described, processors_of
+from gatechart.turn import ERROR_EXECUTION, Turn
+from gatechart.values import STARTED, Event
+
+
+class EvaluationError(Exception):
+    """An expression has no value, or what was asked for cannot be done with it.
+
+    event: that tells of it. sent_id: of the `<send>` that failed.
+    """
+
+    def __init__(self, message: str, event: str = ERROR_EXECUTION, sent_id: str | None = None) -> None:
+        super().__init__(message)
+        self.event = event
+        self.sent_id = sent_id
+
+
+class LimitError(EvaluationError):
+    """An expression does or makes more than it may. Its message names the limit; with a place, the element as well."""
+
+    def __init__(self, message: str, *, is_placed: bool = False) -> None:
+        super().__init__(message)
+        self.is_placed = is_placed
+
+
+MOST_STEPS: Final = 1_000_000
+"""Of what is evaluated at once: a condition, the executable content of a turn, all data of a document."""
+
+LEAST_STEPS: Final = 1_000  # of a block in a turn that has none left, so that it can still tell of that
+
+MOST_SIZE: Final = 1_000_000
+"""Of a value: values inside it and characters, each counted as often as it occurs."""
+
+MOST_DEPTH: Final = 150  # of arrays and objects in each other, as in payloads
+EVENT_STEPS: Final = 100  # of an event that is raised or sent: it is taken later, in steps that nobody counts
+_LARGEST: Final = int(sys.float_info.max)
+_SEEN: Final = 10  # values or characters that are looked at in one step
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much is still to be done at the most, in steps of about a microsecond."""
+
+    left: int = MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Takes steps away. Raises LimitError where there are not so many."""
+        self.left -= steps
+        if self.left < 0:
+            raise LimitError(f"it takes more than {MOST_STEPS:,} steps; do less at once")
+
+    def checked(self, value: Any) -> Any:
+        """The value, which is no larger than one may be. Raises LimitError."""
+        if isinstance(value, str):
+            self._look(len(value))
+        elif isinstance(value, list | dict):
+            self._look_through(value)
+        elif isinstance(value, int):
+            check_number(value)
+        return value
+
+    def _look(self, size: int) -> None:
+        self.spend(size // _SEEN)
+        if size > MOST_SIZE:
+            raise LimitError(f"it makes a value of more than {MOST_SIZE:,} values and characters; make less")
+
+    def _look_through(self, value: Any) -> None:
+        """What occurs several times counts as often, for a copy has it as often."""
+        level: list[Any] = [value]
+        size = 0
+        for _ in range(MOST_DEPTH):
+            size += len(level)
+            size += sum(len(each) for each in level if isinstance(each, str))
+            holders = [each for each in level if isinstance(each, list | dict) and each]
+            if not holders:
+                self._look(size)
+                return
+            if size + sum(map(len, holders)) > MOST_SIZE:
+                self._look(MOST_SIZE + 1)
+            level = [
+                inner for each in holders for inner in ((*each, *each.values()) if isinstance(each, dict) else each)
+            ]
+        raise LimitError(f"more than {MOST_DEPTH} arrays and objects lie in each other; make less depth")
+
+
+def check_number(number: int) -> None:
+    """Raises LimitError for an integer that no float is as large as."""
+    if not -_LARGEST <= number <= _LARGEST:
+        raise LimitError("it makes a number of more than 308 digits; make a smaller one")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The data, the event, and what is active, at one moment."""
+
+    context: Any  # its attributes are the variables of the data model
+    event: Event | None = None
+    active: frozenset[str] = frozenset()
+    chart: str = ""
+    budget: Budget = field(default_factory=Budget)  # of all that is evaluated with this scope
+
+    def lookup(self, name: str) -> Any:
+        """The value of a variable. Raises EvaluationError."""
+        if name == "_event":
+            return self._event()
+        if name == "_name":
+            return self.chart
+        if name in ("_sessionid", "_ioprocessors"):
+            session = self.context.__dict__[SESSION]
+            return session if name == "_sessionid" else processors_of(session)
+        if name not in self.context.__dict__:
+            raise EvaluationError(f"there is no variable {name!r}; declare it with <data id={name!r}/>")
+        return self.context.__dict__[name]
+
+    def assign(self, name: str, value: Any) -> None:
+        """Sets a variable. Raises EvaluationError."""
+        if name not in self.context.__dict__:
+            raise EvaluationError(f"{name!r} cannot be assigned to; declare it with <data id={name!r}/>")
+        setattr(self.context, name, value)
+
+    def _event(self) -> Any:
+        """`_event`, undefined until the first event."""
+        if self.event is None or self.event.name.startswith(STARTED):
+            return None
+        return described(self.event)
+
+
+@contextmanager
+def scope_in(turn: Turn, context: Any, event: Event, chart: str) -> Iterator[Scope]:
+    """The scope of content in a turn, all of which shares one budget: a chart may run a block a thousand times."""
+    budget = Budget(max(LEAST_STEPS, MOST_STEPS - turn.spent))
+    given = budget.left
+    try:
+        yield Scope(context, event, turn.active, chart, budget)
+    finally:
+        turn.spent += given - budget.left
+
+
+def is_true(value: Any) -> bool:
+    """Whether a condition with this value holds, as in ECMAScript: an empty array or object does.
+
+    >>> is_true([]), is_true(""), is_true(0), is_true("0")
+    (True, False, False, True)
+    """
+    if isinstance(value, list | dict):
+        return True
+    return bool(value) and value == value  # noqa: PLR0124  NaN is not itself
+
+
+def shortened(text: str) -> str:
+    """The text as an error tells it."""
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def text_of(value: Any) -> str:
+    """The value as `+` puts it behind a text.
+
+    >>> text_of(None), text_of(True), text_of(2.0), text_of([1, "a"])
+    ('null', 'true', '2', '1,a')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(map(text_of, value))
+    if isinstance(value, dict):
+        return "[object Object]"
+    return str(whole(value))
+
+
+def whole(number: Any) -> Any:
+    """A float without a fraction as the integer that it is; JSON and ECMAScript know only one kind of number."""
+    return int(number) if isinstance(number, float) and math.isfinite(number) and number.is_integer() else number
+
+
+def number_of(value: Any) -> int | float:
+    """A number, or a truth value as one. Raises EvaluationError."""
+    if kind_of(value) not in ("number", "boolean"):
+        raise EvaluationError(f"{shortened(text_of(value))!r} is no number")
+    number: int | float = +value
+    return number
+
+
+def kind_of(value: Any) -> str:
+    """What `typeof` says; null and undefined are one here."""
+    if value is None:
+        return "undefined"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "object"
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """`===`: equal without any conversion."""
+    return kind_of(left) == kind_of(right) and bool(left == right)
+
+
+def is_alike(left: Any, right: Any) -> bool:
+    """`==`: equal once texts and truth values beside numbers are read as numbers."""
+    simple = ("number", "string", "boolean")
+    if kind_of(left) != kind_of(right) and kind_of(left) in simple and kind_of(right) in simple:
+        try:
+            return float(left or 0) == float(right or 0)
+        except (ValueError, OverflowError):
+            return False
+    return is_same(left, right)

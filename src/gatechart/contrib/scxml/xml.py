@@ -1,0 +1,106 @@
+"""XML as a tree of elements with their lines. Nothing in a document makes this read, fetch or expand anything.
+
+Source: W3C XML 1.0 and Namespaces in XML 1.0, by the standard library's expat. A document type declaration is refused,
+and with it entities of any kind, the means of the package defusedxml against every known attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from xml.parsers import expat
+
+from gatechart.contrib.errors import NotCarriedError
+from gatechart.errors import Fault
+
+NAMESPACE: Final = "http://www.w3.org/2005/07/scxml"
+MOST_BYTES: Final = 1 << 20
+MOST_LEVELS: Final = 100
+MOST_ELEMENTS: Final = 20_000
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """An element of SCXML. What belongs to other namespaces has `{namespace}` before its name."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""  # all that stands directly inside
+
+    def __str__(self) -> str:
+        return f"<{self.name}> in line {self.line}"
+
+    def named(self, *names: str) -> tuple[Element, ...]:
+        """The children of these names."""
+        return tuple(child for child in self.children if child.name in names)
+
+    def walk(self) -> Iterator[Element]:
+        """The element and all inside it, in document order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def parse(document: str | bytes | Path) -> Element:
+    """The root element. A path is read; text and bytes are the document itself. Raises NotCarriedError."""
+    content = document.read_bytes() if isinstance(document, Path) else document
+    if len(content) > MOST_BYTES:
+        _refuse("document", f"it is {len(content)} long", f"keep it under {MOST_BYTES} bytes")
+    building = _Building()
+    try:
+        building.parser.Parse(content, True)
+    except expat.ExpatError as error:
+        _refuse(f"line {error.lineno}", expat.ErrorString(error.code), "mend the XML")
+    return building.root
+
+
+class _Building:
+    """The tree while it is being parsed."""
+
+    def __init__(self) -> None:
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.StartDoctypeDeclHandler = self._doctype
+        self._open: list[Element] = []
+        self._count = 0
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        if len(self._open) >= MOST_LEVELS:
+            _refuse(f"line {line}", f"elements are nested deeper than {MOST_LEVELS}", "flatten it")
+        self._count += 1
+        if self._count > MOST_ELEMENTS:
+            _refuse(f"line {line}", f"there are more than {MOST_ELEMENTS:,} elements", "divide the document")
+        plain = {_plain(key): value for key, value in attributes.items()}
+        element = Element(_plain(name), plain, line)
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self.root = element
+        self._open.append(element)
+
+    def _end(self, _: str) -> None:
+        self._open.pop()
+
+    def _text(self, text: str) -> None:
+        self._open[-1].text += text
+
+    def _doctype(self, *_: object) -> None:
+        place = f"line {self.parser.CurrentLineNumber}"
+        _refuse(place, "a document type declaration can hide entities", "drop <!DOCTYPE ...>")
+
+
+def _plain(name: str) -> str:
+    namespace, _, local = name.rpartition(" ")
+    return local if namespace in ("", NAMESPACE) else f"{{{namespace}}}{local}"
+
+
+def _refuse(place: str, problem: str, remedy: str) -> None:
+    raise NotCarriedError("the document", (Fault(place, problem, remedy),))

@@ -1,0 +1,171 @@
+"""A machine, or one made of its configuration, and what of it has no place in a graph.
+
+Source: transitions 0.9, https://github.com/pytransitions/transitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from transitions import Machine, MachineError
+from transitions.extensions import HierarchicalMachine
+from transitions.extensions.states import Tags, Timeout, add_state_features
+
+from gatechart.contrib.errors import NotCarriedError
+from gatechart.errors import Fault
+from gatechart.kernel.select import matches
+
+_NESTED_KEYS: Final = ("children", "states", "parallel")
+_SLOTS: Final = ("prepare_event", "finalize_event", "on_exception", "on_final")
+_FEATURES: Final = ("Error", "Volatile", "Retry")
+_LOSES: Final = {
+    "prepare_event": "name it in prepare= of the transitions",
+    "finalize_event": "read what became of an event from its Outcome",
+    "on_exception": "take error.execution in a transition",
+    "on_final": "name it in on_enter= of the final states",
+}
+
+
+@add_state_features(Tags, Timeout)
+class _Flat(Machine):
+    pass
+
+
+@add_state_features(Tags, Timeout)
+class _Nested(HierarchicalMachine):
+    pass
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A state of a machine in its place."""
+
+    state: Any
+    name: str  # in full, as the model shows it
+    children: tuple[Seat, ...]
+
+    def walk(self) -> Iterator[Seat]:
+        """It and all inside it, a parent before its children."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def machine_of(source: Machine | Mapping[str, Any]) -> Machine:
+    """The machine itself, or one without a model from its configuration or markup. Raises NotCarriedError."""
+    if isinstance(source, Machine):
+        return source
+    config = {key: value for key, value in source.items() if key not in ("model", "models")}
+    config["transitions"] = [_with_target(each) for each in config.get("transitions") or ()]
+    kind = _Nested if any(_is_nested(state) for state in config.get("states") or ()) else _Flat
+    try:
+        return kind(model=None, **config)
+    except (ValueError, TypeError, AttributeError, KeyError, MachineError) as error:
+        fault = Fault("configuration", f"{type(error).__name__}: {error}", "mend what transitions does not take")
+        raise NotCarriedError("the configuration", (fault,)) from error
+
+
+def _with_target(transition: Any) -> Any:
+    """Markup leaves out the target of an internal transition."""
+    return {"dest": None, **transition} if isinstance(transition, Mapping) else transition
+
+
+def _is_nested(state: Any) -> bool:
+    return isinstance(state, Mapping) and any(key in state for key in _NESTED_KEYS)
+
+
+def separator_of(machine: Machine) -> str:
+    """What stands between the names of a parent and its child."""
+    return getattr(machine.state_cls, "separator", "_")
+
+
+def seats_of(machine: Machine) -> tuple[Seat, ...]:
+    """The states as they are nested."""
+    separator = separator_of(machine)
+
+    def seat(state: Any, prefix: str) -> Seat:
+        name = prefix + state.name
+        children = getattr(state, "states", {})
+        return Seat(state, name, tuple(seat(child, name + separator) for child in children.values()))
+
+    return tuple(seat(state, "") for state in machine.states.values())
+
+
+def automatic_triggers(machine: Machine, seats: Sequence[Seat]) -> dict[str, bool]:
+    """The triggers that `auto_transitions` made and nobody added to, each with whether a callback names it."""
+    if not machine.auto_transitions:
+        return {}
+    attribute = machine.model_attribute
+    beginnings = ("to_",) if attribute == "state" else (f"to_{attribute}_", "to_")
+    made = {f"{beginning}{each.name}": each.name for each in _walk(seats) for beginning in beginnings}
+    named = _named_by_callbacks(machine, seats)
+    events = machine.events
+    return {name: name in named for name, state in made.items() if name in events and _is_made(events[name], state)}
+
+
+def _is_made(event: Any, target: str) -> bool:
+    """Whether one transition leads from each source to the target, and nothing is asked or done on the way."""
+    return all(len(found) == 1 and _is_plain(found[0], target) for found in event.transitions.values())
+
+
+def _is_plain(transition: Any, target: str) -> bool:
+    slots = (transition.conditions, transition.prepare, transition.before, transition.after)
+    return transition.dest == target and not any(slots)
+
+
+def _named_by_callbacks(machine: Machine, seats: Sequence[Seat]) -> set[str]:
+    """The names in the slots whose callbacks may be triggers."""
+    slots = [machine.before_state_change, machine.after_state_change]
+    for state in (each.state for each in _walk(seats)):
+        slots += [state.on_enter, state.on_exit, getattr(state, "on_timeout", [])]
+    scopes = [machine.events, *(getattr(each.state, "events", {}) for each in _walk(seats))]
+    events = (event for scope in scopes for event in scope.values())
+    for found in (each for event in events for several in event.transitions.values() for each in several):
+        slots += [found.before, found.after]
+    return {callback for slot in slots for callback in slot if isinstance(callback, str)}
+
+
+def _walk(seats: Sequence[Seat]) -> Iterator[Seat]:
+    return (each for seat in seats for each in seat.walk())
+
+
+def machine_faults(machine: Machine, triggers: Sequence[str]) -> Iterator[Fault]:
+    """What the machine as a whole, its events and its states have and a graph has not.
+
+    triggers: those that are carried over.
+    """
+    if machine.has_queue:
+        problem = "queued=True is a queue of the machine, shared by all of its models"
+        yield Fault("machine", problem, "drop it; each agent takes one event after the other")
+    for slot in _SLOTS:
+        if getattr(machine, slot):
+            yield Fault("machine", f"{slot}={getattr(machine, slot)!r} is not carried over", _LOSES[slot])
+    for trigger in triggers:
+        yield from _trigger_faults(trigger, triggers)
+    for seat in _walk(seats_of(machine)):
+        yield from _state_faults(seat)
+
+
+def _trigger_faults(trigger: str, triggers: Sequence[str]) -> Iterator[Fault]:
+    """What a graph takes beside the trigger, whose name is a pattern of events there."""
+    place = f"trigger {trigger!r}"
+    wild = next((word for word in trigger.split() if word == "*" or word.endswith(".*")), None)
+    if wild is not None:
+        beginning = wild.removesuffix("*").removesuffix(".")
+        takes = f"all events that begin with {beginning!r}" if beginning else "events of any name"
+        yield Fault(place, f"in a graph it takes {takes}", "rename it, without '*'")
+    elif others := [other for other in triggers if other != trigger and matches(trigger, other)]:
+        yield Fault(place, f"in a graph it takes {others[0]!r}, too", "rename one")
+
+
+def _state_faults(seat: Seat) -> Iterator[Fault]:
+    place = f"state {seat.name!r}"
+    if getattr(seat.state, "on_final", None):
+        yield Fault(place, "on_final is not carried over", f"take the event done.state.{seat.name} in a transition")
+    for feature in dict.fromkeys(each.__name__ for each in type(seat.state).__mro__ if each.__name__ in _FEATURES):
+        yield Fault(place, f"the feature {feature} is not carried over", "leave it out")
+    initial = getattr(seat.state, "initial", None)
+    if isinstance(initial, list) and len(initial) != len(seat.children):
+        yield Fault(place, "it begins in some of its children at once", "let it begin in one, or in all of them")
