@@ -1,4 +1,4 @@
-"""The time by hand, and graphs tried out in memory. Beside it, what needs pytest: `contracts` for stores, `paths`."""
+"""Test helpers: a virtual clock and rehearsals in memory. `contracts` (for stores) and `paths` need pytest."""
 
 from gatechart.testing.clock import VirtualClock
 from gatechart.testing.rehearsal import Rehearsal, rehearse

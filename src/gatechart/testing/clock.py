@@ -1,4 +1,4 @@
-"""A clock that is set by hand."""
+"""A clock that tests set by hand."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from datetime import UTC, datetime, timedelta
 @dataclass(frozen=True, order=True, slots=True)
 class _Sleeper:
     due: datetime
-    number: int  # of two that are due together the older wakes first
+    number: int  # the older of two with the same due time wakes first
     woken: asyncio.Future[None] = field(compare=False)
 
 
 class VirtualClock:
-    """A Clock that stands still until it is told to go on, so that a test never waits.
+    """A Clock that moves only when told to, so that a test never waits.
 
-    Pass it as `Runtime.open(..., clock=clock)`. Whoever sleeps wakes as soon as the clock shows the moment slept for,
-    in the order in which they are due.
+    Pass it as `Runtime.open(..., clock=clock)`. Sleepers wake as soon as the clock reaches their moment, in order of
+    their due times.
 
     >>> clock = VirtualClock(datetime(2030, 1, 1, tzinfo=UTC))
     >>> clock.advance(90)
@@ -37,7 +37,7 @@ class VirtualClock:
 
     @property
     def at(self) -> datetime:
-        """What the clock shows, in UTC. Set it to any aware moment, a past one too; a naive one is a ValueError."""
+        """The current time, in UTC. Set it to any aware datetime, even a past one; a naive one is a ValueError."""
         return self._at
 
     @at.setter
@@ -52,12 +52,12 @@ class VirtualClock:
 
     @property
     def next_due(self) -> datetime | None:
-        """The first moment for which somebody sleeps; None where nobody does."""
+        """The next moment at which a sleeper is due; None if nobody sleeps."""
         return next((sleeper.due for sleeper in self._sleepers if not sleeper.woken.done()), None)
 
     @property
     def sleeping(self) -> int:
-        """How many sleep."""
+        """The number of sleepers."""
         return len(self._sleepers)
 
     def now(self) -> datetime:
@@ -65,7 +65,7 @@ class VirtualClock:
         return self._at
 
     def advance(self, seconds: float) -> None:
-        """Goes on by so many seconds, and wakes whoever is due."""
+        """Move the clock forward, and wake every sleeper that is due."""
         self.at += timedelta(seconds=seconds)
 
     async def sleep_until(self, moment: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Tests that every store passes, for stores of one's own: subclass StoreContract. Needs pytest and pytest-asyncio."""
+"""The tests that every store must pass: subclass StoreContract for your own. Needs pytest and pytest-asyncio."""
 
 import pytest
 
@@ -14,7 +14,7 @@ _REWRITTEN = (
 )
 pytest.register_assert_rewrite(*(f"gatechart.testing.{name}" for name in _REWRITTEN))
 
-from gatechart.testing.handoff_contract import HandoffContract  # noqa: E402  only what is imported later is rewritten
+from gatechart.testing.handoff_contract import HandoffContract  # noqa: E402  assertions are rewritten only in modules imported after that
 from gatechart.testing.history_contract import HistoryContract  # noqa: E402
 from gatechart.testing.requests_contract import RequestsContract  # noqa: E402
 from gatechart.testing.store_contract import StoreContract  # noqa: E402

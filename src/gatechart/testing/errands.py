@@ -1,4 +1,4 @@
-"""Mail and effects made by hand, and what a store has pending."""
+"""Mail and effects built by hand, and queries for a store's pending work."""
 
 from __future__ import annotations
 
@@ -29,54 +29,54 @@ REPEATED, REUSED = Verdict.REPEATED, Verdict.REUSED
 def letter(
     store: Store, recipient: str, event: str = "TOLD", payload: dict[str, Any] | None = None, **more: Any
 ) -> Mail:
-    """Mail with the next number, as it is accepted from outside."""
+    """Build mail with the next number, as accepted from outside."""
     return Mail(store.numbers(1), recipient, event, payload or {}, NOON, **more)
 
 
 async def posted(store: Store, *letters: Mail) -> None:
-    """Accepts mail in one commit."""
+    """Commit mail in one batch."""
     assert await verdicts(store, *map(Posting, letters)) == [COMMITTED] * len(letters)
 
 
 def acting(store: Store, turn: TurnRecord, *effects: Effect, consumes: Mail | None = None) -> TurnRecord:
-    """The turn with effects, and with numbers for the mail among them."""
+    """Add effects to a turn, with numbers for the mail among them."""
     count = sum(isinstance(effect, Send | Timer) for effect in effects)
     number = None if consumes is None else consumes.number
     return replace(turn, effects=effects, first_number=store.numbers(count), consumes=number)
 
 
 def minutes(count: int, event: str = "RANG", **more: Any) -> Timer:
-    """A timer that is due so many minutes after noon."""
+    """Build a timer that is due `count` minutes after noon."""
     return Timer(event, NOON + timedelta(minutes=count), {}, **more)
 
 
 async def calling(store: Store, agent_id: str, *invokes: str, state: str = "A", **more: Any) -> TurnRecord:
-    """The turn that started an agent and began these invocations."""
+    """Start an agent with these invocations, and return its turn."""
     turn = acting(store, started(agent_id, target=state, **more), *(StartInvoke(state, invoke) for invoke in invokes))
     await commit_each(store, turn)
     return turn
 
 
 def call_of(turn: TurnRecord, invoke: str, state: str = "A") -> Invocation:
-    """The invocation that a turn began."""
+    """Return the invocation that a turn started."""
     return Invocation(turn.snapshot.agent_id, state, turn.snapshot.version, invoke)
 
 
 async def kept(store: Store, recipient: str | None = None) -> Sequence[Mail]:
-    """All mail, of one agent or of all."""
+    """Return all mail, of one agent or of all."""
     return await store.mail(MailQuery(recipient, limit=1000))
 
 
 async def events(store: Store, recipient: str | None = None) -> list[str]:
-    """The events of all mail, in order."""
+    """Return the events of all mail, in order."""
     return [mail.event for mail in await kept(store, recipient)]
 
 
 async def under_way(store: Store) -> list[ActiveInvocation]:
-    """All invocations that have not ended."""
+    """Return all invocations that have not ended."""
     return [running for _, running in await store.running(after=0, limit=1000)]
 
 
 async def invoked(store: Store) -> list[str]:
-    """The ids of all invocations that have not ended."""
+    """Return the ids of all invocations that have not ended."""
     return [running.invocation.invoke for running in await under_way(store)]

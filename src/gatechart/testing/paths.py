@@ -21,7 +21,7 @@ from gatechart.values import Name, Outcome, Snapshot, name_of
 
 
 class Walker(Protocol):
-    """What walks a path: a rehearsal, or an agent of a runtime."""
+    """Whatever can walk a path: a rehearsal, or an agent of a runtime."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -29,23 +29,23 @@ class Walker(Protocol):
         ...
 
     async def send(self, event: Name, payload: Any = None, /) -> Outcome:
-        """What became of the event."""
+        """Send an event and return its outcome."""
         ...
 
 
 def path_cases(graph: StateTransitionGraph, *, from_: Name | None = None, most: int = 100_000) -> list[Any]:
-    """A `pytest.param` for each path that is needed to take every transition; its id tells the events.
+    """Return a `pytest.param` for each path needed to take every transition; its id lists the events.
 
-    from_: an entry point's name; all of them where left out. Raises what `paths` raises.
+    from_: an entry point's name; all entry points by default. Raises what `paths` raises.
     """
     doors = tuple(graph.entry_points) if from_ is None else (name_of(from_),)
     return [pytest.param(path, id=str(path)) for door in doors for path in paths(graph, from_=door, most=most)]
 
 
 async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | None = None) -> None:
-    """Sends the events of the path; fails the test where the agent takes another way.
+    """Send the events of the path, and fail the test if the agent takes another way.
 
-    agent: begun at the path's entry point, with nothing sent yet. payloads: by event; what guards need to agree.
+    agent: just started at the path's entry point. payloads: by event; what the guards need to pass.
     """
     by_name = {name_of(event): payload for event, payload in (payloads or {}).items()}
     first, *turns = _turns(path)
@@ -53,7 +53,7 @@ async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | Non
     here = agent.snapshot.configuration
     if here != begun:
         problem = f"{path}: begun in {', '.join(here)}, not in {', '.join(begun)}"
-        pytest.fail(f"{problem}; begin with a payload that the eventless guards agree to", pytrace=False)
+        pytest.fail(f"{problem}; start with a payload for which the eventless guards pass", pytrace=False)
     for turn in turns:
         event = turn[0].event or ""
         outcome = await agent.send(event, by_name.get(event))
@@ -61,7 +61,7 @@ async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | Non
 
 
 def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
-    """The steps that each turn takes, those of the start first, of which there may be none."""
+    """Yield the steps of each turn; the start's come first, and may be empty."""
     turn: list[PathStep] = []
     for step in path.steps:
         if step.is_sent:
@@ -72,7 +72,7 @@ def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
 
 
 def _compare(path: Path, turn: tuple[PathStep, ...], outcome: Outcome, payloads: Mapping[str, Any]) -> None:
-    """The turn may go on by itself after the last step of a path."""
+    """Fail the test unless the turn begins with these steps; eventless transitions may follow the last one."""
     wanted = tuple(label for step in turn for label in step.transitions)
     if outcome.taken[: len(wanted)] == wanted:
         return
@@ -82,6 +82,6 @@ def _compare(path: Path, turn: tuple[PathStep, ...], outcome: Outcome, payloads:
     )
     pytest.fail(
         f"{path}: {outcome.event!r} should take {', '.join(wanted)}, but {came}. "
-        f"{given}; pass payloads={{{outcome.event!r}: ...}} with what the guards agree to, or prepare the context",
+        f"{given}; pass payloads={{{outcome.event!r}: ...}} for the guards, or prepare the context",
         pytrace=False,
     )

@@ -1,4 +1,4 @@
-"""Turns made by hand, and what a store says of them."""
+"""Turns built by hand, and assertions about what a store returns for them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def started(
     context: dict[str, Any] | None = None,
     event_id: str | None = None,
 ) -> TurnRecord:
-    """The turn that starts an agent."""
+    """Build the turn that starts an agent."""
     text = as_json(context or {})
     snapshot = Snapshot(agent_id, graph, "1", "f" * 32, (target,), text, 1, Status.ACTIVE)
     return TurnRecord(None, snapshot, Event(f"{STARTED}{target}", {}, NOON, event_id), (), 17)
 
 
 def as_json(context: dict[str, Any]) -> str:
-    """A context as its text, as `write_context` writes it."""
+    """Write a context as `write_context` does."""
     return to_json(context).decode()
 
 
@@ -49,7 +49,7 @@ def going_on(
     event_id: str | None = None,
     status: Status = Status.ACTIVE,
 ) -> TurnRecord:
-    """The turn that an event makes after another turn; what is left out stays as it was."""
+    """Build the turn that an event makes after another turn; fields left out stay as they were."""
     previous = turn.snapshot
     snapshot = replace(
         previous,
@@ -63,7 +63,7 @@ def going_on(
 
 
 async def lives(store: Store, agent_ids: str, *, turns: int) -> list[list[TurnRecord]]:
-    """Agents with so many turns each, committed side by side; turn n of agent `a` has the event id `a-n`."""
+    """Commit agents with `turns` turns each, side by side; turn n of agent `a` has the event id `a-n`."""
     all_turns = [[started(agent_id, event_id=f"{agent_id}-1")] for agent_id in agent_ids]
     await store.commit([agent[0] for agent in all_turns])
     for version in range(2, turns + 1):
@@ -75,23 +75,23 @@ async def lives(store: Store, agent_ids: str, *, turns: int) -> list[list[TurnRe
 
 
 async def verdicts(store: Store, *units: Unit) -> list[Verdict]:
-    """What the store says of the units of one commit."""
+    """Commit the units in one batch, and return the store's verdicts."""
     return list(await store.commit(units))
 
 
 async def commit_each(store: Store, *turns: TurnRecord) -> None:
-    """Each in a commit of its own."""
+    """Commit each turn on its own."""
     for turn in turns:
         assert await verdicts(store, turn) == [COMMITTED]
 
 
 async def found(store: Store, query: Query | None = None) -> list[str]:
-    """The ids that a query finds, in order."""
+    """Return the ids that a query finds, in order."""
     return [snapshot.agent_id for snapshot in (await store.find(query or Query())).agents]
 
 
 async def assert_stale(store: Store, turn: TurnRecord) -> None:
-    """The turn loses, and everything the store says of its agent is as it was before."""
+    """Assert that the turn is stale, and that the store returns the same as before for its agent."""
     agent_id = turn.snapshot.agent_id
     before = await store.load(agent_id), await store.history(agent_id), await store.find(Query())
     assert await verdicts(store, turn) == [STALE]
@@ -100,7 +100,7 @@ async def assert_stale(store: Store, turn: TurnRecord) -> None:
 
 
 async def assert_unknown(store: Store, agent_id: str, event_id: str) -> None:
-    """The store knows nothing of the agent."""
+    """Assert that the store does not know the agent."""
     with pytest.raises(UnknownAgentError, match=repr(agent_id)):
         await store.load(agent_id)
     with pytest.raises(UnknownAgentError, match=repr(agent_id)):
@@ -109,7 +109,7 @@ async def assert_unknown(store: Store, agent_id: str, event_id: str) -> None:
 
 
 def at_once(call: Coroutine[Any, Any, T]) -> T:
-    """The result of a call that ends at its first step."""
+    """Return the result of a call that must not suspend."""
     try:
         call.send(None)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""One agent in memory under a clock that is set by hand: nothing waits, nothing is left over."""
+"""Rehearsals: one agent in memory with a virtual clock, so that nothing waits and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ async def rehearse(
     clock: VirtualClock | None = None,
     as_framework: bool = False,
 ) -> AsyncIterator[Rehearsal]:
-    """An agent of the graph in memory, begun and come to rest.
+    """Start an agent of the graph in memory, and let it come to rest.
 
     at: the entry point; None for the initial state of the graph, which need not be an entry point of it.
     payload: what the entry point takes; at the initial state, the fields of the context.
-    services: what actions and invokes get as theirs. clock: where it starts; in the year 2000 if left out.
-    as_framework: let `send` take the framework's own events, too, such as the end of an invoke that the test plays.
+    services: passed to actions and invokes. clock: starts in the year 2000 by default.
+    as_framework: let `send` accept the framework's own events too, such as the end of an invoke.
 
     Raises what `Runtime.start` raises.
     """
@@ -50,7 +50,7 @@ async def rehearse(
 
 
 class Rehearsal:
-    """An agent whose time goes on only when it is told to. Got by `rehearse`."""
+    """An agent whose clock moves only when told to. Created by `rehearse`."""
 
     def __init__(self, agent: Agent, clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool) -> None:
         self.agent = agent
@@ -74,7 +74,7 @@ class Rehearsal:
         return self.agent.context
 
     async def send(self, event: Name, payload: Any = None) -> Outcome:
-        """What became of the event; returns when all that follows from it at this moment has been done, too.
+        """Send an event, let everything that follows from it at this moment happen, and return the event's outcome.
 
         Raises what `Agent.send` raises.
         """
@@ -90,7 +90,7 @@ class Rehearsal:
         return await host.happen(Event(name, plain_payload(payload, name), self.clock.now()))
 
     async def advance(self, seconds: float) -> None:
-        """Lets time go on: what becomes due on the way is done when it is due, one moment after the other."""
+        """Move the clock forward. Whatever becomes due on the way happens at its own moment, in order."""
         end = self.clock.at + timedelta(seconds=seconds)
         while (due := self.clock.next_due) is not None and due <= end:
             self.clock.at = due
@@ -98,9 +98,9 @@ class Rehearsal:
         self.clock.at = end
 
     async def settle(self) -> None:
-        """Returns when everything that is under way waits for time to go on.
+        """Wait until all pending work waits for the clock.
 
-        An invoke that waits for the world instead of the clock is given 100 rounds of the event loop.
+        An invoke that waits for something else than the clock gets 100 rounds of the event loop.
         """
         for _ in range(PATIENCE):
             await asyncio.sleep(0)
@@ -109,7 +109,7 @@ class Rehearsal:
 
 
 def _with_start(graph: StateTransitionGraph, *, takes_payload: bool) -> StateTransitionGraph:
-    """The same graph with one more entry point, at its initial state."""
+    """Return the graph with one more entry point, at its initial state."""
     default = graph.nodes[ROOT].default
     start = EntryPoint(ANY, START, takes=graph.context if takes_payload else None)
     return StateTransitionGraph(
