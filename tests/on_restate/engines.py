@@ -129,13 +129,14 @@ class Engine:
         """Ends what a service that is gone has left undone: it would be tried for ever."""
         for left in self.busy(namespace):
             with suppress(HTTPError):  # it has ended by now
-                self._admin("PATCH", f"invocations/{left}/kill")
+                self.admin_call("PATCH", f"invocations/{left}/kill")
 
     def rows(self, statement):
         """The answer to a question in SQL about what the engine does, each row a mapping."""
-        return json.loads(self._admin("POST", "query", {"query": statement}))["rows"]
+        return json.loads(self.admin_call("POST", "query", {"query": statement}))["rows"]
 
-    def _admin(self, method, path, asked=None):
+    def admin_call(self, method, path, asked=None):
+        """What the engine's operator is answered, as bytes."""
         headers = {"accept": "application/json", "content-type": "application/json"}
         body = None if asked is None else json.dumps(asked).encode()
         with urlopen(Request(f"{self.admin}/{path}", body, headers, method=method), timeout=10) as response:
@@ -147,6 +148,12 @@ class Engine:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def stop(self):
+        """As by its operator: it has written down all when this returns."""
+        self._process.terminate()
+        self._process.wait(timeout=20)
+        self._process = None
 
     async def ask(self, statement):
         """The rows of an answer to a question in SQL about what the engine does, each a mapping."""
