@@ -54,6 +54,10 @@ diagrams: $(READY) dot  ## draw the example charts into diagrams/
 bench: .bench-venv/.ready  ## measure, with peers and the raw limit in the same run
 	@.bench-venv/bin/python -m benchmarks.run $(BENCH)
 
+.PHONY: journeys
+journeys: $(READY)  ## count the calls, files and moves between files of an event, of mail and of a handoff
+	@$(BIN)/python -m benchmarks.journeys
+
 .PHONY: clean
 clean:  ## remove the environments and all that can be made again
 	rm -rf $(VENV) .bench-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info

@@ -1,0 +1,260 @@
+"""How far through the code an event, posted mail and a handoff travel.
+
+Counts gatechart's own functions while an agent is on its way a second time, in every thread: the calls, the files they
+lie in, how often one call lies in another file than the call before it (within a thread), and how often a context is
+read from JSON. A coroutine counts once, however often it is resumed; lambdas and comprehensions do not count, nor does
+what the runtime does of itself when it is idle. `--checkout FOLDER` traces the gatechart of another checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import median_low
+from tempfile import TemporaryDirectory
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+import gatechart
+from benchmarks.checkout import command, environment
+from gatechart import AgentContext, EntryPoint, Handoff, Runtime, StateTransitionGraph, Transition
+from gatechart.handoff import ConversationContext, HandoffPacket
+
+SOURCE = str(Path(gatechart.__file__).parent)
+QUIET_S = 0.25  # without a call, but for those of an idle runtime: then a journey is over
+IDLE_S = 0.5  # watched for what an idle runtime calls; it looks at least ten times a second
+TIMES = 5  # a journey is traced, after the first time; the figure is the median
+
+Drive: TypeAlias = Callable[[Runtime], Coroutine[Any, Any, Callable[[], Awaitable[object]]]]
+"""Prepares an agent of a runtime, and returns what is to be traced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one journey takes."""
+
+    calls: int
+    files: int
+    moves: int  # from one file to another
+    parses: int  # of contexts
+
+
+class Counted(AgentContext):
+    """The context of the agents that get events."""
+
+    moves: int = 0
+
+
+def count(context: Counted, event: object) -> None:
+    context.moves += 1
+
+
+single = StateTransitionGraph(
+    "single",
+    context=Counted,
+    states=["WAITING"],
+    transitions=[Transition("WAITING", "CHANGED", "WAITING", actions=count)],
+    entry_points=["WAITING"],
+)
+orders = StateTransitionGraph(
+    "orders",
+    context=ConversationContext,
+    states=["TALKING", "WAITING", "HANDED_OVER"],
+    transitions=[
+        Transition("TALKING", "REFUND_ASKED", "WAITING", actions=Handoff("refunds", at="REVIEWING")),
+        Transition("WAITING", "handoff.accepted", "HANDED_OVER"),
+    ],
+    entry_points=["TALKING"],
+)
+refunds = StateTransitionGraph(
+    "refunds",
+    context=ConversationContext,
+    states=["REVIEWING"],
+    transitions=[Transition("REVIEWING", "PAID", "REVIEWING")],
+    entry_points=[EntryPoint("REVIEWING", takes=HandoffPacket)],
+)
+
+
+async def event(runtime: Runtime) -> Callable[[], Awaitable[object]]:
+    agent = await runtime.start("single", at="WAITING")
+    return lambda: agent.send("CHANGED")
+
+
+async def post(runtime: Runtime) -> Callable[[], Awaitable[object]]:
+    agent = await runtime.start("single", at="WAITING")
+    return lambda: runtime.post(agent.id, "CHANGED")
+
+
+async def handoff(runtime: Runtime) -> Callable[[], Awaitable[object]]:
+    agents = iter([await runtime.start("orders", at="TALKING") for _ in range(1 + TIMES)])
+    return lambda: next(agents).send("REFUND_ASKED")
+
+
+JOURNEYS: Mapping[str, Drive] = {
+    "an event": event,
+    "posted mail until applied": post,
+    "a handoff until its answer": handoff,
+}
+
+
+@dataclass(slots=True)
+class Trace:
+    """What was called since it was cleared, by thread."""
+
+    calls: dict[int, list[CodeType]] = field(default_factory=dict)
+    parses: int = 0
+    idle: frozenset[CodeType] = frozenset()
+    _alive: list[FrameType] = field(default_factory=list)  # so that no other frame is taken for one of these
+    _seen: set[int] = field(default_factory=set)
+
+    def clear(self) -> None:
+        self.calls.clear()
+        self.parses = 0
+        self._alive.clear()
+        self._seen.clear()
+
+    def note(self, frame: FrameType, kind: str, _argument: object) -> None:
+        """Note the call of a function; `sys.setprofile` takes this."""
+        code = frame.f_code
+        if kind != "call" or not code.co_filename.startswith(SOURCE) or code.co_name.startswith("<"):
+            return
+        if id(frame) not in self._seen:  # a coroutine that is resumed is called again, with the same frame
+            self._seen.add(id(frame))
+            self._alive.append(frame)
+            self.calls.setdefault(threading.get_ident(), []).append(code)
+
+    def by_thread(self) -> Sequence[Sequence[CodeType]]:
+        return [[code for code in calls if code not in self.idle] for calls in list(self.calls.values())]
+
+    def figures(self) -> Figures:
+        threads = [[code.co_filename for code in calls] for calls in self.by_thread()]
+        return Figures(
+            sum(map(len, threads)),
+            len({name for names in threads for name in names}),
+            sum(before != after for names in threads for before, after in pairwise(names)),
+            self.parses,
+        )
+
+
+@contextmanager
+def traced_threads(trace: Trace) -> Iterator[None]:
+    """Trace the threads that begin inside as well, such as the one that writes."""
+    threading.setprofile(trace.note)
+    try:
+        yield
+    finally:
+        threading.setprofile(None)
+
+
+@asynccontextmanager
+async def traced(trace: Trace) -> AsyncIterator[None]:
+    """Trace what happens inside, and what follows from it."""
+    trace.clear()
+    sys.setprofile(trace.note)
+    try:
+        yield
+        await quiet(trace)
+    finally:
+        sys.setprofile(None)
+
+
+async def quiet(trace: Trace) -> None:
+    """Wait until nothing is called any more."""
+    before = -1
+    while (now := sum(map(len, trace.by_thread()))) != before:
+        before = now
+        await asyncio.sleep(QUIET_S)
+
+
+def count_parses(kind: type[AgentContext], trace: Trace) -> None:
+    """Count how often a context of the kind, or one made from it, is read from JSON."""
+    validator: Any = kind.__pydantic_validator__
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(validator, name)
+
+        def validate_json(self, *arguments: Any, **options: Any) -> Any:
+            trace.parses += 1
+            return validator.validate_json(*arguments, **options)
+
+    kind.__pydantic_validator__ = Counting()  # type: ignore[assignment]
+    kind.__pydantic_init_subclass__ = classmethod(  # type: ignore[assignment,method-assign]
+        lambda frozen, **_: count_parses(frozen, trace)
+    )
+
+
+async def journeys(url: str, trace: Trace) -> dict[str, Figures]:
+    """The figures of every journey, on a store."""
+    async with Runtime.open(url, graphs=[single, orders, refunds]) as runtime:
+        trace.idle = await idle(trace)
+        return {name: await journey(await drive(runtime), trace) for name, drive in JOURNEYS.items()}
+
+
+async def idle(trace: Trace) -> frozenset[CodeType]:
+    """The functions that a runtime calls of itself when nothing happens."""
+    await asyncio.sleep(IDLE_S)  # it may still look for what waited for it
+    trace.clear()
+    sys.setprofile(trace.note)
+    await asyncio.sleep(IDLE_S)
+    sys.setprofile(None)
+    return frozenset(code for calls in trace.calls.values() for code in calls)
+
+
+async def journey(drive: Callable[[], Awaitable[object]], trace: Trace) -> Figures:
+    async with traced(trace):  # the first time finds the plans
+        await drive()
+    found = []
+    for _ in range(TIMES):
+        async with traced(trace):
+            await drive()
+        found.append(trace.figures())
+    return Figures(*(median_low(figures) for figures in zip(*(asdict(each).values() for each in found), strict=True)))
+
+
+def measured() -> dict[str, dict[str, Figures]]:
+    """The figures, by store and journey."""
+    trace = Trace()
+    for kind in (Counted, ConversationContext):
+        count_parses(kind, trace)
+    with TemporaryDirectory(prefix="gatechart-bench-") as folder, traced_threads(trace):
+        stores = {"in memory": "memory:", "SQLite": f"sqlite+aiosqlite:///{folder}/agents.db"}
+        return {name: asyncio.run(journeys(url, trace)) for name, url in stores.items()}
+
+
+def table(found: Mapping[str, Mapping[str, Figures]]) -> str:
+    lines = [f"{'':40} {'calls':>6} {'files':>6} {'moves':>6} {'parses':>7}"]
+    for store, figures in found.items():
+        lines += [
+            f"{f'{name}, {store}':40} {each.calls:6} {each.files:6} {each.moves:6} {each.parses:7}"
+            for name, each in figures.items()
+        ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
+    parser.add_argument("--checkout", type=Path, help="trace the gatechart of this checkout")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    asked = parser.parse_args()
+    rest = ("--json",) if asked.json else ()
+    if asked.checkout is not None:
+        with environment(asked.checkout) as variables:
+            return subprocess.run(command("benchmarks.journeys", *rest), env=variables, check=False).returncode
+    found = measured()
+    as_json = {store: {name: asdict(each) for name, each in some.items()} for store, some in found.items()}
+    print(json.dumps(as_json, indent=2) if asked.json else table(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
