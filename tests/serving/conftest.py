@@ -16,7 +16,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.clients import HttpClient
 from gatechart.runtime.runtime import DEFAULTS
-from gatechart.serving import Application, Server, ServerLimits, Stage, listening
+from gatechart.serving import Application, Lifecycle, Server, ServerLimits, listening
 
 from .shop import graphs
 
@@ -31,25 +31,25 @@ class Served:
 
     url: str
     runtime: Runtime
-    stage: Stage
+    lifecycle: Lifecycle
     server: Server
 
 
 @asynccontextmanager
-async def serving(store="memory:", *, token=None, stage=None, port=0, grace_s=2.0, limits=DEFAULTS, server=None):
+async def serving(store="memory:", *, token=None, lifecycle=None, port=0, grace_s=2.0, limits=DEFAULTS, server=None):
     """A server of the shop at a free port."""
-    stage, server = stage or Stage(), server or ServerLimits()
-    application = Application(stage, graphs, token=token, limits=server)
+    lifecycle, server = lifecycle or Lifecycle(), server or ServerLimits()
+    application = Application(lifecycle, graphs, token=token, limits=server)
     opened = {"host": "127.0.0.1", "port": port, "has_token": token is not None, "grace_s": grace_s}
     async with (
         listening(application, **opened, limits=server) as listens,
         Runtime.open(store, graphs=graphs, limits=limits) as runtime,
-        stage.hosting(runtime),
+        lifecycle.hosting(runtime),
     ):
         try:
-            yield Served(listens.url, runtime, stage, listens)
+            yield Served(listens.url, runtime, lifecycle, listens)
         finally:
-            stage.stop()
+            lifecycle.stop()
             await listens.close()
 
 

@@ -7,13 +7,12 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from gatechart.api import EntryDocument
 from gatechart.clients import ChangesMissedError, HttpClient
 from gatechart.clients import changes as client_changes
 from gatechart.clients.lines import Told, told_events
-from gatechart.serving import Stage, listening
-from gatechart.serving.events import EventStream
-from gatechart.serving.tape import Missed, Place, Tape
+from gatechart.serving import Lifecycle, listening
+from gatechart.serving.changes import Cursor, EventStream, Missed, ReplayBuffer
+from gatechart.api import EntryDocument
 
 from .conftest import PATIENCE_S, serving, within
 
@@ -48,11 +47,11 @@ async def test_a_stream_that_is_cut_goes_on_where_it_was(served, client):
 
 
 async def test_a_reader_that_comes_back_too_late_is_told_how_much_it_missed(served):
-    stage = Stage(tape=3)
-    async with serving(stage=stage) as found, HttpClient(found.url) as client:
+    lifecycle = Lifecycle(buffer=3)
+    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url) as client:
         await start(client, "a")
         async with httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
-            headers = {"last-event-id": f"{stage.tape.end.tape}-0"}
+            headers = {"last-event-id": f"{lifecycle.buffer.end.buffer}-0"}
             for _ in range(5):
                 await client.send("a", "COUNTED")
             async with http.stream("GET", "/changes", headers=headers) as stream:
@@ -82,7 +81,7 @@ async def test_a_server_that_stops_ends_its_streams():
         async with http.stream("GET", "/changes") as stream:
             parts = stream.aiter_raw()
             await within(anext(parts))
-            found.stage.stop()
+            found.lifecycle.stop()
             with pytest.raises(StopAsyncIteration):
                 await within(anext(parts))
         assert (await http.get("/health/ready")).json() == {"status": "stopping"}
@@ -90,7 +89,7 @@ async def test_a_server_that_stops_ends_its_streams():
 
 async def test_while_a_server_drains_nobody_is_given_a_stream_that_ends_at_once():
     async with serving() as found, httpx.AsyncClient(base_url=found.url, trust_env=False) as http:
-        found.stage.stop()
+        found.lifecycle.stop()
         refused = await within(http.get("/changes"))
         assert (refused.status_code, refused.json()["error"], refused.headers["retry-after"]) == (503, "NotReady", "1")
 
@@ -128,8 +127,8 @@ async def test_a_place_that_cannot_be_is_refused(place):
 
 
 async def test_a_reader_that_leaves_or_sleeps_costs_nobody_anything():
-    stage = Stage(tape=50)
-    async with serving(stage=stage) as found, HttpClient(found.url) as client:
+    lifecycle = Lifecycle(buffer=50)
+    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url) as client:
         await start(client, "a")
         sleeper, writer = await asyncio.open_connection("127.0.0.1", int(found.url.rpartition(":")[2]))
         writer.write(b"GET /changes HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -156,15 +155,15 @@ async def test_a_reader_that_does_not_read_is_let_go():
     async def receive():
         await asyncio.Event().wait()
 
-    tape = Tape("t", 10, 1000)
-    await within(EventStream(tape, tape.end, stall_s=0.01)({"method": "GET"}, receive, send))
+    buffer = ReplayBuffer("t", 10, 1000)
+    await within(EventStream(buffer, buffer.end, stall_s=0.01)({"method": "GET"}, receive, send))
     assert sent == ["http.response.start", "http.response.body"]
 
 
 async def test_a_reader_that_does_not_read_is_cut_off_and_keeps_little():
-    tape, kept = Tape("t", 1000, 2**25), []
+    buffer, kept = ReplayBuffer("t", 1000, 2**25), []
     for _ in range(320):
-        tape.add(b"x" * 100_000)
+        buffer.add(b"x" * 100_000)
 
     async def application(scope, receive, send):
         transport = next(iter(server._uvicorn.server_state.connections)).transport
@@ -173,7 +172,7 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_keeps_little():
             await send(message)
             kept.append(transport.get_write_buffer_size())
 
-        await EventStream(tape, Place("t", 0), stall_s=0.2)(scope, receive, measured)
+        await EventStream(buffer, Cursor("t", 0), stall_s=0.2)(scope, receive, measured)
 
     async with listening(application, host="127.0.0.1", port=0, has_token=False) as server:
         port = int(server.url.rpartition(":")[2])
@@ -194,29 +193,29 @@ async def test_a_silent_stream_shows_that_it_lives():
     async def receive():
         await asyncio.Event().wait()
 
-    tape = Tape("t", 10, 1000)
-    stream = asyncio.create_task(EventStream(tape, tape.end, beat_s=0.01)({"method": "GET"}, receive, messages.put))
+    buffer = ReplayBuffer("t", 10, 1000)
+    stream = asyncio.create_task(EventStream(buffer, buffer.end, beat_s=0.01)({"method": "GET"}, receive, messages.put))
     bodies = [(await within(messages.get())).get("body") for _ in range(4)]
     assert bodies == [None, b"retry: 1000\nid: t-0\n\n", b":\n\n", b":\n\n"]
-    tape.close()
+    buffer.close()
     await within(stream)
 
 
-def test_a_tape_keeps_the_newest_and_says_what_is_gone():
-    tape = Tape("t", most=3, most_bytes=100)
+def test_a_buffer_keeps_the_newest_and_says_what_is_gone():
+    buffer = ReplayBuffer("t", most=3, most_bytes=100)
     for number in range(1, 6):
-        tape.add(b"%d" % number)
-    assert tape.read(Place("t", 0), 9, 1000) == (Place("t", 5), Missed(2), (b"3", b"4", b"5"))
-    assert tape.read(Place("t", 3), 1, 1000) == (Place("t", 4), None, (b"4",))
-    assert tape.read(Place("t", 5), 9, 1000) == (Place("t", 5), None, ())
-    assert tape.read(Place("u", 4), 9, 1000) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
-    assert tape.read(Place("t", 99), 9, 1000) == (Place("t", 5), Missed(None), (b"3", b"4", b"5"))
-    assert tape.read(Place("t", 2), 9, 2) == (Place("t", 4), None, (b"3", b"4"))
-    assert tape.read(Place("t", 2), 9, 0) == (Place("t", 3), None, (b"3",))
-    tape.add(b"x" * 1000)
-    assert tape.read(Place("t", 5), 9, 1000) == (Place("t", 6), None, (b"x" * 1000,))
-    tape.skip(4)
-    assert tape.read(Place("t", 6), 9, 1000) == (Place("t", 10), Missed(4), ())
+        buffer.add(b"%d" % number)
+    assert buffer.read(Cursor("t", 0), 9, 1000) == (Cursor("t", 5), Missed(2), (b"3", b"4", b"5"))
+    assert buffer.read(Cursor("t", 3), 1, 1000) == (Cursor("t", 4), None, (b"4",))
+    assert buffer.read(Cursor("t", 5), 9, 1000) == (Cursor("t", 5), None, ())
+    assert buffer.read(Cursor("u", 4), 9, 1000) == (Cursor("t", 5), Missed(None), (b"3", b"4", b"5"))
+    assert buffer.read(Cursor("t", 99), 9, 1000) == (Cursor("t", 5), Missed(None), (b"3", b"4", b"5"))
+    assert buffer.read(Cursor("t", 2), 9, 2) == (Cursor("t", 4), None, (b"3", b"4"))
+    assert buffer.read(Cursor("t", 2), 9, 0) == (Cursor("t", 3), None, (b"3",))
+    buffer.add(b"x" * 1000)
+    assert buffer.read(Cursor("t", 5), 9, 1000) == (Cursor("t", 6), None, (b"x" * 1000,))
+    buffer.skip(4)
+    assert buffer.read(Cursor("t", 6), 9, 1000) == (Cursor("t", 10), Missed(4), ())
 
 
 async def test_a_turn_that_cannot_be_told_is_missed_and_the_next_is_told(monkeypatch, caplog):

@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart.api import Direct
 from gatechart.clients import (
     AnswerLostError,
+    HttpClient,
     ClientClosedError,
     ClientTokenError,
-    HttpClient,
     ServerAnswerError,
     ServerUnreachableError,
     UnauthorizedError,
@@ -34,8 +33,9 @@ from gatechart.errors import (
     UnknownVersionError,
 )
 from gatechart.handoff import HandoffPacket
-from gatechart.serving import Stage, listening
+from gatechart.serving import Lifecycle, listening
 from gatechart.values import Mode, Retry, Status
+from gatechart.api import Direct
 
 from .conftest import TOKEN, serving, within
 from .shop import Order, shop
@@ -366,15 +366,15 @@ async def test_only_what_is_safe_is_asked_again_where_an_answer_is_lost(verb, as
 
 
 async def test_a_server_that_starts_is_waited_for_and_one_that_stops_is_told():
-    stage = Stage()
-    async with serving(stage=stage) as found, HttpClient(found.url, retry=Retry(20, 0.02, 1.0)) as client:
-        runtime, stage._runtime = stage._runtime, None
+    lifecycle = Lifecycle()
+    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url, retry=Retry(20, 0.02, 1.0)) as client:
+        runtime, lifecycle._runtime = lifecycle._runtime, None
         waiting = asyncio.create_task(client.start("shop", at="OPEN", payload={"name": "Ada"}))
         await asyncio.sleep(0.1)
         assert not waiting.done()
-        stage._runtime = runtime
+        lifecycle._runtime = runtime
         assert (await within(waiting)).version == 1
-    async with serving(stage=stage) as found, HttpClient(found.url, retry=ONCE) as client:
-        stage._runtime = None
-        with pytest.raises(RemoteOutsideError, match="ask again in a moment"):
+    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url, retry=ONCE) as client:
+        lifecycle._runtime = None
+        with pytest.raises(RemoteOutsideError, match="try again in a moment"):
             await client.find()

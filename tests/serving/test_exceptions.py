@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart import AgentContext, EntryPoint, Migration, Runtime, StateTransitionGraph, Transition
-from gatechart.clients.database import open_database_client
 from gatechart.errors import ActionFailedError
-from gatechart.serving import Application, Stage
+from gatechart.clients.database import open_database_client
+from gatechart.serving import Application, Lifecycle
 
 SECRET = "password=hunter2"
 
@@ -48,15 +48,15 @@ def desk(version="1", **more):
 
 @asynccontextmanager
 async def asked(url, graph):
-    stage = Stage()
-    asgi = httpx.ASGITransport(Application(stage, [graph]))
+    lifecycle = Lifecycle()
+    asgi = httpx.ASGITransport(Application(lifecycle, [graph]))
     async with (
         Runtime.open(url, graphs=graph) as runtime,
-        stage.hosting(runtime),
+        lifecycle.hosting(runtime),
         httpx.AsyncClient(transport=asgi, base_url="http://127.0.0.1") as http,
     ):
         yield http
-        stage.stop()
+        lifecycle.stop()
 
 
 def told_under(reference, caplog):

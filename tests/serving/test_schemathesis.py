@@ -110,7 +110,6 @@ def test_every_schema_of_the_document_is_one():
     assert document["security"] == [{"token": []}]
 
 
-@pytest.mark.xfail(strict=True, reason="item 10 of the faults found from outside: names of modules, with numbers")
 def test_the_schemas_of_the_document_are_named_as_people_name_things():
     names = openapi_document(graphs, needs_token=True)["components"]["schemas"]
     assert [name for name in names if not name.isalnum() or name[-1].isdigit()] == []

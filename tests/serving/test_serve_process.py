@@ -69,7 +69,7 @@ async def test_it_ends_and_says_so_when_another_runtime_takes_its_database_over(
 def test_a_second_signal_stops_it_at_once(sqlite_url):
     with process(sqlite_url, "--grace", "60") as server:
         httpx.post(f"{server.url}/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "A"}, "id": "a"})
-        with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_S) as http:
+        with httpx.HttpClient(base_url=server.url, trust_env=False, timeout=PATIENCE_S) as http:
             with suppress(httpx.TimeoutException):
                 dawdle = {"event": "DAWDLED", "payload": {"seconds": 50}}
                 http.post("/agents/a/events", json=dawdle, timeout=0.5)
@@ -126,10 +126,10 @@ def test_a_token_may_come_from_a_file_or_the_environment(tmp_path):
 
 def test_it_refuses_to_be_open_to_others_without_a_token(refused, tmp_path):
     code, message = refused("--host", "0.0.0.0")
-    assert (code, "without a token" in message) == (3, True)
+    assert (code, "needs a token" in message) == (3, True)
     for token in ("", "short"):
         code, message = refused(token=token)
-        assert (code, f"it has {len(token)} characters" in message) == (3, True)
+        assert (code, f"it has only {len(token)} characters" in message) == (3, True)
     code, message = refused("--token-file", str(tmp_path / "none"))
     assert (code, "No such file" in message) == (3, True)
 
@@ -138,7 +138,7 @@ def test_a_port_that_is_taken_is_told(refused):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, message = refused("--port", str(taken.getsockname()[1]))
     assert code == 5
-    assert "--port (0 for any that is free)" in message
+    assert "--port (0 for any free port)" in message
 
 
 def test_what_is_not_installed_is_told(refused, monkeypatch):

@@ -168,7 +168,7 @@ async def test_limits_leave_room():
 def test_the_command_has_options_for_the_limits(sqlite_url):
     options = ["--max-headers", "1024", "--headers-time", "0.2", "--max-values", "3", "--max-body", "500"]
     with process(sqlite_url, *options, "--idle-time", "5", "--body-time", "5", "--max-answer", "1000") as served:
-        with httpx.Client(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as http:
+        with httpx.HttpClient(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as http:
             assert http.get("/health/live", headers={"x-long": "y" * 2_000}).status_code == 431
             refused = http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"})
             assert (refused.status_code, "3 values" in refused.json()["message"]) == (413, True)

@@ -19,7 +19,7 @@ REMEDIES = {
     of_the_client.ServerAnswerError: "mend the URL",
     of_the_client.ServerUnreachableError: "start it, or mend the URL",
     of_the_client.UnauthorizedError: "a text",  # the server's own words, which say it
-    of_the_server.AddressError: "name another with --host and --port",
+    of_the_server.AddressError: "choose another with --host and --port",
     of_the_server.OpenDoorError: "give it one with --token-file",
     of_the_server.TokenError: "openssl rand -hex 32",
     ExtraMissingError: "pip install",

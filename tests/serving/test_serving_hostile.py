@@ -269,7 +269,7 @@ async def test_what_does_not_end_when_the_server_does_is_cut_off_and_logs_no_fau
         reader, writer = await asyncio.open_connection(http.base_url.host, http.base_url.port, limit=1)
         reader._transport.pause_reading()
         writer.write(
-            f"GET /changes HTTP/1.1\r\nhost: [::1]\r\nlast-event-id: {found.stage.tape._name}-0\r\n\r\n".encode()
+            f"GET /changes HTTP/1.1\r\nhost: [::1]\r\nlast-event-id: {found.lifecycle.buffer._name}-0\r\n\r\n".encode()
         )
         sending = asyncio.create_task(asked(http.base_url.host, http.base_url.port))
         async with asyncio.timeout(PATIENCE_S):

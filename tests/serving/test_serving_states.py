@@ -9,7 +9,7 @@ import pytest
 from gatechart import Limits
 from gatechart.clients import HttpClient
 from gatechart.errors import InboxFullError, StoreBusyError
-from gatechart.serving import Application, Phase, Stage, listening
+from gatechart.serving import Application, Lifecycle, Phase, listening
 from gatechart.values import Retry
 
 from .conftest import TOKEN, serving
@@ -24,8 +24,8 @@ def asking(url, **options):
 
 
 async def test_a_server_that_starts_is_alive_and_not_ready():
-    stage = Stage()
-    application = Application(stage, graphs)
+    lifecycle = Lifecycle()
+    application = Application(lifecycle, graphs)
     async with (
         listening(application, host="127.0.0.1", port=0, has_token=False) as server,
         asking(server.url) as http,
@@ -124,4 +124,4 @@ async def test_a_server_whose_database_was_taken_over_is_ready_no_more(sqlite_pa
         assert (refused.status_code, refused.json()["error"]) == (503, "OwnershipLostError")
         assert str(sqlite_path.parent) not in refused.text  # callers need not know where the server keeps its files
         assert (await http.get("/health/ready")).status_code == 503
-        assert found.stage.phase is Phase.STOPPING
+        assert found.lifecycle.phase is Phase.STOPPING

@@ -102,7 +102,10 @@ PARTS: Final[Mapping[type[BaseCall], tuple[str, str]]] = {
 }
 """What is answered in parts: the field of the answer, and what of its last entry the next part begins behind."""
 
+LIVE: Final = "/health/live"
+READY: Final = "/health/ready"
+OPENAPI: Final = "/openapi.json"
 CHANGES: Final = "/changes"
 TURN: Final = "turn"
 MISSED: Final = "missed"
-"""The path of the stream of committed turns, and what its events are named."""
+"""The stream of committed turns: the names of its events."""

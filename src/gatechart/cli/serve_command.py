@@ -25,7 +25,7 @@ from gatechart.runtime import Limits
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from gatechart.serving import Server, Stage
+    from gatechart.serving import Lifecycle, Server
 
 TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
 
@@ -97,7 +97,7 @@ async def serve_agents(
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     spare_the_collector()
     graphs = load_graphs(settings.app)
-    stage = serving.Stage()
+    lifecycle = serving.Lifecycle()
     limits = serving.ServerLimits(
         header_bytes=max_headers,
         header_s=headers_time,
@@ -107,19 +107,19 @@ async def serve_agents(
         idle_s=idle_time,
         answer_bytes=max_answer,
     )
-    application = serving.Application(stage, newest(graphs), token=secret, limits=limits)
+    application = serving.Application(lifecycle, newest(graphs), token=secret, limits=limits)
     listening = serving.listening(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
     )
     with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
-        await _serve(settings, graphs, listening, stage, gone, Limits(close_s=grace), drain)
+        await _serve(settings, graphs, listening, lifecycle, gone, Limits(close_s=grace), drain)
 
 
 async def _serve(
     settings: Settings,
     graphs: tuple[StateTransitionGraph, ...],
     listening: AbstractAsyncContextManager[Server],
-    stage: Stage,
+    lifecycle: Lifecycle,
     gone: asyncio.Event,
     limits: Limits,
     drain_s: float,
@@ -128,11 +128,11 @@ async def _serve(
     async with (
         listening as server,
         hosting(settings, graphs, SystemClock(), limits, creates=True) as runtime,
-        stage.hosting(runtime),
+        lifecycle.hosting(runtime),
     ):
         _tell_ready(settings, server.url, [graph.name for graph in newest(graphs)])
         lost = await told_or_lost(gone, runtime)
-        stage.stop()
+        lifecycle.stop()
         await asyncio.sleep(drain_s)
         await server.close()
         if lost is not None:

@@ -1,18 +1,18 @@
-"""Agents behind HTTP: what `gatechart serve` runs, for programs that bring a runtime of their own.
+"""Agents behind HTTP: the server that `gatechart serve` runs, for programs that open a runtime of their own.
 
-    stage = Stage()
-    application = Application(stage, graphs, token=token)
+    lifecycle = Lifecycle()
+    application = Application(lifecycle, graphs, token=token)
     async with listening(application, host="127.0.0.1", port=8700, has_token=True):
-        async with Runtime.open(url, graphs=graphs) as runtime, stage.hosting(runtime):
+        async with Runtime.open(url, graphs=graphs) as runtime, lifecycle.hosting(runtime):
             ...
 
-It needs the extra `gatechart[serve]`.
+Requires the extra `gatechart[serve]`. Routes are declared in `gatechart.api.routes`, which the client shares.
 """
 
 from gatechart.serving.access import read_token
 from gatechart.serving.application import Application
-from gatechart.serving.limits import ServerLimits
+from gatechart.serving.connections import ServerLimits
+from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.server import Server, listening
-from gatechart.serving.stage import Phase, Stage
 
-__all__ = ["Application", "Phase", "Server", "ServerLimits", "Stage", "listening", "read_token"]
+__all__ = ["Application", "Lifecycle", "Phase", "Server", "ServerLimits", "listening", "read_token"]

@@ -1,4 +1,4 @@
-"""Who may ask: whoever has the token, and without one only programs of this machine."""
+"""Access: callers with the token, or, if the server has none, programs on this machine."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 from gatechart.serving.errors import TokenError
 from gatechart.serving.problems import Refused
 
-LEAST_TOKEN: Final = 16  # characters; what is shorter can be guessed
+LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
 
 _LOCAL_NAMES: Final = frozenset({"localhost"})
-_OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # as browsers have it; of one site are all ports
+_OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # as browsers say it; all ports of a host are one site
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there.
+    """Whether only this machine can reach a server that listens there.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "[::1]", "localhost", "0.0.0.0", "example.org", "")]
     [True, True, True, True, False, False, False]
@@ -32,18 +32,21 @@ def is_loopback(host: str) -> bool:
 
 
 class Access:
-    """Judges requests by their headers. token: None lets in what comes to this machine under a name of its own."""
+    """Check requests by their headers.
+
+    token: None lets in requests that name this machine as their host.
+    """
 
     def __init__(self, token: str | None) -> None:
         self._expected = None if token is None else token.encode()
 
     @property
     def needs_token(self) -> bool:
-        """Whether callers have to have one."""
+        """Whether callers need a token."""
         return self._expected is not None
 
     def check(self, headers: dict[bytes, bytes]) -> None:
-        """Raises Refused. headers: by their names in lower case; the last of several."""
+        """Raise Refused if the caller may not come in. headers: by name, in lower case; the last of several counts."""
         if self._expected is None:
             _check_host(headers.get(b"host", b"").decode("latin-1"))
             _check_page(headers)
@@ -53,45 +56,42 @@ class Access:
             raise Refused(
                 401,
                 "Unauthorized",
-                "the request has no valid token; send the header `Authorization: Bearer TOKEN` with the server's token",
+                "missing or wrong token; send the header `Authorization: Bearer TOKEN` with the server's token",
                 www_authenticate="Bearer",
             )
 
 
 def _check_host(host: str) -> None:
-    """Keeps out web pages that have had their own name resolved to this machine."""
+    """Keep out web pages whose own host name was made to resolve to this machine (DNS rebinding)."""
     if not _is_here(host):
         raise Refused(
             403,
             "ForeignHost",
-            f"the server has no token, and so answers only to names of this machine, not to {host!r}; "
-            "ask for 127.0.0.1 or localhost, or give it a token",
+            f"host {host!r} is not this machine, and a server without a token answers only to this machine; "
+            "use 127.0.0.1 or localhost, or give the server a token",
         )
 
 
 def _check_page(headers: dict[bytes, bytes]) -> None:
-    """Keeps out web pages of others, which can have a browser of this machine send what needs no leave from us."""
+    """Keep out web pages of other sites, which can make a browser on this machine send simple requests (CSRF)."""
     origin = headers.get(b"origin")
     is_foreign = origin is not None and not _is_here(origin.decode("latin-1").partition("://")[2])
     if is_foreign or headers.get(b"sec-fetch-site", b"").lower() in _OTHER_SITES:
         raise Refused(
             403,
             "ForeignPage",
-            "the server has no token, and so answers no web page that did not come from it; "
-            "ask from a program, or give it a token",
+            "the request comes from a web page of another site, and a server without a token answers none; "
+            "send it from a program, or give the server a token",
         )
 
 
 def _is_here(authority: str) -> bool:
-    """Whether a name with or without a port is one of this machine."""
+    """Whether a host, with or without a port, is this machine."""
     return is_loopback(authority.partition("]")[0] if authority.startswith("[") else authority.partition(":")[0])
 
 
 def read_token(file: Path | None, given: str | None, variable: str) -> str | None:
-    """The token of the file, else the one that the environment gave in the variable; None where there is neither.
-
-    Raises TokenError.
-    """
+    """Read the token from the file, else from the environment variable; None if there is neither. Raises TokenError."""
     if file is None:
         return None if given is None else _good(given, variable)
     try:
@@ -102,7 +102,7 @@ def read_token(file: Path | None, given: str | None, variable: str) -> str | Non
 
 def _good(token: str, source: str) -> str:
     if len(token) < LEAST_TOKEN:
-        raise TokenError(source, f"it has {len(token)} characters, which can be guessed")
+        raise TokenError(source, f"it has only {len(token)} characters")
     if not all("!" <= character <= "~" for character in token):
-        raise TokenError(source, "it has characters that a header cannot hold")
+        raise TokenError(source, "it has characters that an HTTP header cannot hold")
     return token

@@ -1,21 +1,37 @@
-"""The HTTP interface as an ASGI application: from a request to a call, and from what came of it to an answer."""
+"""The HTTP interface as an ASGI application: routes to endpoints, requests to calls, results and errors to answers.
+
+The paths are declared in `gatechart.api.routes`, which the client shares.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from secrets import token_hex
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
+from urllib.parse import quote, unquote
 
 from pydantic_core import to_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette import routing
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
+from gatechart.graph import StateTransitionGraph
+from gatechart.serving.access import Access
+from gatechart.serving.changes import EventStream, parse_cursor
+from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
+from gatechart.serving.lifecycle import Lifecycle, Phase
+from gatechart.serving.openapi import openapi_document
+from gatechart.serving.operations import OPERATIONS, Operation
+from gatechart.serving.pages import answer_page, is_list
+from gatechart.serving.problems import Refused, headers_of, status_of, without_paths
+from gatechart.serving.requests import check_payload, read_call
 from gatechart.api import (
     Call,
     Document,
@@ -27,166 +43,213 @@ from gatechart.api import (
     hidden_under,
     perform,
 )
-from gatechart.api.routes import ROUTES
-from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
-from gatechart.graph import StateTransitionGraph
-from gatechart.serving.access import Access
-from gatechart.serving.connections import cut_off
-from gatechart.serving.events import EventStream
-from gatechart.serving.limits import DEFAULTS, ServerLimits
-from gatechart.serving.openapi import openapi_document
-from gatechart.serving.operations import OPERATIONS, Operation
-from gatechart.serving.parts import answer_part, is_list
-from gatechart.serving.paths import Endpoint, Paths
-from gatechart.serving.payloads import check_payload
-from gatechart.serving.problems import Refused, headers_of, status_of, without_places
-from gatechart.serving.reading import read_call
-from gatechart.serving.stage import Phase, Stage
-from gatechart.serving.tape import place_of
+from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, ROUTES
 
 logger = logging.getLogger(__name__)
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
 _CREATED: Final = 201
 _READ: Final = ROUTES[ReadCall]
 
 
 class Application:
-    """Answers requests with what the stage has. See `operations` for what can be asked.
+    """Answers requests with the runtime of a lifecycle. Mount it under any path, or serve it alone.
 
-    graphs: what the OpenAPI document tells of.
+    graphs: those that the OpenAPI document describes.
     """
 
     def __init__(
         self,
-        stage: Stage,
+        lifecycle: Lifecycle,
         graphs: Sequence[StateTransitionGraph],
         *,
         token: str | None = None,
         limits: ServerLimits = DEFAULTS,
     ) -> None:
-        self._stage = stage
+        self._lifecycle = lifecycle
         self._access = Access(token)
         self._limits = limits
         self._graphs = tuple(graphs)
-        self._open = Paths({"/health/live": {"GET": self._live}, "/health/ready": {"GET": self._ready}})
-        self._guarded = Paths(
-            {**self._performed(), "/changes": {"GET": self._changes}, "/openapi.json": {"GET": self._describe}}
+        self._router = routing.Router(
+            [
+                self._route(LIVE, {"GET": self._live}),
+                self._route(READY, {"GET": self._ready}),
+                *(self._route(path, methods, guarded=True) for path, methods in self._operations().items()),
+                self._route(CHANGES, {"GET": self._changes}, guarded=True),
+                self._route(OPENAPI, {"GET": self._describe}, guarded=True),
+            ],
+            redirect_slashes=False,
+            default=self._answering(self._unknown_path),
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI. Serves HTTP; nothing has to be done at the beginning and at the end."""
-        if scope["type"] != "http":
-            raise RuntimeError(f"the application serves HTTP, not {scope['type']!r}")
-        request = Request(scope, receive)
-        try:
-            answer = await self._answer(request)
-            await answer(scope, receive, send)
-        except ClientDisconnect:
-            return
-        except asyncio.CancelledError:  # the time of what was under way is over, and nobody is told
-            if self._stage.phase is Phase.OPEN or not await cut_off(scope, receive):
-                raise
+        """Serve an ASGI scope: HTTP, or the lifespan, at whose ends there is nothing to do."""
+        if scope["type"] == "websocket":
+            raise RuntimeError("the application serves HTTP, not websockets")
+        await self._router(_with_quoted_path(scope) if scope["type"] == "http" else scope, receive, send)
 
-    async def _answer(self, request: Request) -> ASGIApp:
-        try:
-            return await self._endpoint(request)(request)
-        except Refused as refused:
-            document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
-            return _json(document, refused.status, refused.headers)
-        except GatechartError as error:
-            if isinstance(error, OwnershipLostError):  # another owner has taken over: nothing is hosted here any more
-                self._stage.stop()
-            status = status_of(error, request.method)
-            if isinstance(error, OutsideError):
-                logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
-            document = ErrorDocument.for_stranger(without_places(error), token_hex(6))
-            if document.reference:
-                told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
-                logger.warning("a request failed", extra=told, exc_info=error)
-            return _json(document, status, headers_of(status))
-        except ClientDisconnect:
-            raise
-        except Exception:
-            logger.exception("a request failed", extra={"method": request.method, "path": request.url.path})
-            message = "the server failed at this request; its log tells more"
-            return _json(ErrorDocument(error="InternalError", message=message, facts={}), 500)
-
-    def _endpoint(self, request: Request) -> Endpoint:
-        found = self._open.find(request.scope)
-        if found is None:
-            self._access.check(dict(request.scope["headers"]))
-            found = self._guarded.find(request.scope)
-        if found is None:
-            raise Refused(404, "NotFound", "there is nothing at this path; GET /openapi.json tells what there is")
-        return found
-
-    def _performed(self) -> dict[str, dict[str, Endpoint]]:
+    def _operations(self) -> dict[str, dict[str, Endpoint]]:
+        """Endpoints of the calls, by path and method."""
         grouped: defaultdict[str, defaultdict[str, list[Operation]]] = defaultdict(lambda: defaultdict(list))
         for operation in OPERATIONS:
-            grouped[operation.way.path][operation.way.method].append(operation)
+            grouped[operation.route.path][operation.route.method].append(operation)
         return {
             path: {method: self._performing(operations) for method, operations in methods.items()}
             for path, methods in grouped.items()
         }
 
+    def _route(self, path: str, methods: Mapping[str, Endpoint], *, guarded: bool = False) -> routing.Route:
+        async def endpoint(request: Request) -> ASGIApp:
+            if guarded:
+                self._access.check(dict(request.scope["headers"]))
+            return await _for_method(methods, request.method)(request)
+
+        return routing.Route(path, self._answering(endpoint))
+
+    def _answering(self, endpoint: Endpoint) -> ASGIApp:
+        return _Answering(self._lifecycle, endpoint)
+
+    async def _unknown_path(self, request: Request) -> ASGIApp:
+        self._access.check(dict(request.scope["headers"]))
+        raise Refused(404, "NotFound", "unknown path; GET /openapi.json lists those that exist")
+
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
-        status = operations[0].way.status
+        status = operations[0].route.status
 
         async def endpoint(request: Request) -> ASGIApp:
-            runtime = self._stage.runtime
+            runtime = self._lifecycle.runtime
             call = cast("Call", await read_call(operations, request, self._limits))
             check_payload(runtime.graphs, call)
             if is_list(call):
-                text = await answer_part(runtime, call, self._limits.answer_bytes)
+                text = await answer_page(runtime, call, self._limits.answer_bytes)
                 return Response(text, status, media_type="application/json")
-            return _told(_without_exceptions(await perform(runtime, call)), status)
+            document = _without_exceptions(await perform(runtime, call))
+            return _result(document, status, request.scope["root_path"])
 
         return endpoint
 
     async def _changes(self, request: Request) -> ASGIApp:
-        self._stage.check_open()  # what is about to end has no turns to come
-        tape = self._stage.tape
-        said = request.headers.get("last-event-id")
-        if not said:
-            return EventStream(tape, tape.end)
-        place = place_of(said)
-        if place is None:
-            raise Refused(422, "BadRequest", "the Last-Event-ID is none of this server's; leave it out to begin now")
-        return EventStream(tape, place)
+        self._lifecycle.check_open()  # a server that is stopping has no turns to come
+        buffer = self._lifecycle.buffer
+        last_id = request.headers.get("last-event-id")
+        if not last_id:
+            return EventStream(buffer, buffer.end)
+        cursor = parse_cursor(last_id)
+        if cursor is None:
+            raise Refused(422, "BadRequest", "invalid Last-Event-ID; send the id of an event, or leave it out")
+        return EventStream(buffer, cursor)
 
-    async def _describe(self, _: Request) -> ASGIApp:
-        return Response(self._description, media_type="application/json")
+    async def _describe(self, request: Request) -> ASGIApp:
+        root = request.scope["root_path"]
+        servers = {"servers": [{"url": root}]} if root else {}
+        return Response(to_json({**self._document, **servers}), media_type="application/json")
 
     @cached_property
-    def _description(self) -> bytes:
-        return to_json(openapi_document(self._graphs, needs_token=self._access.needs_token))
+    def _document(self) -> dict[str, Any]:
+        return openapi_document(self._graphs, needs_token=self._access.needs_token)
 
     async def _live(self, _: Request) -> ASGIApp:
         return Response(b'{"status":"alive"}', media_type="application/json")
 
     async def _ready(self, _: Request) -> ASGIApp:
-        phase = self._stage.phase
+        phase = self._lifecycle.phase
         status = 200 if phase is Phase.OPEN else 503
         return Response(to_json({"status": phase}), status, headers_of(status), "application/json")
 
 
+class _Answering:
+    """An endpoint as an ASGI application, which turns every error into an answer.
+
+    A class, as Starlette takes a function for an endpoint of its own kind.
+    """
+
+    def __init__(self, lifecycle: Lifecycle, endpoint: Endpoint) -> None:
+        self._lifecycle = lifecycle
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer(Request(scope, receive))
+            await answer(scope, receive, send)
+        except ClientDisconnect:
+            return
+        except asyncio.CancelledError:  # the server stops waiting for what is under route; the peer gets no answer
+            if self._lifecycle.phase is Phase.OPEN or not await cut_off(scope, receive):
+                raise
+
+    async def _answer(self, request: Request) -> ASGIApp:
+        try:
+            return await self._endpoint(request)
+        except Refused as refused:
+            document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
+            return _json(document, refused.status, refused.headers)
+        except GatechartError as error:
+            if isinstance(error, OwnershipLostError):  # another runtime has taken over: nothing is hosted here any more
+                self._lifecycle.stop()
+            return _error(error, request)
+        except ClientDisconnect:
+            raise
+        except Exception:
+            logger.exception("a request failed", extra={"method": request.method, "path": request.url.path})
+            message = "internal server error; the server's log has the details"
+            return _json(ErrorDocument(error="InternalError", message=message, facts={}), 500)
+
+
+def _with_quoted_path(scope: Scope) -> Scope:
+    """Keep the path percent-encoded, so that an id such as `a%2Fb` is one part of it.
+
+    `root_path` is what another application or a proxy has put before our paths; a mount leaves it in the path.
+    """
+    raw = (scope.get("raw_path") or quote(scope["path"]).encode()).decode("latin-1")
+    root = scope.get("root_path", "").rstrip("/")
+    parts = raw.split("/")
+    prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    quoted_root = next((prefix for prefix in prefixes if unquote(prefix) == root), None)
+    if quoted_root is None:  # a proxy has taken it off already
+        quoted_root = quote(root)
+        raw = quoted_root + raw
+    return {**scope, "path": raw, "root_path": quoted_root, "path_params": {}}
+
+
+def _for_method(methods: Mapping[str, Endpoint], method: str) -> Endpoint:
+    """Find the endpoint of a method; that of GET answers HEAD, too. Raises Refused."""
+    wanted = "GET" if method == "HEAD" else method
+    if wanted in methods:
+        return methods[wanted]
+    allowed = ", ".join([*methods, *(["HEAD"] if "GET" in methods else [])])
+    raise Refused(405, "MethodNotAllowed", f"this path does not allow {method}; it allows {allowed}", allow=allowed)
+
+
 def _without_exceptions(document: Document) -> Document:
-    """The answer without the words of exceptions that guards raised; the log has them under a reference."""
+    """Replace the words of exceptions that guards raised with a reference to the log."""
     if not isinstance(document, OutcomeDocument) or not document.guard_errors:
         return document
     reference = token_hex(6)
     told = {"reference": reference, "agent_id": document.agent_id, "event": document.event}
-    logger.warning("guards raised at a request", extra={**told, "guard_errors": document.guard_errors})
+    logger.warning("guards raised during a request", extra={**told, "guard_errors": document.guard_errors})
     hidden = tuple(replace(each, raised=hidden_under(reference)) for each in document.guard_errors)
     return document.model_copy(update={"guard_errors": hidden})
 
 
-def _told(document: Document, status: int) -> Response:
+def _result(document: Document, status: int, root: str) -> Response:
     if isinstance(document, DoneDocument):
         return Response(status_code=status)
     if status == _CREATED and isinstance(document, SnapshotDocument):
-        return _json(document, status, {"location": _READ.path_of(ReadCall(id=document.agent_id))})
+        return _json(document, status, {"location": root + _READ.path_of(ReadCall(id=document.agent_id))})
     return _json(document, status)
+
+
+def _error(error: GatechartError, request: Request) -> Response:
+    """Answer with an error, and log what a stranger is not told."""
+    status = status_of(error, request.method)
+    if isinstance(error, OutsideError):
+        logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
+    document = ErrorDocument.for_stranger(without_paths(error), token_hex(6))
+    if document.reference:
+        told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
+        logger.warning("a request failed", extra=told, exc_info=error)
+    return _json(document, status, headers_of(status))
 
 
 def _json(document: Document, status: int, headers: Mapping[str, str] | None = None) -> Response:

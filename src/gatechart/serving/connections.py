@@ -1,30 +1,54 @@
-"""Connections with an end: whoever sends slowly, too much, or nothing at all is told so, or cut off."""
+"""Connections with limits: a peer that is one too many, or sends too slowly or too much, is told so or cut off."""
 
 from __future__ import annotations
 
 from asyncio import TimerHandle, Transport
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from gatechart.serving.problems import RETRY_AFTER, Refused
 from gatechart.api import ErrorDocument
-from gatechart.serving.limits import ServerLimits
-from gatechart.serving.problems import Refused
 
 _ABORT: Final = "gatechart.abort"
-_BEHIND_S: Final = 5.0  # behind the time of a body, in which the application refuses it with a better message
-_LINGER_S: Final = 1.0  # that a refused peer has to read the answer while it is still writing
-_STATUS_LINES: Final = {
-    408: b"HTTP/1.1 408 Request Timeout",
-    431: b"HTTP/1.1 431 Request Header Fields Too Large",
-}
+_BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message
+_LINGER_S: Final = 1.0  # how long a refused peer has to read the answer while it is still writing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """The limits of a server, each with a default that suits most.
+
+    A body is limited in values as well as in bytes, because checking values is what takes time, and nothing else is
+    answered meanwhile.
+    """
+
+    connections: int = 500  # open at once, streams included
+    header_bytes: int = 2**16  # of the request line and the headers
+    header_s: float = 10.0  # for them to arrive
+    body_bytes: int = 2**20
+    body_values: int = 100_000
+    body_s: float = 30.0  # for the body to arrive
+    idle_s: float = 75.0  # that a silent connection is kept; longer than clients keep theirs, so that they close first
+    answer_bytes: int = 8 * 2**20  # of the entries in one answer, which has at least one
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not value > 0:
+                raise ValueError(f"ServerLimits({field.name}={value!r}) leaves no room; give a number above 0")
+
+
+DEFAULTS: Final = ServerLimits()
 
 
 class ConnectionConfig(Config):
-    """uvicorn's, with the limits of connections."""
+    """uvicorn's configuration, with the limits of connections."""
 
     def __init__(self, application: ASGIApp, limits: ServerLimits, **options: Any) -> None:
         super().__init__(application, http=Connection, timeout_keep_alive=limits.idle_s, **options)  # type: ignore[arg-type]  # a float does
@@ -32,31 +56,34 @@ class ConnectionConfig(Config):
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's, which bounds what is sent and how long it takes, and shows the application how to cut it off.
+    """uvicorn's protocol, with limits on what a peer sends and how long it takes; the application can cut it off.
 
     One timer watches the peer: first until a request begins, then until its head is complete, then until its body is.
-    Between an answer and the next request uvicorn's own does.
+    Between an answer and the next request uvicorn's own timer does.
     """
 
     config: ConnectionConfig
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
+        """Accept a connection, or refuse it if there are too many."""
         super().connection_made(transport)
         self._timer: TimerHandle | None = None
         self._is_refused = False
-        self._is_read = True  # whether no request has begun whose end has not come
-        self._pending = 0  # bytes that came, of which nothing came out yet
-        self._unread = 0  # bytes of an answer that the peer had not taken at the last look
-        self._watch(self.config.limits.idle_s, self.timeout_keep_alive_handler)
+        self._is_read = True  # whether every request that began has arrived in full
+        self._pending = 0  # bytes that arrived and that the parser has made nothing of yet
+        self._unread = 0  # bytes of an answer that the peer had not read at the last look
+        if len(self.connections) > self.config.limits.connections:
+            self._refuse_number()
+        else:
+            self._watch(self.config.limits.idle_s, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Stop the timer of a connection that is gone."""
         self._unwatch()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Parse what arrived, unless the peer was refused."""
         if self._is_refused:
             return
         self._pending += len(data)
@@ -65,18 +92,18 @@ class Connection(HttpToolsProtocol):
             return
         if self._pending > self.config.limits.header_bytes:
             self._refuse_size()
-        elif self._timer is None and self._is_idle():  # line ends before a request are passed over, and no sign of life
+        elif self._timer is None and self._is_idle():  # line ends before a request are skipped, and count as silence
             self._watch(self.config.limits.idle_s, self.timeout_keep_alive_handler)
 
     def on_message_begin(self) -> None:
-        """See the parser's callbacks."""
+        """Give the head of a request its time."""
         super().on_message_begin()
         self.scope["state"][_ABORT] = self.transport.abort
         self._is_read = False
         self._watch(self.config.limits.header_s, self._refuse_slow_head)
 
     def on_headers_complete(self) -> None:
-        """See the parser's callbacks. Raises ValueError, which the parser takes for a request that is wrong."""
+        """Check the size of a head, and give the body its time. ValueError tells the parser that it is invalid."""
         size = len(self.url) + sum(len(name) + len(text) for name, text in self.headers)
         if size > self.config.limits.header_bytes:
             self._refuse_size()
@@ -86,24 +113,24 @@ class Connection(HttpToolsProtocol):
         self._watch(self.config.limits.body_s + _BEHIND_S, self._cut_slow_body)
 
     def on_body(self, body: bytes) -> None:
-        """See the parser's callbacks."""
+        """Note that the parser has taken part of a body."""
         self._pending = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """See the parser's callbacks."""
+        """Stop the timer: the request has arrived in full."""
         self._is_read = True
         self._pending = 0
         self._unwatch()
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """See uvicorn. What was refused already has its answer."""
+        """Answer an invalid request, unless the peer was refused and so has its answer."""
         if not self._is_refused:
             super().send_400_response(msg)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Ends an idle connection; where an answer is still being taken, only once the peer stops taking it."""
+        """End an idle connection; if an answer is still being read, only once the peer stops reading."""
         unread = self.transport.get_write_buffer_size()
         if not unread:
             super().timeout_keep_alive_handler()
@@ -126,41 +153,59 @@ class Connection(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
+    def _refuse_number(self) -> None:
+        most = self.config.limits.connections
+        if len(self.connections) > 2 * most:  # even refusals take room, as a peer has a moment to read the answer
+            self.transport.abort()
+            return
+        message = f"the server has {most:,} connections already; close those you do not need, or try again in a moment"
+        self._refuse(Refused(503, "TooManyConnections", message, retry_after=RETRY_AFTER["retry-after"]))
+
     def _refuse_size(self) -> None:
         most = self.config.limits.header_bytes
         self._refuse(Refused(431, "TooLarge", f"the request line and headers have more than {most:,} bytes; send less"))
 
     def _refuse_slow_head(self) -> None:
         seconds = self.config.limits.header_s
-        self._refuse(Refused(408, "TooSlow", f"the headers did not come within {seconds:g} s; send them at once"))
+        message = f"the headers did not arrive within {seconds:g} s; send them without pausing"
+        self._refuse(Refused(408, "TooSlow", message))
 
     def _cut_slow_body(self) -> None:
-        """Ends a request that the application has not read; one that waits for the answers before it goes on."""
+        """End a request that the application has not read, unless it waits for earlier answers on its connection."""
         if self.pipeline:
             self._watch(self.config.limits.body_s, self._cut_slow_body)
         else:
             self.transport.abort()
 
     def _refuse(self, refused: Refused) -> None:
-        """Answers in place of the application, and closes. Behind an answer under way nothing can be said."""
+        """Answer in place of the application, and close. After an answer under route nothing can be said."""
         self._is_refused = True
         self._unwatch()
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()
             return
-        document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
-        text = document.model_dump_json().encode()
-        head = b"%b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-        self.transport.write(head % (_STATUS_LINES[refused.status], len(text)) + text)
+        self.transport.write(_plain_answer(refused))
         self.transport.write_eof()
-        # a close while more comes would reset the connection, and the peer would lose the answer
+        # closing while more arrives would reset the connection, and the peer would lose the answer
         self._watch(_LINGER_S, self.transport.close)
 
 
-async def cut_off(scope: Scope, receive: Receive) -> bool:
-    """Ends the connection of a request, with what was written and not read; False where it cannot be done.
+def _plain_answer(refused: Refused) -> bytes:
+    """Write a whole HTTP response, for when there is no application to do it."""
+    document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
+    text = document.model_dump_json().encode()
+    lines = [
+        f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
+        *(f"{name}: {value}" for name, value in refused.headers.items()),
+        f"content-type: application/json\r\ncontent-length: {len(text)}\r\nconnection: close\r\n\r\n",
+    ]
+    return "\r\n".join(lines).encode() + text
 
-    It returns when the server knows, which else would miss the end of an answer.
+
+async def cut_off(scope: Scope, receive: Receive) -> bool:
+    """Abort the connection of a request, with all that the peer has not read; False if the server cannot.
+
+    Returns once the server has noticed, which would otherwise complain that an answer has no end.
     """
     abort = scope.get("state", {}).get(_ABORT)
     if abort is None:
@@ -171,6 +216,6 @@ async def cut_off(scope: Scope, receive: Receive) -> bool:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Returns when there is no connection any more."""
+    """Return when the connection is gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What keeps a server from starting."""
+"""Errors that keep a server from starting."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ class AddressError(OutsideError):
 
     def __str__(self) -> str:
         return (
-            f"the server cannot listen at {self.host!r}, port {self.port}: {self.problem}; "
-            "name another with --host and --port (0 for any that is free)"
+            f"cannot listen on host {self.host!r}, port {self.port}: {self.problem}; "
+            "choose another with --host and --port (0 for any free port)"
         )
 
 
 @dataclass(eq=False)
 class OpenDoorError(DefinitionError):
-    """Without a token, a server would be open to other machines."""
+    """A server without a token must not listen to other machines."""
 
     host: str
 
     def __str__(self) -> str:
         return (
-            f"without a token the server would let in whoever can reach {self.host!r}; give it one with --token-file "
-            "or GATECHART_TOKEN, or let it listen to this machine only, at 127.0.0.1"
+            f"a server on host {self.host!r} needs a token, because other machines can reach it; give it one with "
+            "--token-file or GATECHART_TOKEN, or listen on 127.0.0.1"
         )
 
 
 @dataclass(eq=False)
 class TokenError(DefinitionError):
-    """The server's token will not do."""
+    """The server's token is invalid."""
 
     source: str
     problem: str
 
     def __str__(self) -> str:
         return (
-            f"the token of {self.source} will not do: {self.problem}; take 16 or more visible ASCII characters, such "
-            "as those that `openssl rand -hex 32` prints"
+            f"invalid token in {self.source}: {self.problem}; use 16 or more visible ASCII characters, such as the "
+            "output of `openssl rand -hex 32`"
         )

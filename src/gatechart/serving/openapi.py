@@ -1,4 +1,4 @@
-"""The OpenAPI document of an application, made from the models that check its requests and write its answers."""
+"""The OpenAPI document of an application, generated from the models that check its requests and write its answers."""
 
 from __future__ import annotations
 
@@ -10,51 +10,53 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.serving.operations import OPERATIONS, Operation
 from gatechart.serving.problems import headers_of
+from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
+from gatechart.api.routes import CHANGES, LIVE, READY
 
 Json: TypeAlias = dict[str, Any]
 
 _CREATED: Final = 201
 _REFS: Final = "#/components/schemas/{model}"
 _ERRORS: Final = {
-    "400": "The request cannot be read.",
-    "401": "There is no valid token.",
-    "403": "The server has no token, and the request comes from elsewhere than this machine, or from a web page.",
-    "404": "There is no such agent, graph, state, trigger, version, mail or handoff.",
-    "408": "The body did not come in time.",
-    "409": "What is there speaks against it: nothing was changed, a turn that failed is undone.",
+    "400": "The request is malformed.",
+    "401": "The token is missing or wrong.",
+    "403": "The server has no token, and the request comes from another machine or from a web page of another site.",
+    "404": "Unknown agent, graph, state, trigger, version, mail, handoff, timer or invoke.",
+    "408": "The body did not arrive in time.",
+    "409": "The request conflicts with the present state. Nothing was changed; a turn that failed was undone.",
     "413": "The body is too large.",
-    "415": "The body is no JSON.",
-    "422": "The request does not fit; its text says what would.",
-    "429": "Too much mail waits for the agent.",
-    "503": "Not now: the server starts or stops, or its database fails.",
+    "415": "The body is not declared as JSON.",
+    "422": "The request is invalid; the message says what is wrong and what is expected.",
+    "429": "Too much mail is waiting.",
+    "503": "The server is starting or stopping, has too many connections, or its database fails.",
 }
 _LEFT_OUT: Final = {True: "403", False: "401"}  # by whether the server has a token
 _TEXT: Final[Json] = {"type": "string"}
-_LOCATION: Final[Json] = {"headers": {"Location": {"description": "The agent's own path.", "schema": _TEXT}}}
+_LOCATION: Final[Json] = {"headers": {"Location": {"description": "The path of the agent.", "schema": _TEXT}}}
 _RETRY_AFTER: Final[Json] = {
-    "headers": {
-        "Retry-After": {"description": "Seconds to wait before it is tried again.", "schema": {"type": "integer"}}
-    }
+    "headers": {"Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}}}
 }
 _HEALTHS: Final = {
-    "/health/live": "Whether the process serves; it needs no token",
-    "/health/ready": "Whether the agents are hosted; it needs no token",
+    LIVE: "Check that the process answers; needs no token",
+    READY: "Check that agents are hosted; needs no token",
 }
 
 
 def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: bool) -> Json:
-    """The document, OpenAPI 3.1. graphs: the newest of each name, whose entry points it shows."""
+    """Generate the document, OpenAPI 3.1.
+
+    graphs: the newest version of each, whose entry points are described.
+    """
     schemas, references = _schemas(graphs)
     paths: defaultdict[str, Json] = defaultdict(dict)
     for operation in OPERATIONS:
         if operation.call is not StartOnCall:  # it shares the path of `start`
-            paths[operation.way.path][operation.way.method.lower()] = _operation(operation, references, needs_token)
+            paths[operation.route.path][operation.route.method.lower()] = _operation(operation, references, needs_token)
     paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
-    paths["/changes"]["get"] = _changes(needs_token)
+    paths[CHANGES]["get"] = _changes(needs_token)
     for path, summary in _HEALTHS.items():
         paths[path]["get"] = _health(path, summary)
     return {
@@ -62,7 +64,7 @@ def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: boo
         "info": {
             "title": "gatechart",
             "version": version("gatechart"),
-            "description": f"Hosts agents of {', '.join(graph.name for graph in graphs)}.",
+            "description": f"Agents of {', '.join(graph.name for graph in graphs)}.",
         },
         "paths": dict(paths),
         "components": {
@@ -74,13 +76,14 @@ def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: boo
 
 
 def _schemas(graphs: Sequence[StateTransitionGraph]) -> tuple[Json, Mapping[Any, Json]]:
-    """The components, and how each model is referred to."""
+    """Generate the schemas of the components, and a reference to each model."""
     models: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(ErrorDocument, "serialization"): None}
     for operation in OPERATIONS:
-        models[operation.call.answer, "serialization"] = None
-        models[operation.rest, "validation"] = None
-        models[operation.located, "validation"] = None
-    for _, entry in _doors(graphs):
+        if operation.call.answer is not DoneDocument:
+            models[operation.call.answer, "serialization"] = None
+        if operation.route.has_body:  # the fields of a path or a query are parameters, without a model
+            models[operation.rest, "validation"] = None
+    for _, entry in _entry_points(graphs):
         if entry.takes is not None:
             models[entry.takes, "validation"] = None
     references, defined = models_json_schema(list(models), ref_template=_REFS)
@@ -90,7 +93,7 @@ def _schemas(graphs: Sequence[StateTransitionGraph]) -> tuple[Json, Mapping[Any,
 def _operation(operation: Operation, references: Mapping[Any, Json], needs_token: bool) -> Json:
     located = [_parameter("path", name, schema) for name, schema in _fields(operation.located)]
     described: Json = {"operationId": operation.verb, "summary": operation.summary, "parameters": located}
-    if not operation.way.has_body:
+    if not operation.route.has_body:
         described["parameters"] += [_parameter("query", name, schema) for name, schema in _fields(operation.rest)]
     else:
         needed = any(field.is_required() for field in operation.rest.model_fields.values())
@@ -98,14 +101,14 @@ def _operation(operation: Operation, references: Mapping[Any, Json], needs_token
     answer: Json = {"description": operation.summary}
     if operation.call.answer is not DoneDocument:
         answer |= _content(references[operation.call.answer, "serialization"])
-    if operation.way.status == _CREATED:
+    if operation.route.status == _CREATED:
         answer |= _LOCATION
-    described["responses"] = {str(operation.way.status): answer, **_errors(references, needs_token)}
+    described["responses"] = {str(operation.route.status): answer, **_errors(references, needs_token)}
     return described
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
-    """Each field with its own schema, without references; null is told by leaving the field out."""
+    """Each field with a schema free of references. To give null, leave the field out."""
     schema = model.model_json_schema(mode="validation")
     for name, declared in schema.get("properties", {}).items():
         choices = [each for each in declared.get("anyOf", [declared]) if each.get("type") != "null"]
@@ -132,24 +135,27 @@ def _errors(references: Mapping[Any, Json], needs_token: bool) -> Json:
 
 
 def _told(status: str) -> Json:
-    """What an answer of this status says, and the headers that it has."""
+    """Describe an answer of this status, and its headers."""
     return {"description": _ERRORS[status], **(_RETRY_AFTER if headers_of(int(status)) else {})}
 
 
-def _doors(graphs: Sequence[StateTransitionGraph]) -> Iterator[tuple[StateTransitionGraph, EntryPoint]]:
+def _entry_points(graphs: Sequence[StateTransitionGraph]) -> Iterator[tuple[StateTransitionGraph, EntryPoint]]:
     return ((graph, entry) for graph in graphs for entry in graph.entry_points.values())
 
 
 def _start_schema(graphs: Sequence[StateTransitionGraph], references: Mapping[Any, Json]) -> Json:
-    """A body for each entry point, and for each trigger that opens just one."""
-    doors = list(_doors(graphs))
-    opened = Counter(trigger for _, entry in doors for trigger in entry.opens_on)
+    """Describe a body for each entry point, and for each trigger that opens exactly one."""
+    entries = list(_entry_points(graphs))
+    opened = Counter(trigger for _, entry in entries for trigger in entry.opens_on)
     return {
         "oneOf": [
-            *(_start(StartCall, {"graph": graph.name, "at": entry.name}, entry, references) for graph, entry in doors),
+            *(
+                _start(StartCall, {"graph": graph.name, "at": entry.name}, entry, references)
+                for graph, entry in entries
+            ),
             *(
                 _start(StartOnCall, {"trigger": trigger}, entry, references)
-                for _, entry in doors
+                for _, entry in entries
                 for trigger in entry.opens_on
                 if opened[trigger] == 1
             ),
@@ -181,12 +187,12 @@ def _changes(needs_token: bool) -> Json:
     text = {"schema": {"type": "string"}}
     return {
         "operationId": "changes",
-        "summary": "The turns of all agents as they are committed, as server-sent events",
+        "summary": "Stream the turns of all agents as they are committed, as server-sent events",
         "parameters": [{"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}],
         "responses": {
-            "200": {"description": "Events, until the reader leaves", "content": {"text/event-stream": text}},
+            "200": {"description": "Events, until the reader disconnects.", "content": {"text/event-stream": text}},
             **{status: _told(status) for status in ("401", "403") if status != _LEFT_OUT[needs_token]},
-            "422": {"description": "The Last-Event-ID is none of this server's."},
+            "422": {"description": "The Last-Event-ID is invalid."},
             "503": _told("503"),
         },
     }
@@ -194,7 +200,7 @@ def _changes(needs_token: bool) -> Json:
 
 def _health(path: str, summary: str) -> Json:
     content = _content({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]})
-    answers = {"200": {"description": "It is.", **content}}
-    if path.endswith("ready"):
-        answers["503"] = {"description": "It is not, or not any more.", **_RETRY_AFTER, **content}
+    answers = {"200": {"description": "Yes.", **content}}
+    if path == READY:
+        answers["503"] = {"description": "No: the server is starting or stopping.", **_RETRY_AFTER, **content}
     return {"operationId": path.rpartition("/")[2], "summary": summary, "security": [], "responses": answers}

@@ -1,4 +1,4 @@
-"""What can be asked over HTTP, in one table of which the routes and the OpenAPI document are made."""
+"""Operations of the HTTP interface: each call with the models that check its path, query and body."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from pydantic.fields import FieldInfo
 
+from gatechart.graph.delays import PATTERN
+from gatechart.handoff.packet import RungKind, Time
+from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 from gatechart.api import (
     BaseCall,
     CancelHandoffCall,
@@ -32,15 +35,12 @@ from gatechart.api import (
     StopCall,
 )
 from gatechart.api.routes import MOST, ROUTES, Route
-from gatechart.graph.delays import PATTERN
-from gatechart.handoff.packet import RungKind, Time
-from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
-"""What an id can be that is looked up: one that was accepted before ids were bounded is found, however long."""
+"""An id to look up. It may be longer than a new one, as ids were not always bounded."""
 
 NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
-"""What every store can keep as a name or an id."""
+"""A new name or id, which every store can keep."""
 
 _Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_REASON, pattern=r"^[^\x00]*$")]
 
@@ -49,7 +49,7 @@ _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_n
 
 
 class Again(BaseModel):
-    """Offer to the same target again, a while later."""
+    """Offer again to the same target, after a wait."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +61,7 @@ class Again(BaseModel):
 
 
 class Target(BaseModel):
-    """Offer to another graph, or to a person's, at an entry point: to a new agent, or to a living one."""
+    """Offer to another graph, or to a human's, at an entry point: to a new agent or a living one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -82,9 +82,9 @@ _EITHER: Final[dict[type[BaseCall], dict[str, Any]]] = {
         }
     }
 }
-"""What a body must not hold together."""
+"""What a body must not have together."""
 
-_NARROWER: Final[dict[str, Any]] = {  # than the calls have them, so that the schema says all that is checked
+_NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
     "ladder": tuple[Annotated[Again | Target, Field(discriminator="kind")], ...] | None,
     "event": _Event,
     "deadline": Time | _Seconds | _Delay | None,
@@ -92,7 +92,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than the calls have them, so that the sc
 }
 
 
-_LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the field that says what is there already
+_LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the field that names something that exists
     SendCall: "to",
     StopCall: "id",
     RollbackCall: "id",
@@ -105,7 +105,7 @@ _LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the fie
 
 @dataclass(frozen=True)
 class Operation:
-    """A verb over HTTP."""
+    """A call over HTTP."""
 
     call: type[BaseCall]
     summary: str
@@ -117,33 +117,34 @@ class Operation:
         return verb
 
     @property
-    def way(self) -> Route:
-        """Where it is asked for."""
+    def route(self) -> Route:
+        """The method and path of the call."""
         return ROUTES[self.call]
 
     @cached_property
     def rest(self) -> type[BaseModel]:
-        """The fields that are no parts of the path."""
-        return _part(self, [name for name in self.call.model_fields if name not in {"verb", *self.way.in_path}])
+        """The model of the query or the body: the fields that are not in the path."""
+        names = [name for name in self.call.model_fields if name not in {"verb", *self.route.in_path}]
+        return _part(self, "Body" if self.route.has_body else "Query", names)
 
     @cached_property
     def located(self) -> type[BaseModel]:
-        """The fields that are."""
-        return _part(self, self.way.in_path)
+        """The model of the path."""
+        return _part(self, "Path", self.route.in_path)
 
 
-def _part(operation: Operation, names: Sequence[str]) -> type[BaseModel]:
+def _part(operation: Operation, kind: str, names: Sequence[str]) -> type[BaseModel]:
     hints = get_type_hints(operation.call, include_extras=True)
     fields: dict[str, Any] = {
         name: (_narrowed(operation, name, hints[name]), _field(operation, name)) for name in names
     }
-    name = operation.call.__name__.removesuffix("Call")
+    name = operation.call.__name__.removesuffix("Call") + kind
     config = ConfigDict(extra="forbid", json_schema_extra=_EITHER.get(operation.call))
     return create_model(name, __config__=config, **fields)
 
 
 def _field(operation: Operation, name: str) -> FieldInfo:
-    """The field's default, without what else the call says of it."""
+    """Reduce a field to its default."""
     declared = operation.call.model_fields[name]
     if name == "limit":
         return FieldInfo(default=min(declared.default or MOST, MOST))
@@ -162,23 +163,23 @@ def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
 
 
 OPERATIONS: Final = (
-    Operation(StartCall, "A new agent, begun at an entry point or on a business trigger"),
-    Operation(StartOnCall, "A new agent, begun on a business trigger"),
-    Operation(FindCall, "Agents in the order they were started, a page at a time"),
-    Operation(ReadCall, "An agent as it was last committed"),
-    Operation(EraseCall, "Forgets an agent and its history for good"),
-    Operation(SendCall, "What became of an event, once its turn is committed"),
-    Operation(PostCall, "Mail for an agent, durable when this returns"),
-    Operation(RetryCall, "Deliver refused or dead mail once more, or end the wait of mail that failed"),
-    Operation(HistoryCall, "An agent's turns, oldest first"),
-    Operation(SnapshotAtCall, "An agent as it was at one of its versions"),
-    Operation(StopCall, "Ends an agent in the state it is in"),
-    Operation(RollbackCall, "Restores what an agent was, as a new version"),
-    Operation(HandoffCall, "Has an agent hand on its work"),
-    Operation(HandoffsCall, "Handoffs in the order offered, a page at a time"),
-    Operation(CancelHandoffCall, "Withdraws a handoff"),
-    Operation(MailCall, "Mail in the order accepted, a page at a time"),
-    Operation(FireTimerCall, "Deliver a timer now, with a reason"),
-    Operation(EndInvokeCall, "End a running invoke with a result or an error, with a reason"),
+    Operation(StartCall, "Start an agent at an entry point, or on a business trigger"),
+    Operation(StartOnCall, "Start an agent on a business trigger"),
+    Operation(FindCall, "List agents in the order they were started, a page at a time"),
+    Operation(ReadCall, "Read an agent as last committed"),
+    Operation(EraseCall, "Erase an agent and its history for good"),
+    Operation(SendCall, "Send an event and wait until its turn is committed"),
+    Operation(PostCall, "Post mail to an agent; it is durable when this returns"),
+    Operation(RetryCall, "Deliver refused or dead mail again, or retry failed mail now"),
+    Operation(HistoryCall, "List an agent's turns, oldest first"),
+    Operation(SnapshotAtCall, "Read an agent as it was at an earlier version"),
+    Operation(StopCall, "Stop an agent in its current state"),
+    Operation(RollbackCall, "Restore an earlier version of an agent, as a new version"),
+    Operation(HandoffCall, "Hand an agent's work to another agent"),
+    Operation(HandoffsCall, "List handoffs in the order offered, a page at a time"),
+    Operation(CancelHandoffCall, "Withdraw a handoff"),
+    Operation(MailCall, "List mail in the order accepted, a page at a time"),
+    Operation(FireTimerCall, "Fire a timer now, for a reason that is recorded"),
+    Operation(EndInvokeCall, "End a running invoke with a result or an error, for a reason that is recorded"),
 )
-"""Every verb that has a call. `start_on` shares its path with `start`: its body has a trigger."""
+"""Every call. `start_on` shares its path with `start`: its body has a trigger."""

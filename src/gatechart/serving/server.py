@@ -1,4 +1,4 @@
-"""A listening server: opened before the runtime, so that it can tell that it starts, and closed before it."""
+"""The listening server: opened before the runtime, so that it can report that it is starting, and closed before it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gatechart.serving.access import is_loopback
-from gatechart.serving.connections import ConnectionConfig
+from gatechart.serving.connections import DEFAULTS, ConnectionConfig, ServerLimits
 from gatechart.serving.errors import AddressError, OpenDoorError
-from gatechart.serving.limits import DEFAULTS, ServerLimits
 
 _BACKLOG: Final = 2048
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals to whoever runs it, and tells when it serves."""
+    """uvicorn's server without its signal handlers; an event tells when it serves."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -37,7 +36,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """Answers with an application until it is closed."""
+    """A server that answers with an application until it is closed."""
 
     def __init__(self, application: ASGIApp, listener: socket.socket, grace_s: float, limits: ServerLimits) -> None:
         self._listener = listener
@@ -47,7 +46,7 @@ class Server:
         self._task = asyncio.create_task(self._uvicorn.serve([listener]))
 
     async def begin(self) -> None:
-        """Returns when it serves."""
+        """Return once the server answers."""
         serves = asyncio.create_task(self._uvicorn.serves.wait())
         await asyncio.wait((serves, self._task), return_when=asyncio.FIRST_COMPLETED)
         serves.cancel()
@@ -55,7 +54,7 @@ class Server:
             await self._task
 
     async def close(self) -> None:
-        """Accepts nothing more, and returns when the requests under way are answered, or their time is over."""
+        """Accept nothing more; return once the requests under route are answered or their time is up."""
         self._uvicorn.should_exit = True
         await self._task
 
@@ -70,16 +69,16 @@ async def listening(
     grace_s: float = 10.0,
     limits: ServerLimits = DEFAULTS,
 ) -> AsyncIterator[Server]:
-    """A server of the application, which is closed behind the block where it has not been.
+    """Serve the application inside the block.
 
-    port: 0 for any that is free. grace_s: how long requests under way get to end. limits: of connections
-    and headers; those of bodies and answers are the application's.
-    Raises OpenDoorError where others than this machine could come in without a token, and AddressError.
+    port: 0 for any free one. grace_s: how long requests under route get to end. limits: those of connections
+    and headers apply here; those of bodies and answers are the application's.
+    Raises AddressError, and OpenDoorError if other machines could come in without a token.
     """
     if not has_token and not is_loopback(host):
         raise OpenDoorError(host)
     listener = _listener(host, port)
-    if not has_token and not is_loopback(listener.getsockname()[0]):  # the name stands for another address here
+    if not has_token and not is_loopback(listener.getsockname()[0]):  # the name resolved to an address of another kind
         listener.close()
         raise OpenDoorError(host)
     server = Server(application, listener, grace_s, limits)
@@ -91,9 +90,9 @@ async def listening(
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """A socket that listens there. asyncio turns Nagle's algorithm off only where the socket says that it is TCP."""
+    """Open the listening socket, as TCP explicitly: otherwise asyncio leaves Nagle's algorithm on."""
     if not 0 <= port < 2**16:
-        raise AddressError(host, port, "there is no such port")
+        raise AddressError(host, port, "ports are numbers from 0 to 65535")
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             host.removeprefix("[").removesuffix("]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

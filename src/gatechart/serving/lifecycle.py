@@ -1,4 +1,4 @@
-"""What a server has to serve with: nothing yet, a runtime, or a runtime that is about to close."""
+"""The life of a server: starting, while the runtime recovers; open; and stopping, while requests under route end."""
 
 from __future__ import annotations
 
@@ -10,54 +10,57 @@ from enum import StrEnum
 from secrets import token_hex
 from typing import Final
 
-from gatechart.api import EntryDocument
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
-from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime import Runtime
+from gatechart.hosting.subscriptions import Subscription
+from gatechart.serving.changes import ReplayBuffer
 from gatechart.serving.problems import RETRY_AFTER, Refused
-from gatechart.serving.tape import Tape
 from gatechart.values import HistoryEntry
+from gatechart.api import EntryDocument
 
 logger = logging.getLogger(__name__)
 
-TAPE_BYTES: Final = 32 * 2**20
+BUFFER_BYTES: Final = 32 * 2**20
 
 
 class Phase(StrEnum):
     """Where a server is in its life."""
 
-    STARTING = "starting"  # the runtime recovers
+    STARTING = "starting"  # the runtime is recovering
     OPEN = "open"
-    STOPPING = "stopping"  # what is under way ends
+    STOPPING = "stopping"  # requests under route may end
 
 
-class Stage:
-    """The runtime, as soon as there is one, and the tape of what it commits."""
+class Lifecycle:
+    """The runtime, once there is one, and the recent turns that `/changes` replays.
 
-    def __init__(self, *, tape: int = 10_000, tape_bytes: int = TAPE_BYTES) -> None:
+    buffer, buffer_bytes: how many recent turns are kept, and how many bytes of them.
+    """
+
+    def __init__(self, *, buffer: int = 10_000, buffer_bytes: int = BUFFER_BYTES) -> None:
         self.phase = Phase.STARTING
-        self.tape = Tape(token_hex(8), tape, tape_bytes)
+        self.buffer = ReplayBuffer(token_hex(8), buffer, buffer_bytes)
         self._runtime: Runtime | None = None
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime. Raises Refused where it is not there yet, or not any more."""
+        """The runtime. Raises Refused if it is not open yet, or closed already."""
         if self._runtime is None:
             raise self._not_ready()
         return self._runtime
 
     def check_open(self) -> None:
-        """Raises Refused where the server starts or stops."""
+        """Raise Refused if the server is starting or stopping."""
         if self.phase is not Phase.OPEN:
             raise self._not_ready()
 
     def _not_ready(self) -> Refused:
-        message = f"the server is {self.phase}; ask again in a moment"
+        message = f"the server is {self.phase}; try again in a moment"
         return Refused(503, "NotReady", message, retry_after=RETRY_AFTER["retry-after"])
 
     @asynccontextmanager
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:
-        """Serves with the runtime meanwhile."""
+        """Serve with this runtime inside the block."""
         async with runtime.changes() as changes:
             recording = asyncio.create_task(self._record(changes))
             self._runtime, self.phase = runtime, Phase.OPEN
@@ -70,28 +73,29 @@ class Stage:
                 await asyncio.wait((recording,))
 
     def stop(self) -> None:
-        """Is no longer ready, and ends the streams; requests are answered as long as somebody brings them."""
+        """Report not ready and end the streams. Requests are still answered until the runtime or the server closes."""
         self.phase = Phase.STOPPING
-        self.tape.close()
+        self.buffer.close()
 
     async def _record(self, changes: Subscription[HistoryEntry]) -> None:
         while True:
             try:
                 entry = await anext(changes)
             except FeedLaggedError as error:
-                logger.warning("turns were committed faster than they were noted", extra={"lost": error.lost})
-                self.tape.skip(error.lost)
+                logger.warning("turns were committed faster than they were recorded", extra={"lost": error.lost})
+                self.buffer.skip(error.lost)
             except RuntimeClosedError:
                 return
             else:
-                self._note(entry)
+                self._add(entry)
 
-    def _note(self, entry: HistoryEntry) -> None:
+    def _add(self, entry: HistoryEntry) -> None:
         try:
             document = EntryDocument.of(entry)
             item = document.__pydantic_serializer__.to_json(document)
-        except Exception:  # it would end the tape for all
-            logger.exception("a turn cannot be told", extra={"agent_id": entry.agent_id, "version": entry.version})
-            self.tape.skip(1)
+        except Exception:  # one turn that cannot be written must not end the stream for all
+            told = {"agent_id": entry.agent_id, "version": entry.version}
+            logger.exception("a turn could not be written as JSON", extra=told)
+            self.buffer.skip(1)
         else:
-            self.tape.add(item)
+            self.buffer.add(item)

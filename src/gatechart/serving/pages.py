@@ -1,4 +1,4 @@
-"""Lists that may be longer than one answer: as many of their entries as fit into its bytes."""
+"""Pages of lists, bounded in bytes as well as in entries."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from pydantic_core import to_json
 from gatechart.api import Call, Document, FindCall, HandoffsCall, HistoryCall, MailCall, Performer, perform
 from gatechart.api.routes import PARTS
 
-_FIRST: Final = 8  # entries that are read before anybody knows how large they are
+_FIRST: Final = 8  # entries to read before their size is known
 
 
 def is_list(call: Call) -> bool:
-    """Whether its answer is a list of which a part may be given."""
+    """Whether the call is answered with a list, a page at a time."""
     return isinstance(call, FindCall | HandoffsCall | HistoryCall | MailCall)
 
 
-async def answer_part(host: Performer, call: Call, most_bytes: int) -> bytes:
-    """The JSON text of the answer, with no more entries than fit; one is given in any case.
+async def answer_page(host: Performer, call: Call, most_bytes: int) -> bytes:
+    """Return the JSON of a page with as many entries as fit, and at least one if there is any.
 
-    Its `next` is the `after` of the part behind it, null where that is all. Entries are read a few at a time, so that
-    what does not fit is not read by the hundred either.
+    Its `next` is the `after` of the next page, null on the last one. Entries are read a few at a time, so that a page
+    of large entries does not read hundreds of them in vain.
     """
-    field, place = PARTS[type(call)]
+    field, key = PARTS[type(call)]
     limit: int = call.limit  # type: ignore[union-attr, assignment]  # over HTTP it always has one
     texts: list[bytes] = []
     size, count, last = 0, _FIRST, None
     while len(texts) < limit:
         asked = min(count, limit - len(texts))
-        entries = await _read(host, call, last, asked + 1)  # one more, which tells whether it is all
+        entries = await _read(host, call, last, asked + 1)  # one more than needed tells whether this is the last page
         for entry in entries[:asked]:
             text = _text(entry)
             size += len(text)
             if texts and size > most_bytes:
-                return _joined(field, texts, last)
+                return _page(field, texts, last)
             texts.append(text)
-            last = getattr(entry, place)
+            last = getattr(entry, key)
         if len(entries) <= asked:
-            return _joined(field, texts, None)
+            return _page(field, texts, None)
         count = _how_many_more(size, len(texts), most_bytes)
-    return _joined(field, texts, last)
+    return _page(field, texts, last)
 
 
 async def _read(host: Performer, call: Call, last: Any, limit: int) -> tuple[Document, ...]:
@@ -56,10 +56,10 @@ def _text(entry: Document) -> bytes:
 
 
 def _how_many_more(size: int, count: int, most_bytes: int) -> int:
-    """How many entries to read next: what fits if they are as large as those before, and at most as many again."""
+    """How many entries to read next: as many as fit if they are as large as those so far, at most doubling."""
     fits = (most_bytes - size) * count // max(size, 1)
     return max(1, min(fits, count))
 
 
-def _joined(field: str, texts: list[bytes], following: int | str | None) -> bytes:
+def _page(field: str, texts: list[bytes], following: int | str | None) -> bytes:
     return b'{"%b":[%b],"next":%b}' % (field.encode(), b",".join(texts), to_json(following))

@@ -1,0 +1,185 @@
+"""The `/changes` stream: a buffer of recent turns, and the server-sent events that replay it to each reader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from itertools import accumulate, islice, takewhile
+from typing import Final
+
+from pydantic_core import to_json
+from starlette.types import Receive, Scope, Send
+
+from gatechart.serving.connections import cut_off, disconnected
+from gatechart.values.frozen import value
+from gatechart.api.routes import MISSED, TURN
+
+_BATCH: Final = 100  # turns written at once, at most
+_BATCH_BYTES: Final = 2**16  # per batch, unless one turn is larger; bounds what a reader that stalls keeps in memory
+_RETRY_MS: Final = 1000  # how long a browser waits before it reconnects
+_HEADERS: Final = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # keeps nginx from buffering the stream
+]
+
+
+@value
+class Cursor:
+    """A reader's position: the last item it has of a given buffer. Its text is the id of a server-sent event."""
+
+    buffer: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.buffer}-{self.number}"
+
+
+def parse_cursor(text: str) -> Cursor | None:
+    """Parse the id of a server-sent event; None if the text is not one.
+
+    >>> parse_cursor("a1b2-17"), parse_cursor("a1b2-x"), parse_cursor("")
+    (Cursor(buffer='a1b2', number=17), None, None)
+    """
+    buffer, _, number = text.rpartition("-")
+    if not buffer or not number.isascii() or not number.isdigit() or len(number) > 18:
+        return None
+    return Cursor(buffer, int(number))
+
+
+@value
+class Missed:
+    """Items that a reader can no longer have."""
+
+    lost: int | None  # how many; None if unknown, because the cursor belongs to another buffer
+
+
+class ReplayBuffer:
+    """The newest items, numbered from 1. Each reader keeps its own cursor, so a slow reader delays nobody.
+
+    name: unique to this buffer. most, most_bytes: how much is kept; the newest item is always kept.
+    """
+
+    def __init__(self, name: str, most: int, most_bytes: int) -> None:
+        self._name = name
+        self._most = most
+        self._most_bytes = most_bytes
+        self._items: deque[bytes] = deque()
+        self._bytes = 0
+        self._end = 0  # the number of the newest item
+        self._is_closed = False
+        self._news = asyncio.Event()
+
+    @property
+    def end(self) -> Cursor:
+        """The cursor after the newest item."""
+        return Cursor(self._name, self._end)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more items will be added."""
+        return self._is_closed
+
+    def add(self, item: bytes) -> None:
+        """Add an item, and drop the oldest ones if there are too many."""
+        self._items.append(item)
+        self._bytes += len(item)
+        self._end += 1
+        while len(self._items) > self._most or (self._bytes > self._most_bytes and len(self._items) > 1):
+            self._bytes -= len(self._items.popleft())
+        self._wake()
+
+    def skip(self, count: int) -> None:
+        """Record that `count` items were lost before they could be added; readers miss them and all before them."""
+        self._items.clear()
+        self._bytes = 0
+        self._end += count
+        self._wake()
+
+    def close(self) -> None:
+        """End the buffer. Readers can still read what it holds."""
+        self._is_closed = True
+        self._wake()
+
+    def read(self, cursor: Cursor, most: int, most_bytes: int) -> tuple[Cursor, Missed | None, tuple[bytes, ...]]:
+        """Return the cursor after the items read, what was missed before them (if anything), and the items.
+
+        most, most_bytes: how much to read; if there is an item, at least one is returned.
+        """
+        oldest = self._end - len(self._items)  # the cursor before the oldest item kept
+        is_known = cursor.buffer == self._name and cursor.number <= self._end
+        missed = Missed(oldest - cursor.number) if is_known and cursor.number < oldest else None
+        skipped = max(cursor.number - oldest, 0) if is_known else 0
+        sizes = accumulate(len(item) for item in islice(self._items, skipped, skipped + most))
+        count = max(1, sum(1 for _ in takewhile(lambda size: size <= most_bytes, sizes)))
+        found = tuple(islice(self._items, skipped, skipped + count))
+        return Cursor(self._name, oldest + skipped + len(found)), missed if is_known else Missed(None), found
+
+    async def news(self, cursor: Cursor, patience_s: float) -> bool:
+        """Wait for an item after the cursor, or for the end; False if neither came within `patience_s` seconds."""
+        try:
+            async with asyncio.timeout(patience_s):
+                while cursor == self.end and not self._is_closed:
+                    await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+class EventStream:
+    """A response that runs until the reader leaves, the reader stalls for too long, or the buffer ends.
+
+    cursor: where to start. beat_s: how often a silent stream sends a heartbeat.
+    stall_s: how long a reader may leave the connection full before it is cut off.
+    """
+
+    def __init__(self, buffer: ReplayBuffer, cursor: Cursor, *, beat_s: float = 15.0, stall_s: float = 60.0) -> None:
+        self._buffer = buffer
+        self._cursor = cursor
+        self._beat_s = beat_s
+        self._stall_s = stall_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve an ASGI request."""
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body"})
+            return
+        writing, gone = asyncio.create_task(self._replay(send)), asyncio.create_task(disconnected(receive))
+        try:
+            await asyncio.wait((writing, gone), return_when=asyncio.FIRST_COMPLETED)
+            if writing.done() and isinstance(writing.exception(), TimeoutError):
+                await cut_off(scope, receive)
+        finally:
+            for task in (writing, gone):
+                task.cancel()
+            await asyncio.gather(writing, gone, return_exceptions=True)
+
+    async def _replay(self, send: Send) -> None:
+        await self._write(send, f"retry: {_RETRY_MS}\nid: {self._cursor}\n\n".encode())
+        while True:
+            self._cursor, missed, found = self._buffer.read(self._cursor, _BATCH, _BATCH_BYTES)
+            if missed or found:
+                await self._write(send, b"".join(self._events(missed, found)))
+            elif self._buffer.is_closed:
+                break
+            elif not await self._buffer.news(self._cursor, self._beat_s):
+                await self._write(send, b":\n\n")
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _events(self, missed: Missed | None, found: tuple[bytes, ...]) -> Iterator[bytes]:
+        before = self._cursor.number - len(found)
+        if missed is not None:
+            data = to_json({"lost": missed.lost}).decode()
+            yield f"event: {MISSED}\nid: {Cursor(self._cursor.buffer, before)}\ndata: {data}\n\n".encode()
+        for number, item in enumerate(found, before + 1):
+            yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (TURN.encode(), self._cursor.buffer.encode(), number, item)
+
+    async def _write(self, send: Send, text: bytes) -> None:
+        async with asyncio.timeout(self._stall_s):
+            await send({"type": "http.response.body", "body": text, "more_body": True})
