@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from gatechart.api import EntryDocument
 from gatechart.clients import ChangesMissedError, HttpClient
 from gatechart.clients import changes as client_changes
 from gatechart.clients.lines import Told, told_events
 from gatechart.serving import Lifecycle, listening
 from gatechart.serving.changes import Cursor, EventStream, Missed, ReplayBuffer
-from gatechart.api import EntryDocument
 
 from .conftest import PATIENCE_S, serving, within
 

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gatechart.api import Direct
 from gatechart.clients import (
     AnswerLostError,
-    HttpClient,
     ClientClosedError,
     ClientTokenError,
+    HttpClient,
     ServerAnswerError,
     ServerUnreachableError,
     UnauthorizedError,
@@ -35,7 +36,6 @@ from gatechart.errors import (
 from gatechart.handoff import HandoffPacket
 from gatechart.serving import Lifecycle, listening
 from gatechart.values import Mode, Retry, Status
-from gatechart.api import Direct
 
 from .conftest import TOKEN, serving, within
 from .shop import Order, shop

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart import AgentContext, EntryPoint, Migration, Runtime, StateTransitionGraph, Transition
-from gatechart.errors import ActionFailedError
 from gatechart.clients.database import open_database_client
+from gatechart.errors import ActionFailedError
 from gatechart.serving import Application, Lifecycle
 
 SECRET = "password=hunter2"

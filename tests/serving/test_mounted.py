@@ -1,4 +1,4 @@
-"""The application under a path of another: mounted by it, or behind a proxy that says under which path it stands."""
+"""The application mounted in another one, or behind a proxy that names the path it is under."""
 
 from contextlib import asynccontextmanager
 
@@ -59,3 +59,24 @@ async def test_its_document_says_under_which_path_it_is(wrapped, root_path, unde
         document = (await http.get(f"{under}/openapi.json")).json()
     assert [server["url"] for server in document["servers"]] == [under]
     assert "/agents" in document["paths"]
+
+
+async def test_a_mount_with_a_parameter_keeps_its_parameters_to_itself():
+    async with asked(lambda application: Starlette(routes=[Mount("/of {id}", application)])) as http:
+        begun = await http.post("/of%20me/agents", json={"graph": "strict", "at": "WAITING", "id": "a/b"})
+        assert begun.headers["location"] == "/of%20me/agents/a%2Fb"
+        assert (await http.get(begun.headers["location"])).json()["agent_id"] == "a/b"
+
+
+async def test_it_takes_part_in_a_lifespan():
+    sent = []
+    received = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(received)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    await Application(Lifecycle(), graphs)({"type": "lifespan", "state": {}}, receive, send)
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]

@@ -69,7 +69,7 @@ async def test_it_ends_and_says_so_when_another_runtime_takes_its_database_over(
 def test_a_second_signal_stops_it_at_once(sqlite_url):
     with process(sqlite_url, "--grace", "60") as server:
         httpx.post(f"{server.url}/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "A"}, "id": "a"})
-        with httpx.HttpClient(base_url=server.url, trust_env=False, timeout=PATIENCE_S) as http:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_S) as http:
             with suppress(httpx.TimeoutException):
                 dawdle = {"event": "DAWDLED", "payload": {"seconds": 50}}
                 http.post("/agents/a/events", json=dawdle, timeout=0.5)

@@ -168,7 +168,7 @@ async def test_limits_leave_room():
 def test_the_command_has_options_for_the_limits(sqlite_url):
     options = ["--max-headers", "1024", "--headers-time", "0.2", "--max-values", "3", "--max-body", "500"]
     with process(sqlite_url, *options, "--idle-time", "5", "--body-time", "5", "--max-answer", "1000") as served:
-        with httpx.HttpClient(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as http:
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as http:
             assert http.get("/health/live", headers={"x-long": "y" * 2_000}).status_code == 431
             refused = http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"})
             assert (refused.status_code, "3 values" in refused.json()["message"]) == (413, True)
@@ -176,3 +176,26 @@ def test_the_command_has_options_for_the_limits(sqlite_url):
             assert (large.status_code, "500 bytes" in large.json()["message"]) == (413, True)
         code, _ = served.end()
     assert code == 0
+
+
+async def test_a_connection_too_many_is_told_so_and_room_comes_back():
+    async with serving(server=ServerLimits(connections=2)) as served:
+        url = httpx.URL(served.url)
+        async with connected(url), connected(url):
+            refused = await answer_to(url)
+            error = told(refused, 503)
+            assert (error["error"], error["blame"]) == ("TooManyConnections", "outside")
+            assert "2 connections" in error["message"]
+            assert b"retry-after: 1" in refused
+        async with asyncio.timeout(PATIENCE_S):
+            while not (await answer_to(url, HEAD + b"connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200 "):
+                pass
+
+
+async def test_far_too_many_connections_are_closed_without_a_word():
+    async with serving(server=ServerLimits(connections=1)) as served:
+        url = httpx.URL(served.url)
+        async with connected(url), connected(url) as (refused, _), connected(url) as (closed, _):
+            assert (await within(refused.read())).startswith(b"HTTP/1.1 503 ")
+            with suppress(ConnectionError):
+                assert await within(closed.read()) == b""

@@ -1,4 +1,4 @@
-"""Where each call is asked for over HTTP: in one table, for those who answer and for those who ask."""
+"""HTTP routes: one table with the method, path and status of each call, for the server and the client alike."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from gatechart.api.calls import (
 from gatechart.values.frozen import value
 
 MOST: Final = 1000
-"""Entries of one answer, at the most; those who want more ask again. An answer of large ones has fewer."""
+"""Entries of a page, at most. A page of large entries has fewer."""
 
 _FIELD: Final = re.compile(r"{(\w+)}")
 
 
 @value
 class Route:
-    """A method and a path. Fields of the call that are no parts of the path are the query, or the body of a POST."""
+    """A method and a path. Fields of the call that are not in the path go into the query, or the body of a POST."""
 
     method: str
     path: str  # with `{field}` for a part of it
@@ -46,16 +46,16 @@ class Route:
 
     @property
     def in_path(self) -> tuple[str, ...]:
-        """The fields that are parts of the path."""
+        """The fields that are in the path."""
         return tuple(_FIELD.findall(self.path))
 
     @property
     def has_body(self) -> bool:
-        """Whether the other fields are in the body, rather than in the query."""
+        """Whether the other fields go into the body rather than the query."""
         return self.method == "POST"
 
     def path_of(self, call: BaseCall) -> str:
-        """The path, with the fields in it.
+        """Fill the fields of a call into the path.
 
         >>> [ROUTES[ReadCall].path_of(ReadCall(id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
@@ -63,12 +63,12 @@ class Route:
         return _FIELD.sub(lambda found: _quoted(str(getattr(call, found[1]))), self.path)
 
     def rest_of(self, call: BaseCall) -> dict[str, Any]:
-        """What is not in the path, as JSON values; what is null is left out."""
+        """Return the fields that are not in the path, as JSON values without nulls."""
         return call.model_dump(mode="json", exclude={"verb", *self.in_path}, exclude_none=True)
 
 
 def _quoted(text: str) -> str:
-    """The text as one part of a path; dots alone would be taken for a way up."""
+    """Quote the text as one part of a path; dots alone would mean the parent folder."""
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
@@ -92,7 +92,7 @@ ROUTES: Final[Mapping[type[BaseCall], Route]] = {
     FireTimerCall: Route("POST", "/mail/{number}/fire"),
     EndInvokeCall: Route("POST", "/agents/{id}/invokes/{invoke}/end", 202),
 }
-"""Every call's way. `start_on` shares that of `start`: its body has a trigger."""
+"""The route of each call. `start_on` shares that of `start`: its body has a trigger."""
 
 PARTS: Final[Mapping[type[BaseCall], tuple[str, str]]] = {
     FindCall: ("agents", "agent_id"),
@@ -100,7 +100,7 @@ PARTS: Final[Mapping[type[BaseCall], tuple[str, str]]] = {
     MailCall: ("mail", "number"),
     HandoffsCall: ("handoffs", "number"),
 }
-"""What is answered in parts: the field of the answer, and what of its last entry the next part begins behind."""
+"""Lists, answered a page at a time: the field of the answer, and the field of its last entry that `after` takes."""
 
 LIVE: Final = "/health/live"
 READY: Final = "/health/ready"

@@ -52,6 +52,9 @@ BodyOption = Annotated[
 ValuesOption = Annotated[
     int, typer.Option("--max-values", min=1, metavar="NUMBER", help="The most values, in all, of a body that is read.")
 ]
+ConnectionsOption = Annotated[
+    int, typer.Option("--max-connections", min=1, metavar="NUMBER", help="Connections open at once, streams included.")
+]
 HeadersOption = Annotated[
     int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line with headers.")
 ]
@@ -73,6 +76,7 @@ async def serve_agents(
     drain: DrainOption = 0.0,
     max_body: BodyOption = 2**20,
     max_values: ValuesOption = 100_000,
+    max_connections: ConnectionsOption = 500,
     max_headers: HeadersOption = 2**16,
     headers_time: HeadersTimeOption = 10.0,
     body_time: BodyTimeOption = 30.0,
@@ -99,6 +103,7 @@ async def serve_agents(
     graphs = load_graphs(settings.app)
     lifecycle = serving.Lifecycle()
     limits = serving.ServerLimits(
+        connections=max_connections,
         header_bytes=max_headers,
         header_s=headers_time,
         body_bytes=max_body,

@@ -16,22 +16,11 @@ from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 from pydantic_core import to_json
+from starlette import routing
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette import routing
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
-from gatechart.graph import StateTransitionGraph
-from gatechart.serving.access import Access
-from gatechart.serving.changes import EventStream, parse_cursor
-from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
-from gatechart.serving.lifecycle import Lifecycle, Phase
-from gatechart.serving.openapi import openapi_document
-from gatechart.serving.operations import OPERATIONS, Operation
-from gatechart.serving.pages import answer_page, is_list
-from gatechart.serving.problems import Refused, headers_of, status_of, without_paths
-from gatechart.serving.requests import check_payload, read_call
 from gatechart.api import (
     Call,
     Document,
@@ -44,6 +33,17 @@ from gatechart.api import (
     perform,
 )
 from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, ROUTES
+from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
+from gatechart.graph import StateTransitionGraph
+from gatechart.serving.access import Access
+from gatechart.serving.changes import EventStream, parse_cursor
+from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
+from gatechart.serving.lifecycle import Lifecycle, Phase
+from gatechart.serving.openapi import openapi_document
+from gatechart.serving.operations import OPERATIONS, Operation
+from gatechart.serving.pages import answer_page, is_list
+from gatechart.serving.problems import Refused, headers_of, status_of, without_paths
+from gatechart.serving.requests import check_payload, read_call
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from typing import Final
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
+from gatechart.api.routes import MISSED, TURN
 from gatechart.serving.connections import cut_off, disconnected
 from gatechart.values.frozen import value
-from gatechart.api.routes import MISSED, TURN
 
 _BATCH: Final = 100  # turns written at once, at most
 _BATCH_BYTES: Final = 2**16  # per batch, unless one turn is larger; bounds what a reader that stalls keeps in memory

@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from gatechart.serving.problems import RETRY_AFTER, Refused
 from gatechart.api import ErrorDocument
+from gatechart.serving.problems import RETRY_AFTER, Refused
 
 _ABORT: Final = "gatechart.abort"
 _BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message

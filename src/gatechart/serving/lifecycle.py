@@ -10,13 +10,13 @@ from enum import StrEnum
 from secrets import token_hex
 from typing import Final
 
+from gatechart.api import EntryDocument
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
-from gatechart.runtime import Runtime
 from gatechart.hosting.subscriptions import Subscription
+from gatechart.runtime import Runtime
 from gatechart.serving.changes import ReplayBuffer
 from gatechart.serving.problems import RETRY_AFTER, Refused
 from gatechart.values import HistoryEntry
-from gatechart.api import EntryDocument
 
 logger = logging.getLogger(__name__)
 

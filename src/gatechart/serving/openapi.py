@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
+from gatechart.api.routes import CHANGES, LIVE, READY
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.serving.operations import OPERATIONS, Operation
 from gatechart.serving.problems import headers_of
-from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
-from gatechart.api.routes import CHANGES, LIVE, READY
 
 Json: TypeAlias = dict[str, Any]
 

@@ -10,9 +10,6 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 from pydantic.fields import FieldInfo
 
-from gatechart.graph.delays import PATTERN
-from gatechart.handoff.packet import RungKind, Time
-from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 from gatechart.api import (
     BaseCall,
     CancelHandoffCall,
@@ -35,6 +32,9 @@ from gatechart.api import (
     StopCall,
 )
 from gatechart.api.routes import MOST, ROUTES, Route
+from gatechart.graph.delays import PATTERN
+from gatechart.handoff.packet import RungKind, Time
+from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
 """An id to look up. It may be longer than a new one, as ids were not always bounded."""

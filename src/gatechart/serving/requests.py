@@ -13,13 +13,13 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from gatechart.api import BaseCall, StartCall, StartOnCall
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.serving.connections import ServerLimits
 from gatechart.serving.operations import Operation
 from gatechart.serving.problems import Refused
-from gatechart.api import BaseCall, StartCall, StartOnCall
 
 _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
