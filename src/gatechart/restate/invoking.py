@@ -13,11 +13,11 @@ from pydantic_core import to_json
 from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
+from gatechart.hosting.invoke_context import report_mail
 from gatechart.restate.kept import MAIL, RUNNING, plain
 from gatechart.restate.objects import AS_BYTES, patience
 from gatechart.restate.session import Session
 from gatechart.restate.terms import Bench
-from gatechart.values import Mail
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,6 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
 def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
     """Sends the agent what the invocation reports; it counts as long as the state lasts."""
     call = session.running.invocation
-    event, now = f"{kind}.invoke.{call.invoke}", datetime.fromisoformat(report["time"])
-    mail = Mail(0, call.agent_id, event, report[kind], now, state=call.state, epoch=call.epoch)
+    mail = report_mail(datetime.fromisoformat(report["time"]), call, kind, report[kind])
     told = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}
     ctx.generic_send(session.bench.names.agent, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)

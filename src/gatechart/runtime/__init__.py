@@ -1,8 +1,8 @@
 """What hosts agents."""
 
+from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.hosting.subscriptions import Subscription
-from gatechart.runtime.invoke_context import Work
 from gatechart.runtime.runtime import Runtime
 
 __all__ = ["Limits", "Runtime", "Subscription", "WhenFull", "Work"]

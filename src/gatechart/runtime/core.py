@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from gatechart.errors import (
 )
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.group_commit import Committer, nothing
+from gatechart.hosting.invoke_attempt import traceback_of
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.system import LONGEST_NAP_S
@@ -270,8 +270,3 @@ def log_failure(purpose: str, task: asyncio.Task[Any]) -> None:
     error = None if task.cancelled() else task.exception()
     if isinstance(error, Exception):
         logger.error("a task of the runtime failed: %s", traceback_of(error), extra={"purpose": purpose})
-
-
-def traceback_of(error: BaseException) -> str:
-    """The exception as Python prints it, in characters that every store and every stream takes."""
-    return "".join(traceback.format_exception(error)).encode(errors="replace").decode()

@@ -11,9 +11,9 @@ from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, RuntimeClosedError
 from gatechart.hosting.arguments import MOST, checked_operator_reason, ending, is_count
 from gatechart.hosting.idempotency import turn_of
+from gatechart.hosting.invoke_context import report_mail
 from gatechart.runtime.core import Core
 from gatechart.runtime.effects import Effects
-from gatechart.runtime.invoke_context import report_mail
 from gatechart.turn import checked_id, known_id
 from gatechart.values import (
     AgentId,

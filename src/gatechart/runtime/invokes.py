@@ -5,28 +5,40 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import datetime
 from functools import partial
-from inspect import isawaitable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
-from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError, UnwritableError, contained, failure_in
-from gatechart.graph import Invoke, StateTransitionGraph
+from gatechart.errors import InvocationOverError, UnwritableError
+from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
+from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.subscriptions import Feeds
-from gatechart.runtime.core import Core, log_failure, traceback_of
-from gatechart.runtime.invoke_context import StreamKey, Work, report_mail
-from gatechart.turn import message_of, plain_payload
-from gatechart.values import ActiveInvocation, AgentId, Invocation, Mail, Report, StateName
+from gatechart.runtime.core import Core, log_failure
+from gatechart.values import (
+    ActiveInvocation,
+    AgentId,
+    Invocation,
+    Mail,
+    Payload,
+    Report,
+    StateName,
+    StepRecord,
+    Verdict,
+)
 
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
 
+T = TypeVar("T")
+
+StreamKey: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its invokes
+
 
 class Invokes:
-    """Runs invocations, as many at once as the limits allow. What they come to is mail for their agents."""
+    """Runs invocations, as many at once as the limits allow; their results are mail for their agents. An InvokeHost."""
 
     def __init__(self, core: Core, registry: Registry, accept: Callable[[Mail], None]) -> None:
         self._core = core
@@ -93,20 +105,64 @@ class Invokes:
         if task is not None:
             task.cancel()
 
+    @property
+    def services(self) -> Any:
+        """See InvokeHost."""
+        return self._core.services
+
+    def now(self) -> datetime:
+        """See InvokeHost."""
+        return self._core.clock.now()
+
+    async def sleep(self, seconds: float) -> None:
+        """See InvokeHost."""
+        await self._core.sleep(seconds)
+
+    async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
+        """See InvokeHost."""
+        return await self._core.ask(partial(self._core.store.steps, invocation))
+
+    async def record(self, invocation: Invocation, name: str, text: str) -> str:
+        """See InvokeHost."""
+        verdict = await self._core.persist(StepRecord(invocation, name, text))
+        if verdict is Verdict.REPEATED:  # its answer was lost, or an attempt before this one is still at work
+            return (await self.recorded(invocation)).get(name, text)
+        if verdict is not Verdict.COMMITTED:
+            raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
+        return text
+
+    async def progress(self, invocation: Invocation, payload: Payload) -> None:
+        """See InvokeHost."""
+        mail = report_mail(self.now(), invocation, "progress", payload)
+        report = Report(invocation, mail, ends=False)
+        if await self._core.persist_mail(report, self._accept) is not Verdict.COMMITTED:
+            raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
+
+    def publish(self, invocation: Invocation, item: Any) -> None:
+        """See InvokeHost."""
+        self.streams.publish((invocation.agent_id, invocation.invoke), item)
+
+    async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
+        """See InvokeHost. What the function makes of its cancellation counts for nothing."""
+        try:
+            return await (function if seconds is None else self._limited(seconds, function))
+        finally:
+            _end_if_cancelled()
+
     async def _run(self, running: ActiveInvocation) -> None:
         call = running.invocation
         try:
-            kind, payload = await self._outcome(running)
+            ended = await self._outcome(running)
             try:
-                await self._report(call, kind, payload)
+                await self._report(call, ended)
             except UnwritableError as error:
                 logger.warning("the result of an invoke cannot be kept", extra={"agent_id": call.agent_id})
-                await self._report(call, "error", told_failure(error, 1))
+                await self._report(call, InvokeEnded("error", failure_payload(error, 1)))
         except InvocationOverError:
             logger.debug("an invoke went on after its state had been left", extra={"agent_id": call.agent_id})
 
-    async def _report(self, call: Invocation, kind: str, payload: Any) -> None:
-        mail = report_mail(self._core.clock.now(), call, kind, payload)
+    async def _report(self, call: Invocation, ended: InvokeEnded) -> None:
+        mail = report_mail(self.now(), call, ended.kind, ended.payload)
         await self._core.persist_mail(Report(call, mail, ends=True), self._accept)
 
     def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
@@ -118,69 +174,30 @@ class Invokes:
         if not any(other.invoke == call.invoke for other in tasks):
             self.streams.end((call.agent_id, call.invoke))
 
-    async def _outcome(self, running: ActiveInvocation) -> tuple[str, Any]:
-        """The kind and the payload of the event that tells how the invocation ended."""
-        failed = 0
+    async def _outcome(self, running: ActiveInvocation) -> InvokeEnded:
+        """Try until the invocation has ended. Only an attempt takes a slot, not the wait before the next one."""
+        graph, failed = self._registry.version(running.graph, running.graph_version), 0
         while True:
-            try:
-                invoke = self._invoke(running)
-                with contained():
-                    async with self._slots:
-                        result = await self._attempt(invoke, running)
-                    return "done", plain_payload({"result": result}, f"done.invoke.{invoke.id}")
-            except InvocationOverError:
-                raise
-            except UnknownInvokeError as error:
-                return "error", told_failure(error, failed)
-            except Exception as error:
-                failed += 1
-                wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
-                report = told_failure(error, failed)
-                known = {"agent_id": running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
-                logger.warning("an invoke failed: %s", report["traceback"], extra=known)
-                if wait_s is None:
-                    return "error", report
-            await self._core.sleep(wait_s)
+            async with self._slots:
+                result = await attempt(self, graph, running, failed)
+            if isinstance(result, InvokeEnded):
+                return result
+            failed = result.attempts
+            await self._core.sleep(result.wait_s)
 
-    async def _attempt(self, invoke: Invoke, running: ActiveInvocation) -> Any:
-        """What the function returned. Raises what it raised; TimeoutError where it took too long.
-
-        Once it has been cancelled, it counts for nothing whatever it makes of that.
-        """
-        call = running.invocation
-        recorded = await self._core.ask(partial(self._core.store.steps, call))
-        work = Work(self._core, call, recorded, self._accept, self.streams)
-        context = read_only_context(self._graph(running).context, running.context)
-        result = result_of(invoke, context, work)
-        try:
-            return await (result if invoke.timeout_s is None else self._within(invoke.timeout_s, result))
-        finally:
-            _end_if_cancelled()
-
-    async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of the work, which is not waited for if it goes on after its cancellation."""
-        tasks = function, _ = self._core.attend(work), self._core.attend(self._core.sleep(seconds))
+    async def _limited(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of the work, which is not waited for if it goes on after its cancellation."""
+        tasks = function, timer = self._core.attend(work), self._core.attend(self._core.sleep(seconds))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if function.done():
                 return function.result()
-            raise TimeoutError("it took longer than its timeout_s")
+            raise TimeoutError(TOO_LONG)
         finally:
             if not function.done():
                 function.add_done_callback(partial(log_failure, "end an invoke"))
-            for task in tasks:
-                task.cancel()
-
-    def _graph(self, running: ActiveInvocation) -> StateTransitionGraph:
-        return self._registry.version(running.graph, running.graph_version)
-
-    def _invoke(self, running: ActiveInvocation) -> Invoke:
-        call = running.invocation
-        node = self._graph(running).nodes.get(call.state)
-        for invoke in () if node is None else node.invokes:
-            if invoke.id == call.invoke:
-                return invoke
-        raise UnknownInvokeError(running.graph, call.state, call.invoke)
+            function.cancel()
+            timer.cancel()
 
 
 def _end_if_cancelled() -> None:
@@ -188,18 +205,3 @@ def _end_if_cancelled() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling() > 0:
         raise asyncio.CancelledError
-
-
-async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
-    """What the function returned. It raises Exceptions alone, for its task may be one that nobody else looks at."""
-    assert invoke.function is not None  # else it is an agent, which is no call
-    with contained():
-        result = invoke.function(context, work)
-        return await result if isawaitable(result) else result
-
-
-def told_failure(raised: Exception, attempts: int) -> dict[str, Any]:
-    """What an agent is told of an invocation that failed."""
-    error = failure_in(raised)
-    message = message_of(error).encode(errors="replace").decode()
-    return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}

@@ -1,13 +1,13 @@
-"""What an invoked function is handed beside the context: steps that are done once, keys, progress, a stream."""
+"""What an invoked function is handed beside the context: recorded steps, idempotency keys, progress, a stream."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Generic, get_type_hints
+from typing import Any, Final, Generic, Protocol, get_type_hints
 from uuid import UUID, uuid5
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
@@ -15,17 +15,54 @@ from pydantic_core import PydanticSerializationError
 from typing_extensions import TypeVar
 
 from gatechart.context import problems_of
-from gatechart.errors import InvocationOverError, StepRepeatedError, StepResultError, is_failure
-from gatechart.hosting.subscriptions import Feeds
-from gatechart.runtime.core import Core
+from gatechart.errors import StepRepeatedError, StepResultError, is_failure
 from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
-from gatechart.values import AgentId, Invocation, Mail, Report, Retry, StepRecord, Verdict
+from gatechart.values import AgentId, Invocation, Mail, Payload, Retry
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
 
 ServicesT = TypeVar("ServicesT", default=Any)
+T = TypeVar("T")
 
-StreamKey = tuple[AgentId, str]  # an agent, and the id of one of its invokes
+
+class InvokeHost(Protocol):
+    """What a home of agents does for the invocations that it runs."""
+
+    @property
+    def services(self) -> Any:
+        """The services that the home was opened with."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the present moment, aware, in UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait by the home's clock."""
+        ...
+
+    async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
+        """Return the steps that are recorded, as JSON texts by name."""
+        ...
+
+    async def record(self, invocation: Invocation, name: str, text: str) -> str:
+        """Record the result of a step; return the one that stands, which an earlier attempt may have recorded.
+
+        Raises InvocationOverError if the state has been left.
+        """
+        ...
+
+    async def progress(self, invocation: Invocation, payload: Payload) -> None:
+        """Send the agent the progress, durably. Raises InvocationOverError if the state has been left."""
+        ...
+
+    def publish(self, invocation: Invocation, item: Any) -> None:
+        """Give the item to those who watch the invoke now."""
+        ...
+
+    async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
+        """Return what the function returns. Raises TimeoutError if it takes longer than `seconds`."""
+        ...
 
 
 class Work(Generic[ServicesT]):
@@ -34,19 +71,11 @@ class Work(Generic[ServicesT]):
     `work: Work[Services]` lets a type checker know what `work.services` is.
     """
 
-    def __init__(
-        self,
-        core: Core,
-        invocation: Invocation,
-        recorded: Mapping[str, str],
-        report: Callable[[Mail], None],
-        streams: Feeds[StreamKey, Any],
-    ) -> None:
-        self._core = core
+    def __init__(self, host: InvokeHost, invocation: Invocation, recorded: Mapping[str, str]) -> None:
+        """recorded: results of earlier attempts' steps, as JSON texts by name."""
+        self._host = host
         self._invocation = invocation
         self._recorded = recorded
-        self._report = report
-        self._streams = streams
         self._names: set[str] = set()
 
     @property
@@ -56,27 +85,27 @@ class Work(Generic[ServicesT]):
 
     @property
     def services(self) -> ServicesT:
-        """What was given to `Runtime.open` as services."""
-        services: ServicesT = self._core.services
+        """The services that were given to `Runtime.open`."""
+        services: ServicesT = self._host.services
         return services
 
     @property
     def now(self) -> datetime:
         """The present moment, aware, in UTC. A repeat of the invocation sees another one; a step keeps what it saw."""
-        return self._core.clock.now()
+        return self._host.now()
 
     async def step(
         self, name: str, function: Callable[..., Any], *args: Any, retry: Retry | None = None, returns: Any = None
     ) -> Any:
-        """The result of the function, which is called once and for all: a repeat of the invocation gets the result.
+        """Call the function and record its result; a repeat of the invocation gets the recorded result instead.
 
         name: unique in the invocation. function: async, or plain, which then runs in a thread of its own.
         retry: how a function that raises is tried again; without it the first exception is passed on.
-        returns: the type of the result, as the function is annotated if left out. Results are kept as JSON and come
-        back as this type, plain JSON values where it is not known.
+        returns: the type of the result; the function's return annotation if left out. Results are stored as JSON and
+        come back as this type, or as plain JSON values if the type is unknown.
 
-        Raises PayloadError where no store can keep the name, StepRepeatedError where it was used before,
-        StepResultError where the result cannot be kept, InvocationOverError where the state has been left meanwhile,
+        Raises PayloadError for a name that no store can keep, StepRepeatedError for a name that was used before,
+        StepResultError for a result that cannot be stored, InvocationOverError if the state has been left meanwhile,
         and what the function raises.
         """
         if checked_key(name, "step") in self._names:
@@ -85,44 +114,34 @@ class Work(Generic[ServicesT]):
         kept = _Kept(self.agent_id, name, _returned(function) if returns is None else returns)
         text = self._recorded.get(name)
         if text is None:
-            text = await self._record(name, kept.written(await self._tried(partial(function, *args), retry)))
+            text = await self._host.record(
+                self._invocation, name, kept.written(await self._tried(partial(function, *args), retry))
+            )
         return kept.read(text)
 
     def idempotency_key(self, name: str) -> str:
-        """A key for outside systems that do a thing once for each key: the same whenever the invocation is repeated.
+        """Return a key for outside systems that do a thing once per key; a repeat of the invocation gets the same key.
 
-        It stays the same where a migration renames the state. Raises PayloadError for a name that no store can keep.
+        It stays the same if a migration renames the state. Raises PayloadError for a name that no store can keep.
         Source: version 5 of RFC 9562.
         """
         it = self._invocation
         return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, checked_words(name, "key")))))
 
     async def sleep(self, seconds: float) -> None:
-        """Waits by the runtime's clock. A repeat of the invocation waits anew; a state's timer does not."""
-        await self._core.sleep(seconds)
+        """Wait by the runtime's clock. A repeat of the invocation waits anew; a state's timer does not."""
+        await self._host.sleep(seconds)
 
     async def progress(self, payload: Any = None) -> None:
-        """Sends the agent the event `progress.invoke.<id>`. payload: as of `Agent.send`.
+        """Send the agent the event `progress.invoke.<id>`. payload: as of `Agent.send`.
 
-        Raises PayloadError, and InvocationOverError where the state has been left meanwhile.
+        Raises PayloadError, and InvocationOverError if the state has been left meanwhile.
         """
-        mail = report_mail(self.now, self._invocation, "progress", plain_payload(payload, "progress"))
-        report = Report(self._invocation, mail, ends=False)
-        if await self._core.persist_mail(report, self._report) is not Verdict.COMMITTED:
-            raise InvocationOverError(self.agent_id, self._invocation.state, self._invocation.invoke)
+        await self._host.progress(self._invocation, plain_payload(payload, "progress"))
 
     def publish(self, item: Any) -> None:
-        """Gives the item to those who watch the invoke at this moment, see `Runtime.stream`. It is not stored."""
-        self._streams.publish((self.agent_id, self._invocation.invoke), item)
-
-    async def _record(self, name: str, text: str) -> str:
-        """The result that stands for the step from now on. Raises InvocationOverError."""
-        verdict = await self._core.persist(StepRecord(self._invocation, name, text))
-        if verdict is Verdict.REPEATED:  # its answer was lost, or an attempt before this one is still at work
-            return (await self._core.ask(partial(self._core.store.steps, self._invocation))).get(name, text)
-        if verdict is not Verdict.COMMITTED:
-            raise InvocationOverError(self.agent_id, self._invocation.state, self._invocation.invoke)
-        return text
+        """Give the item to those who watch the invoke now, see `Runtime.stream`. It is not stored."""
+        self._host.publish(self._invocation, item)
 
     async def _tried(self, call: Callable[[], Any], retry: Retry | None) -> Any:
         failed = 0
@@ -140,7 +159,7 @@ class Work(Generic[ServicesT]):
 
 
 def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:
-    """Mail from an invocation to its agent: `<kind>.invoke.<id>`, which counts as long as the state lasts.
+    """Return mail from an invocation to its agent, `<kind>.invoke.<id>`, which counts as long as the state lasts.
 
     It has no number yet.
     """
@@ -156,7 +175,7 @@ def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mappi
 
 
 class _Kept:
-    """How the results of a step are written and read."""
+    """Writes and reads the results of one step."""
 
     def __init__(self, agent_id: AgentId, name: str, kind: Any) -> None:
         self._agent_id = agent_id
@@ -191,7 +210,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _returned(function: Callable[..., Any]) -> Any:
-    """The annotated type of what the function returns; Any where there is none."""
+    """Return the annotated return type of the function; Any if it has none."""
     while isinstance(function, partial):
         function = function.func
     annotated = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004

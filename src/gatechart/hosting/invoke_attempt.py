@@ -1,0 +1,103 @@
+"""One attempt at an invocation: the same whichever home runs it."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import isawaitable
+from typing import Any, Final, Literal
+
+from gatechart.context import read_only_context
+from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in
+from gatechart.graph import Invoke, StateTransitionGraph
+from gatechart.hosting.invoke_context import InvokeHost, Work
+from gatechart.turn import message_of, plain_payload
+from gatechart.values import ActiveInvocation, Payload
+
+logger = logging.getLogger(__name__)
+
+TOO_LONG: Final = "it took longer than its timeout_s"
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeEnded:
+    """The end of an invocation: its agent is sent `<kind>.invoke.<id>` with the payload."""
+
+    kind: Literal["done", "error"]
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeFailed:
+    """An attempt that failed; the next one follows after a wait."""
+
+    attempts: int  # so far
+    wait_s: float
+
+
+async def attempt(
+    host: InvokeHost, graph: StateTransitionGraph, running: ActiveInvocation, failed: int
+) -> InvokeEnded | InvokeFailed:
+    """Run the invoked function once. failed: how many attempts failed before.
+
+    Raises InvocationOverError if the state was left meanwhile.
+    """
+    try:
+        invoke = _declared(graph, running)
+    except UnknownInvokeError as error:
+        return InvokeEnded("error", failure_payload(error, failed))
+    try:
+        with contained():
+            result = await _call(host, graph, invoke, running)
+            return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))
+    except InvocationOverError:
+        raise
+    except Exception as error:
+        return _after_failure(invoke, running, error, failed + 1)
+
+
+async def _call(host: InvokeHost, graph: StateTransitionGraph, invoke: Invoke, running: ActiveInvocation) -> Any:
+    recorded = await host.recorded(running.invocation)
+    context = read_only_context(graph.context, running.context)
+    return await host.within(invoke.timeout_s, result_of(invoke, context, Work(host, running.invocation, recorded)))
+
+
+def _after_failure(
+    invoke: Invoke, running: ActiveInvocation, error: Exception, failed: int
+) -> InvokeEnded | InvokeFailed:
+    payload = failure_payload(error, failed)
+    known = {"agent_id": running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
+    logger.warning("an invoke failed: %s", payload["traceback"], extra=known)
+    wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
+    return InvokeEnded("error", payload) if wait_s is None else InvokeFailed(failed, wait_s)
+
+
+def _declared(graph: StateTransitionGraph, running: ActiveInvocation) -> Invoke:
+    call = running.invocation
+    node = graph.nodes.get(call.state)
+    for invoke in () if node is None else node.invokes:
+        if invoke.id == call.invoke:
+            return invoke
+    raise UnknownInvokeError(running.graph, call.state, call.invoke)
+
+
+async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
+    """Return what the function returns. Raises Exceptions alone, for nobody else may look at the task it runs in."""
+    assert invoke.function is not None  # an invoke without a function delegates to an agent: it is never called
+    with contained():
+        result = invoke.function(context, work)
+        return await result if isawaitable(result) else result
+
+
+def failure_payload(raised: Exception, attempts: int) -> Payload:
+    """Return what an agent is told about an invocation that failed."""
+    error = failure_in(raised)
+    message = message_of(error).encode(errors="replace").decode()
+    return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}
+
+
+def traceback_of(error: BaseException) -> str:
+    """Format the exception as Python prints it, in characters that every store and every stream takes."""
+    return "".join(traceback.format_exception(error)).encode(errors="replace").decode()
