@@ -15,7 +15,7 @@ from restate.serde import BytesSerde
 from benchmarks.ring import FOLLOWING, STATES, ring
 from gatechart.restate import serving
 from gatechart.restate.objects import FOREVER
-from gatechart.restate.serving import answering
+from gatechart.restate.service import answering
 
 BYTES = BytesSerde()
 AS_BYTES = RunOptions(serde=BYTES, type_hint=bytes)

@@ -7,8 +7,8 @@ from itertools import count
 
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from gatechart.restate.kept import SNAPSHOT
 from gatechart.restate.runtime import LOOK_S
+from gatechart.restate.state import SNAPSHOT
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
 from tests.on_restate.engines import quiet_port

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from gatechart.api import ErrorDocument
 from gatechart.errors import AgentAsleepError
 from gatechart.hosting.registry import Registry
-from gatechart.moving.luggage import packed
-from gatechart.restate.arriving import digest_of_agent, standing
-from gatechart.restate.decided import unpacked
-from gatechart.restate.deciding import VERBS, decide
-from gatechart.restate.kept import IDS, KEPT, MAIL, Applied, Kept, UnderWay, plain
+from gatechart.restate.handlers import VERBS, decide
+from gatechart.restate.journal_entry import unpacked
+from gatechart.restate.migration.arrival import digest_of_agent, standing
+from gatechart.restate.migration.departure import packed
+from gatechart.restate.state import IDS, KEPT, MAIL, Applied, Kept, UnderWay, plain
 from gatechart.restate.terms import Bench
 from gatechart.stores.sql.export import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail

@@ -8,8 +8,8 @@ import pytest
 
 from gatechart import AgentContext, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentTooLargeError, InboxFullError, UnknownAgentError
-from gatechart.restate import RestateRuntime, inboxes
-from gatechart.restate.kept import MAIL, plain
+from gatechart.restate import RestateRuntime, capacity
+from gatechart.restate.state import MAIL, plain
 from gatechart.values import Mail
 from tests.on_restate.engines import eventually
 
@@ -83,7 +83,7 @@ async def test_a_place_of_a_caller_that_died_is_given_again(place, monkeypatch):
             await runtime._ingress.ask("post", runtime._names.inbox, "enter", "l-1", {"bytes": 10}, reads=False)
         with pytest.raises(InboxFullError):
             await runtime.post("l-1", "NOTED")
-        monkeypatch.setattr(inboxes, "LOST_S", -1.0)
+        monkeypatch.setattr(capacity, "LOST_S", -1.0)
         for _ in range(2):
             await runtime.post("l-1", "NOTED")
         await arrived(runtime, "l-1", 2)

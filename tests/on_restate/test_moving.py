@@ -13,7 +13,7 @@ from gatechart import Runtime
 from gatechart.cli import main
 from gatechart.errors import AgentAsleepError, MoveError, StoreMovedError, StoreOwnedError, UnknownAgentError
 from gatechart.graph import Migration
-from gatechart.moving.to_engine import move_to_engine
+from gatechart.restate.migration.move import move_to_engine
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
@@ -306,7 +306,7 @@ async def test_the_command_says_what_it_would_do_what_it_did_and_that_it_did(eng
 
 
 async def test_the_command_tells_what_is_not_there(engine, here, capsys, monkeypatch):
-    monkeypatch.setattr("gatechart.moving.engine.FIRST_S", 1.0)
+    monkeypatch.setattr("gatechart.restate.migration.engine.FIRST_S", 1.0)
     (port,) = free_ports(1)
     code, _, err = await commanded(capsys, "--store", here, "--to", f"http://127.0.0.1:{port}")
     assert (code, "nobody answers" in err) == (5, True)

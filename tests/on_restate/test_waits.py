@@ -9,9 +9,9 @@ import pytest
 from gatechart import AgentContext, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import UnknownMailError
 from gatechart.hosting.registry import Registry
-from gatechart.restate.decided import unpacked
-from gatechart.restate.deciding import decide
-from gatechart.restate.kept import KEPT, MAIL, Kept, plain
+from gatechart.restate.handlers import decide
+from gatechart.restate.journal_entry import unpacked
+from gatechart.restate.state import KEPT, MAIL, Kept, plain
 from gatechart.restate.terms import Bench, Terms
 from gatechart.values import Mail, MailStatus, Retry
 from tests.on_restate.engines import eventually

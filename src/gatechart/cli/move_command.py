@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,9 @@ from gatechart.cli.hosting import check_there
 from gatechart.cli.options import Settings
 from gatechart.cli.printing import print_document, print_facts, print_hint, print_line, working
 from gatechart.cli.restate_commands import NamespaceOption
-from gatechart.moving import Moved
+
+if TYPE_CHECKING:
+    from gatechart.restate.migration import Moved
 
 ToOption = Annotated[
     str,
@@ -90,7 +92,7 @@ async def _moved(store: str, to: str, **how: Any) -> Moved:
 def _mover() -> Any:
     """The module, which needs what not everybody installs. Raises ExtraMissingError."""
     try:
-        return import_module("gatechart.moving.to_engine")
+        return import_module("gatechart.restate.migration.move")
     except ModuleNotFoundError as error:
         raise ExtraMissingError("move", "restate", error.name or "a package") from error
 

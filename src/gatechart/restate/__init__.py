@@ -3,9 +3,8 @@
 Needs the extra `gatechart[restate]`. `RestateRuntime` is what callers open, `serving` what the engine calls.
 """
 
-from gatechart.restate.registering import register
 from gatechart.restate.runtime import RestateRuntime
-from gatechart.restate.serving import serving
+from gatechart.restate.service import register, serving
 from gatechart.restate.terms import Terms
 
 __all__ = ["RestateRuntime", "Terms", "register", "serving"]

@@ -10,7 +10,7 @@ from gatechart.errors import UnknownAgentError
 from gatechart.graph import StateTransitionGraph
 from gatechart.hosting.arguments import check_version
 from gatechart.hosting.subscriptions import ended
-from gatechart.restate.kept import OUTCOME, SNAPSHOT, plain
+from gatechart.restate.state import OUTCOME, SNAPSHOT, plain
 from gatechart.turn import checked_id, checked_name, checked_words, plain_payload
 from gatechart.values import HistoryEntry, Name, Outcome, Snapshot, Status, name_of
 

@@ -14,9 +14,9 @@ from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
 from gatechart.hosting.invoke_context import report_mail
-from gatechart.restate.kept import MAIL, RUNNING, plain
 from gatechart.restate.objects import AS_BYTES, patience
 from gatechart.restate.session import Session
+from gatechart.restate.state import MAIL, RUNNING, plain
 from gatechart.restate.terms import Bench
 
 logger = logging.getLogger(__name__)

@@ -13,15 +13,14 @@ from pydantic_core import to_json
 from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject, select
 from restate.serde import BytesSerde, JsonSerde, Serde
 
-from gatechart.restate.arriving import standing, terms_for
-from gatechart.restate.decided import Decided, Order, unpacked
-from gatechart.restate.deciding import VERBS, decide
-from gatechart.restate.kept import KEPT, MAIL, MAILS, SNAPSHOT, TURNS, UnderWay, plain
+from gatechart.restate.handlers import VERBS, decide
+from gatechart.restate.journal_entry import Decided, Order, unpacked
+from gatechart.restate.migration.arrival import standing, terms_for
+from gatechart.restate.state import KEPT, MAIL, MAILS, SNAPSHOT, TURNS, UnderWay, plain
 from gatechart.restate.terms import Bench, Names
 
 MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()
-HANDOFFS: Final[Serde[Any]] = JsonSerde()
 WAIT: Final[Serde[Any]] = JsonSerde()
 AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
 FOREVER: Final = InvocationRetryPolicy(
@@ -234,26 +233,3 @@ def _terms(bench: Bench) -> Callable[[ObjectSharedContext, dict[str, Any]], Awai
         return terms_for(bench, asked["graphs"])
 
     return terms
-
-
-def capacity_object(bench: Bench) -> VirtualObject:
-    """The object that counts, under each graph's name, who holds a place with it."""
-    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s))
-
-    @places.handler("reserve")
-    async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:
-        held: list[str] = await ctx.get("held", HANDOFFS) or []
-        if asked["handoff"] in held:
-            return True
-        if len(held) >= asked["most"]:
-            return False
-        ctx.set("held", [*held, asked["handoff"]])
-        return True
-
-    @places.handler("release")
-    async def release(ctx: ObjectContext, asked: dict[str, Any]) -> None:
-        held: list[str] = await ctx.get("held", HANDOFFS) or []
-        if asked["handoff"] in held:
-            ctx.set("held", [each for each in held if each != asked["handoff"]])
-
-    return places

@@ -35,7 +35,7 @@ from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Ids, Store
 from gatechart.restate.host import RestateHost
 from gatechart.restate.ingress import Ingress
-from gatechart.restate.kept import MAIL, MAILS, SNAPSHOT, plain
+from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.stores import open_store
 from gatechart.turn import (

@@ -17,9 +17,9 @@ from gatechart.errors import UnknownAgentError
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.rollback import stopped
 from gatechart.ports import Store
-from gatechart.restate.kept import TURNS, Turn
+from gatechart.restate.migration.departure import past_of
 from gatechart.restate.objects import patience
-from gatechart.restate.past import past_of
+from gatechart.restate.state import TURNS, Turn
 from gatechart.restate.terms import Bench
 from gatechart.values import (
     OFFERED,

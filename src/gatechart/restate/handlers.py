@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.api import ErrorDocument, HandoffCall
+from gatechart.api import ErrorDocument, HandoffCall, handoff_asked
 from gatechart.errors import (
     AgentAsleepError,
     AgentExistsError,
@@ -29,14 +29,13 @@ from gatechart.errors import (
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
-from gatechart.restate.arriving import adopt, awaken, keep, stay
-from gatechart.restate.decided import Decided
-from gatechart.restate.handing import hand_on
-from gatechart.restate.incoming import accept, content_of, next_mail, postponed, process, take
-from gatechart.restate.kept import MAIL, OUTCOME, SNAPSHOT, Kept, digest_of, plain
-from gatechart.restate.sitting import Sitting
+from gatechart.restate.journal_entry import Decided
+from gatechart.restate.mail import accept, content_of, next_mail, postponed, process, take
+from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
+from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, Kept, digest_of, plain
 from gatechart.restate.terms import Bench
-from gatechart.turn import begin, checked_name, fit_payload, no_later, plain_payload
+from gatechart.restate.unit_of_work import Sitting
+from gatechart.turn import REQUESTED, Turn, begin, checked_name, fit_payload, no_later, plain_payload, requested
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 
 logger = logging.getLogger(__name__)
@@ -197,7 +196,7 @@ async def _hand_on(sitting: Sitting, argument: Argument) -> None:
     if next_mail(sitting) is not None:
         await take(sitting, following="hand_on")
         return
-    sitting.decided.answer = {"handoff": hand_on(sitting, HandoffCall.model_validate(argument))}
+    sitting.decided.answer = {"handoff": _offered(sitting, HandoffCall.model_validate(argument))}
 
 
 async def _erase(sitting: Sitting, _: Argument) -> None:
@@ -288,6 +287,25 @@ async def _projected(sitting: Sitting, argument: Argument) -> None:
     kept.is_projecting, sitting.is_touched = False, True
     if kept.snapshot.version > kept.projected:
         sitting.project()
+
+
+def _offered(sitting: Sitting, call: HandoffCall) -> str:
+    """The id of the handoff, which is offered with this turn, or was when the call was made before.
+
+    Raises as `Turn.handoff`, EventRefusedError and EventIdReusedError.
+    """
+    made: list[str] = []
+
+    def ask(turn: Turn) -> None:
+        made.append(turn.handoff(**handoff_asked(call)))
+
+    event = Event(REQUESTED, {}, sitting.now, call.once)
+    if call.once is not None and sitting.first_outcome(event) is not None:
+        return sitting.ids[call.once].made
+    sitting.commit(requested(sitting.graph(), sitting.snapshot, event, ask, sitting.bench.services))
+    if call.once is not None:
+        sitting.note_made(call.once, made[0])
+    return made[0]
 
 
 def _answer_snapshot(sitting: Sitting) -> None:

@@ -12,8 +12,8 @@ from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgen
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import check_change, is_open
 from gatechart.hosting.turn_guard import in_turn
-from gatechart.restate.decided import Decided
-from gatechart.restate.kept import (
+from gatechart.restate.journal_entry import Decided
+from gatechart.restate.state import (
     IDS,
     KEPT,
     MAIL,

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from gatechart.context import canonical_json
 from gatechart.graph.migration import way
-from gatechart.restate.incoming import accept, next_mail, postponed
-from gatechart.restate.kept import IDS, KEPT, MAIL, RUNNING, Ids, Kept, UnderWay, plain
-from gatechart.restate.sitting import Sitting
+from gatechart.restate.mail import accept, next_mail, postponed
+from gatechart.restate.state import IDS, KEPT, MAIL, RUNNING, Ids, Kept, UnderWay, plain
 from gatechart.restate.terms import Bench
+from gatechart.restate.unit_of_work import Sitting
 from gatechart.values import Mail, MailStatus
 
 NOWHERE: Final = "nowhere"

@@ -15,8 +15,8 @@ from restate.serde import BytesSerde, JsonSerde, Serde
 
 from gatechart.api import ErrorDocument
 from gatechart.errors import InboxFullError
-from gatechart.restate.kept import KEPT
 from gatechart.restate.objects import patience
+from gatechart.restate.state import KEPT
 from gatechart.restate.terms import Bench, Terms
 from gatechart.values import MailStatus
 
@@ -25,6 +25,7 @@ LOST_S: Final = 600.0
 
 BYTES: Final[Serde[Any]] = BytesSerde()
 COUNTS: Final[Serde[Any]] = JsonSerde()
+HANDOFFS: Final[Serde[Any]] = JsonSerde()
 
 
 @dataclass
@@ -79,3 +80,26 @@ async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
         mail for mail in kept.mail if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None
     ]
     return {"arrived": list(kept.arrived), "waiting": [len(waiting), len(text)]}
+
+
+def capacity_object(bench: Bench) -> VirtualObject:
+    """The object that counts, under each graph's name, who holds a place with it."""
+    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s))
+
+    @places.handler("reserve")
+    async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:
+        held: list[str] = await ctx.get("held", HANDOFFS) or []
+        if asked["handoff"] in held:
+            return True
+        if len(held) >= asked["most"]:
+            return False
+        ctx.set("held", [*held, asked["handoff"]])
+        return True
+
+    @places.handler("release")
+    async def release(ctx: ObjectContext, asked: dict[str, Any]) -> None:
+        held: list[str] = await ctx.get("held", HANDOFFS) or []
+        if asked["handoff"] in held:
+            ctx.set("held", [each for each in held if each != asked["handoff"]])
+
+    return places

@@ -10,20 +10,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
+import aiohttp
 import restate
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
-from gatechart.errors import ServiceAddressError
+from gatechart.errors import EngineRefusedError, EngineUnreachableError, ServiceAddressError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.ports import Store
-from gatechart.restate.inboxes import inbox_object, room
+from gatechart.restate.capacity import capacity_object, inbox_object, room
 from gatechart.restate.invoking import invokes_service
-from gatechart.restate.objects import agent_object, capacity_object
-from gatechart.restate.projecting import projection_object
+from gatechart.restate.objects import agent_object
+from gatechart.restate.projection import projection_object
 from gatechart.restate.terms import TERMS, Bench, Names, Terms
 from gatechart.stores import open_store
 
@@ -188,3 +189,25 @@ def _watched(app: Any, handlers: set[asyncio.Task[Any]]) -> Any:
             await send({"type": f"lifespan.{moment}.complete"})
 
     return answer
+
+
+async def register(admin_url: str, service_url: str, *, breaking: bool = False) -> tuple[str, ...]:
+    """Has the engine find out what the service offers, whose names are returned; agents can be reached from then on.
+
+    admin_url: the engine's, `http://127.0.0.1:9070` on this machine. service_url: where the engine reaches the service.
+    breaking: take it even where something is gone that the engine knew.
+
+    Raises EngineUnreachableError, and EngineRefusedError where the engine does not get an answer of the service.
+    """
+    asked: dict[str, Any] = {"uri": service_url, "force": True, "breaking": breaking}
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http,
+            http.post(f"{admin_url.rstrip('/')}/deployments", json=asked) as response,
+        ):
+            if response.status >= 400:
+                raise EngineRefusedError(admin_url, "register", f"{response.status} {await response.text()}")
+            told = await response.json()
+    except (aiohttp.ClientError, OSError) as error:
+        raise EngineUnreachableError(admin_url, f"{type(error).__name__}: {error}") from error
+    return tuple(each["name"] for each in told.get("services", ()))

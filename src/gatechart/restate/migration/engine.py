@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gatechart.errors import EngineUnreachableError
-from gatechart.moving.luggage import Luggage
-from gatechart.restate.arriving import Taken
 from gatechart.restate.ingress import NOTHING, Ingress
-from gatechart.restate.kept import TURNS, Turn, plain
+from gatechart.restate.migration.arrival import Taken
+from gatechart.restate.migration.departure import Luggage
+from gatechart.restate.state import TURNS, Turn, plain
 from gatechart.restate.terms import Names
 from gatechart.values import AgentId
 

@@ -14,8 +14,8 @@ from gatechart.errors import EventIdReusedError, IncompatibleGraphError, Unknown
 from gatechart.graph import StateTransitionGraph
 from gatechart.hosting.mail_policy import unchanged
 from gatechart.hosting.migration import Pending, migrated
-from gatechart.restate.kept import digest_of
-from gatechart.restate.sitting import Sitting
+from gatechart.restate.state import digest_of
+from gatechart.restate.unit_of_work import Sitting
 from gatechart.stores.refusing import refused_for_its_id
 from gatechart.turn import (
     Rejection,

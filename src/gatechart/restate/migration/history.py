@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from gatechart.moving.engine import Engine, Terms
-from gatechart.moving.luggage import PAGE_BYTES, Luggage, as_turns
-from gatechart.restate.kept import TURN, Turn
-from gatechart.restate.past import handoffs_of
+from gatechart.restate.migration.departure import PAGE_BYTES, Luggage, as_turns, handoffs_of
+from gatechart.restate.migration.engine import Engine, Terms
+from gatechart.restate.state import TURN, Turn
 from gatechart.stores.sql.export import oldest_version, turns_of
 from gatechart.stores.sql.store import SqlStore
 

@@ -8,24 +8,22 @@ ends anywhere is begun anew or gone on with, and no agent ever lives in both.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
 from gatechart.errors import MoveError, StoreMovedError
-from gatechart.moving.checking import check_terms, too_large
-from gatechart.moving.engine import Engine, Terms
-from gatechart.moving.luggage import Luggage, packed
-from gatechart.moving.past import Past, bring_past
-from gatechart.moving.report import Digest, Moved, Tell
-from gatechart.restate.arriving import Taken
-from gatechart.restate.past import past_of
+from gatechart.restate.migration.arrival import HERE, NOWHERE, Taken
+from gatechart.restate.migration.departure import Luggage, packed, past_of
+from gatechart.restate.migration.engine import Engine, Terms
+from gatechart.restate.migration.history import Past, bring_past
+from gatechart.restate.migration.report import Digest, Moved, Tell
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_departing
-from gatechart.stores.sql.export import counts, departing_agents, departing_strangers, graphs_of
+from gatechart.stores.sql.export import agents_of, asked_now, counts, departing_agents, departing_strangers, graphs_of
 from gatechart.stores.sql.sealing import moved_to, seal
 from gatechart.stores.sql.store import SqlStore
 from gatechart.stores.sql.urls import located
@@ -221,3 +219,38 @@ def _with(moved: Moved, each: Luggage) -> Moved:
         steps=moved.steps + sum(len(call.steps) for call in kept.calls),
         places=moved.places + len(kept.places),
     )
+
+
+MOST_BYTES: Final = 8_000_000  # of an agent with its mail and ids: a quarter of what the engine takes as one message
+
+Fail = Callable[[str, str, Sequence[AgentId]], MoveError]
+
+
+async def check_terms(store: SqlStore, terms: Terms, fail: Fail) -> None:
+    """Raises MoveError where the service does not know graphs, or somebody waits for an owner's answer."""
+    asked = await store.read(partial(asked_now, now=datetime.now(UTC)))
+    if asked:
+        raise fail(f"{asked} requests of other processes wait for its host", "let `gatechart run --once` do them", ())
+    lost = await _agents(store, terms, NOWHERE, with_steps=False)
+    if lost:
+        raise fail("the service knows no version of their graphs that they fit", "serve it there, or migrate", lost)
+    moving_on = tuple(home for home in set(terms.graphs.values()) if home not in (HERE, NOWHERE))
+    for home in moving_on:
+        losing = await _agents(store, terms, home, with_steps=True)
+        if losing:
+            problem = "the service has only a newer version of their graphs, and steps of theirs would run again"
+            raise fail(
+                problem, "migrate them first with `gatechart migrate`, or serve the version that they have", losing
+            )
+
+
+async def _agents(store: SqlStore, terms: Terms, home: str, *, with_steps: bool) -> list[AgentId]:
+    found: list[AgentId] = []
+    for graph in (graph for graph, becomes in terms.graphs.items() if becomes == home):
+        found += await store.read(partial(agents_of, graph=graph, with_steps=with_steps))
+    return found
+
+
+def too_large(luggage: Luggage, terms: Terms) -> bool:
+    """Whether the agent could take no turn there."""
+    return luggage.snapshot_size() > terms.most_bytes or luggage.size() > MOST_BYTES
