@@ -9,7 +9,7 @@ from typer.main import get_command
 
 import gatechart.cli as package
 from gatechart.cli.app import COMMANDS, MAIL_COMMANDS, app
-from gatechart.cli.codes import ExitCode
+from gatechart.cli.errors import ExitCode
 from gatechart.stores import MemoryStore
 
 

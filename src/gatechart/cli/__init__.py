@@ -19,6 +19,6 @@ for an error, with `--json` one JSON document with the keys `error`, `message`, 
 `--debug` also `traceback`.
 """
 
-from gatechart.cli.running import main
+from gatechart.cli.main import main
 
 __all__ = ["main"]

@@ -9,33 +9,21 @@ from typing import Final, TypedDict
 import typer
 from typer.main import get_command
 
-from gatechart.cli.agent_commands import roll_back_agent, send_event, start_agent, stop_agent
-from gatechart.cli.desk_commands import (
-    answer_case,
-    list_cases,
-    release_case,
-    resolve_case,
-    return_case,
-    show_case,
-    take_case,
-)
-from gatechart.cli.fleet_commands import migrate_agents, prune_store
-from gatechart.cli.graph_commands import check_graphs, draw_graph, print_schema
-from gatechart.cli.handoff_commands import cancel_handoff, hand_on, list_handoffs, show_handoff
-from gatechart.cli.intervention_commands import end_invoke, fire_timer
-from gatechart.cli.mail_commands import discard_mail, list_mail, post_event, retry_mail, show_mail
-from gatechart.cli.move_command import move_agents
+from gatechart.cli.agents import roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
+from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
+from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
+from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.options import Job, Work, common_options, with_settings
-from gatechart.cli.reading_commands import list_agents, show_agent, show_history
-from gatechart.cli.restate_commands import register_service, serve_engine
-from gatechart.cli.run_command import run_agents
-from gatechart.cli.serve_command import serve_agents
-from gatechart.cli.store_commands import upgrade_database
+from gatechart.cli.reading import list_agents, show_agent, show_history
+from gatechart.cli.restate import move_agents, register_service, serve_engine
+from gatechart.cli.run import run_agents
+from gatechart.cli.serve import serve_agents
+from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
 
 HELP: Final = """Agents driven by statecharts that have many doors.
 
 A graph declares in which states an agent may begin; an agent is one case that lives in it, kept in a database."""
-
 EPILOG: Final = """[bold]Examples[/]
 
   gatechart check
@@ -87,21 +75,17 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "move": move_agents,
     "upgrade": upgrade_database,
 }
-
 MAIL_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "show": show_mail,
     "retry": retry_mail,
     "discard": discard_mail,
     "fire": fire_timer,
 }
-
-
 HANDOFF_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_handoffs,
     "show": show_handoff,
     "cancel": cancel_handoff,
 }
-
 DESK_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_cases,
     "show": show_case,
@@ -111,9 +95,7 @@ DESK_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "return": return_case,
     "resolve": resolve_case,
 }
-
 RESTATE: Final = """Run agents on Restate, a distributed engine."""
-
 RESTATE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "serve": serve_engine,
     "register": register_service,
@@ -131,7 +113,6 @@ app = typer.Typer(name="gatechart", help=HELP, epilog=EPILOG, rich_markup_mode="
 app.callback()(common_options)
 for _name, _command in COMMANDS.items():
     app.command(_name, **_help_of(_command))(with_settings(_command))
-
 for _group, _first, _commands in (
     ("mail", list_mail, MAIL_COMMANDS),
     ("handoffs", list_handoffs, HANDOFF_COMMANDS),
@@ -142,7 +123,6 @@ for _group, _first, _commands in (
     for _name, _command in _commands.items():
         _typer.command(_name, **_help_of(_command))(with_settings(_command))
     app.add_typer(_typer, name=_group)
-
 _restate = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=RESTATE)
 for _name, _command in RESTATE_COMMANDS.items():
     _restate.command(_name, **_help_of(_command))(with_settings(_command))

@@ -9,16 +9,9 @@ from typing import Final
 
 from rich.text import Text
 
-from gatechart.cli.documents import Document, snapshot_document
-from gatechart.cli.handoff_views import (
-    moment_text,
-    print_conversation,
-    print_known,
-    print_way,
-    problem_facts,
-    prose,
-)
-from gatechart.cli.printing import Cell, print_facts, print_line, print_table, status_text
+from gatechart.cli.agent_views import snapshot_document
+from gatechart.cli.handoff_views import moment_text, print_conversation, print_known, print_way, problem_facts, prose
+from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, status_text
 from gatechart.contrib.human_desk import RANKS, DeskContext, Subtask, SubtaskStatus
 from gatechart.drawing.text import visible
 from gatechart.handoff import Priority

@@ -9,7 +9,10 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from gatechart.cli.printing import Cell, print_facts, print_line, print_table, print_warning
+from gatechart.api import (
+    HandoffDocument,
+)
+from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, print_warning
 from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
 from gatechart.handoff import (
@@ -23,7 +26,16 @@ from gatechart.handoff import (
     ToolCall,
     read_packet,
 )
-from gatechart.values import HandoffRecord, HandoffStatus
+from gatechart.values import (
+    HandoffRecord,
+    HandoffStatus,
+)
+
+
+def handoff_document(handoff: HandoffRecord) -> Document:
+    """A handoff as it stands, without what it hands on."""
+    return HandoffDocument.of(handoff).model_dump(exclude={"packet"})
+
 
 _STYLES: Final = {
     HandoffStatus.PENDING: "yellow",

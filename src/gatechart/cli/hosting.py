@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Annotated, Final, TypeAlias, TypeVar
 
-from gatechart.cli.loading import load_packet_migrations
-from gatechart.cli.options import Settings
-from gatechart.cli.printing import print_hint
-from gatechart.cli.services import opened_services
+from gatechart.api import Direct, Verbs
+from gatechart.cli.apps import load_packet_migrations, opened_services
+from gatechart.cli.options import Settings, seconds_option
+from gatechart.cli.output import print_hint
+from gatechart.clients.database import TIMEOUT_S, DatabaseClient, open_database_client
+from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
-from gatechart.stores.opening import MEMORY_URL
+from gatechart.stores.opening import MEMORY_URL, open_asking
 from gatechart.values import MailStatus, Side, Snapshot
 
 
@@ -89,3 +96,100 @@ async def hint_at_waiting(
         print_hint(
             f"something of {agent!r} waits for a host: `gatechart show {agent}` lists it, `gatechart run` does it"
         )
+
+
+T = TypeVar("T")
+TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
+SHORTEST_S: Final = 0.1
+_GIVEN_UP: Final = {  # by whether the request was withdrawn
+    True: "the request was withdrawn: nothing was done",
+    False: "the owner of the database has begun with it, and comes to an end with it",
+    None: "the database cannot be reached, so nobody can tell whether it is done",
+}
+TimeoutOption = Annotated[
+    float,
+    seconds_option(
+        "--timeout",
+        SHORTEST_S,
+        "How long to wait for an answer where another process owns the database, such as `gatechart run`.",
+        envvar=TIMEOUT_VARIABLE,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a command gets at the agents."""
+
+    verbs: Verbs
+    runtime: Runtime | None  # None where another process hosts the agents
+
+    async def hint_at_waiting(self, settings: Settings, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+        """Says that something waits for a host, where there is none and something does."""
+        if self.runtime is not None:
+            await hint_at_waiting(settings, self.runtime, graph, snapshot)
+
+
+Work: TypeAlias = Callable[[Way], Awaitable[T]]
+Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Runtime]]
+
+
+async def carried_out(
+    settings: Settings,
+    graphs: Sequence[StateTransitionGraph],
+    work: Work[T],
+    *,
+    timeout_s: float = TIMEOUT_S,
+    opening: Opening | None = None,
+) -> T:
+    """What the work returns, which asks for one thing that writes, and does so before it prints anything.
+
+    Where the database has an owner, it is asked; where that goes before it has answered, the work begins anew, under
+    the id of the request that it may have carried out. opening: of the command's own runtime, one that visits if left
+    out. Raises RequestTimeoutError, KeyboardInterrupt where it is interrupted meanwhile, and what the work raises.
+    """
+    ends = monotonic() + timeout_s
+    begun: OwnerGoneError | None = None
+    while True:
+        request = None if begun is None else begun.request
+        try:
+            async with visit(settings, graphs) if opening is None else opening() as runtime:
+                return await _settled(settings, begun, work(Way(Direct(runtime, request), runtime)))
+        except StoreOwnedError as error:
+            owned = error
+        left_s = max(ends - monotonic(), SHORTEST_S)
+        opened = partial(open_database_client, settings.store, graphs=graphs, timeout_s=left_s, request=request)
+        try:
+            async with _interruptible(opened) as asker:
+                return await work(Way(asker, None))
+        except OwnerGoneError as gone:
+            begun = None if gone.withdrawn else gone
+        except StoreMissingError:  # its owner has just begun to create it
+            raise owned from None
+
+
+async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Awaitable[T]) -> T:
+    """What the work comes to; then nobody has to come back to what an owner had begun with."""
+    if begun is None:
+        return await work
+    try:
+        return await work
+    finally:
+        with suppress(OutsideError):  # it is forgotten after a while
+            async with open_asking(settings.store) as asking:
+                await asking.forget(begun.number)
+
+
+@asynccontextmanager
+async def _interruptible(
+    opened: Callable[..., AbstractAsyncContextManager[DatabaseClient]],
+) -> AsyncIterator[DatabaseClient]:
+    """The asker. Where it is interrupted with a request under way, the KeyboardInterrupt says what became of that."""
+    became: list[bool | None] = []
+    try:
+        async with opened(given_up=became.append) as asker:
+            yield asker
+    except asyncio.CancelledError:
+        if not became:
+            raise
+        raise KeyboardInterrupt(_GIVEN_UP[became[0]]) from None

@@ -13,13 +13,11 @@ from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
 
 import typer
 
-from gatechart.cli.codes import ExitCode
+from gatechart.cli.errors import ExitCode
 from gatechart.stores import DEFAULT_URL
 
 P = ParamSpec("P")
-
 Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None where all is done
-
 APP_VARIABLE: Final = "GATECHART_APP"
 STORE_VARIABLE: Final = "GATECHART_STORE"
 JSON_VARIABLE: Final = "GATECHART_JSON"
@@ -27,7 +25,6 @@ SERVICES_VARIABLE: Final = "GATECHART_SERVICES"
 PACKET_MIGRATIONS_VARIABLE: Final = "GATECHART_PACKET_MIGRATIONS"
 VERBOSE_VARIABLE: Final = "GATECHART_VERBOSE"
 DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
-
 _PANEL: Final = "Options of every command, before its name or behind it"
 
 
@@ -58,7 +55,6 @@ def _print_version(is_asked: bool) -> None:
 
 
 _everywhere = partial(typer.Option, rich_help_panel=_PANEL)
-
 AppOption = Annotated[
     str | None,
     _everywhere(
@@ -97,7 +93,6 @@ VersionOption = Annotated[
     bool,
     typer.Option("--version", callback=_print_version, is_eager=True, metavar="", help="Show the version and exit."),
 ]
-
 LONGEST_S: Final = 86_400.0
 """A day: what takes longer is no wait, and clocks cannot be told of any number of seconds."""
 

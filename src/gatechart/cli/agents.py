@@ -7,16 +7,13 @@ from typing import Annotated
 import typer
 
 from gatechart.api import Verbs
-from gatechart.cli.codes import ExitCode
-from gatechart.cli.documents import outcome_document, snapshot_document
-from gatechart.cli.errors import UsageError
-from gatechart.cli.hosting import hint_at_waiting, visit
-from gatechart.cli.loading import Graphs, load_graphs, newest
+from gatechart.cli.agent_views import outcome_document, print_agent, print_outcome, snapshot_document
+from gatechart.cli.apps import Graphs, load_graphs, newest
+from gatechart.cli.errors import ExitCode, UsageError
+from gatechart.cli.hosting import TimeoutOption, Way, carried_out, hint_at_waiting, visit
+from gatechart.cli.inputs import read_payload
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
-from gatechart.cli.owners import TimeoutOption, Way, carried_out
-from gatechart.cli.payload import read_payload
-from gatechart.cli.printing import print_document, print_hint, print_warning
-from gatechart.cli.views import print_agent, print_outcome
+from gatechart.cli.output import print_document, print_hint, print_warning
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.graph import EntryPoint, StateTransitionGraph
 from gatechart.hosting.registry import Registry

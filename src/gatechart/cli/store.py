@@ -5,22 +5,43 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
-from gatechart.cli.codes import ExitCode
-from gatechart.cli.documents import migrated_document
-from gatechart.cli.errors import UsageError
+from gatechart.cli.apps import load_graphs
+from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.hosting import check_there, visit
-from gatechart.cli.loading import load_graphs
-from gatechart.cli.moments import read_age, read_duration
+from gatechart.cli.inputs import read_age, read_duration
 from gatechart.cli.options import Settings
-from gatechart.cli.printing import Cell, is_confirmed, print_document, print_hint, print_line, print_table, working
+from gatechart.cli.output import (
+    Cell,
+    Document,
+    is_confirmed,
+    print_document,
+    print_hint,
+    print_line,
+    print_table,
+    working,
+)
 from gatechart.runtime import Runtime
-from gatechart.values import Fate, Forgotten, Migrated, Status
+from gatechart.stores import upgrade_store
+from gatechart.values import (
+    Fate,
+    Forgotten,
+    Migrated,
+    Status,
+)
+
+
+def migrated_document(migrated: Migrated) -> Document:
+    """What becomes of a stored agent; its `problem` is null unless it is stuck."""
+    document = {field.name: getattr(migrated, field.name) for field in fields(migrated)}
+    return {**document, "fate": migrated.fate.value}
+
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", metavar="", help="Only tell, and change nothing.")]
 OlderOption = Annotated[
@@ -66,7 +87,6 @@ EndingOption = Annotated[
     Ended | None, typer.Option("--status", help="Of the agents that have ended, only these.", show_default=False)
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")]
-
 _STYLES: Final = {Fate.STAYS: "dim", Fate.CHANGED: "yellow", Fate.MIGRATES: "green", Fate.STUCK: "bold red"}
 
 
@@ -231,3 +251,20 @@ def _changes(migrated: Migrated) -> Iterator[str]:
         (migrated.invokes_begun, "invokes begin"),
     )
     return (f"{what}: {count}" for count, what in counts if count)
+
+
+async def upgrade_database(settings: Settings) -> None:
+    """Bring the database to the schema of this gatechart.
+
+    Any other command that needs it asks for it. End the runtime that owns the database first, and keep a backup.
+
+    Examples:
+      gatechart upgrade --store sqlite+aiosqlite:///agents.db
+    """
+    before, after = await upgrade_store(settings.store)
+    if settings.json:
+        print_document({"store": settings.store, "before": before, "after": after})
+    elif before == after:
+        print_line(f"{settings.store} has the newest schema already, {after}")
+    else:
+        print_line(f"{settings.store} was brought from {before or 'an empty database'} to the schema {after}")

@@ -9,19 +9,24 @@ from typing import Annotated, Final
 
 import typer
 
-from gatechart.cli.codes import ExitCode
-from gatechart.cli.documents import (
+from gatechart.cli.agent_views import (
+    Accepted,
+    accepted_by,
     accepted_document,
     entry_document,
     mail_document,
+    print_agents,
+    print_dead,
+    print_history,
+    print_waiting,
+    print_whole_agent,
     running_document,
     snapshot_document,
 )
-from gatechart.cli.loading import find_app, load_graphs
-from gatechart.cli.mail_views import print_dead, print_waiting
+from gatechart.cli.apps import find_app, load_graphs
+from gatechart.cli.errors import ExitCode
 from gatechart.cli.options import AgentArgument, Settings
-from gatechart.cli.printing import print_document, print_hint, print_warning
-from gatechart.cli.views import Accepted, accepted_by, print_agents, print_history, print_whole_agent
+from gatechart.cli.output import print_document, print_hint, print_warning
 from gatechart.errors import DefinitionError, GatechartError
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
@@ -30,7 +35,6 @@ from gatechart.turn import is_awaited
 from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Snapshot, Status
 
 _MOST_WAITING: Final = 100  # that are shown with an agent
-
 GraphOption = Annotated[
     str | None, typer.Option("--graph", metavar="GRAPH", help="Only agents of this graph.", show_default=False)
 ]

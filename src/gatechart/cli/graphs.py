@@ -2,30 +2,143 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
-from gatechart.checks import Severity, report
-from gatechart.cli.chart_files import is_chart
-from gatechart.cli.codes import ExitCode
-from gatechart.cli.documents import check_document
-from gatechart.cli.errors import UsageError
-from gatechart.cli.loading import Graphs, load_graphs, newest
+from gatechart.checks import Allowed, Finding, Report, Severity, reach, report
+from gatechart.cli.apps import Graphs, is_chart, load_graphs, newest
+from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.options import Settings
-from gatechart.cli.printing import print_document, print_line
-from gatechart.cli.views import print_graphs, print_reports
+from gatechart.cli.output import (
+    Cell,
+    Document,
+    print_document,
+    print_line,
+    print_table,
+)
 from gatechart.drawing import draw, to_dot, to_mermaid
 from gatechart.drawing.render import ENDINGS
+from gatechart.drawing.text import visible
 from gatechart.errors import listing
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import packet_schema
 from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
-from gatechart.values import HistoryEntry, Snapshot
+from gatechart.values import (
+    HistoryEntry,
+    Snapshot,
+)
+
+
+def check_document(
+    graphs: Sequence[StateTransitionGraph], reports: Mapping[str, Report], *, has_failed: bool
+) -> Document:
+    """Graphs, and what was found in them, by their names. `failed` tells what the exit code tells."""
+    return {
+        "graphs": [_graph_document(graph) for graph in graphs],
+        "findings": [_finding_document(name, each) for name, report in reports.items() for each in report.findings],
+        "allowed": [_allowed_document(name, each) for name, report in reports.items() for each in report.allowed],
+        "failed": has_failed,
+    }
+
+
+def _graph_document(graph: StateTransitionGraph) -> Document:
+    """A graph by the names it declares."""
+    reached = reach(graph)
+    return {
+        "graph": graph.name,
+        "graph_version": graph.version,
+        "fingerprint": graph.fingerprint,
+        "states": graph.states,
+        "events": graph.events,
+        "transitions": [transition.label for transition in graph.transitions],
+        "entry_points": [
+            {**_entry_point_document(entry), "reaches": reached[entry.name]} for entry in graph.entry_points.values()
+        ],
+    }
+
+
+def _finding_document(graph: str, finding: Finding) -> Document:
+    return {
+        "graph": graph,
+        "code": finding.code,
+        "severity": finding.severity,
+        "place": finding.place,
+        "problem": finding.problem,
+        "remedy": finding.remedy,
+    }
+
+
+def _allowed_document(graph: str, allowed: Allowed) -> Document:
+    return {**_finding_document(graph, allowed.finding), "reason": allowed.reason}
+
+
+def _entry_point_document(entry: EntryPoint) -> Document:
+    return {
+        "name": entry.name,
+        "state": entry.state,
+        "opens_on": entry.opens_on,
+        "takes": entry.takes.__name__ if entry.takes else None,
+        "guard": callable_name(entry.guard) if entry.guard else None,
+    }
+
+
+_SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "cyan"}
+
+
+def print_graphs(graphs: Sequence[StateTransitionGraph]) -> None:
+    """Graphs, a row each."""
+    columns = ("GRAPH", "VERSION", "STATES", "TRANSITIONS", "ENTRY POINTS")
+    print_table(columns, map(_graph_row, graphs), whole=("VERSION", "STATES", "TRANSITIONS"))
+    print_line()
+
+
+def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
+    """What was found in graphs, by their names: a block for each finding, and at the end how many there are.
+
+    with_allowed: what is allowed as well, with the reason in place of the remedy; it is counted in any case.
+    """
+    allowed = [(name, each) for name, report in reports.items() for each in report.allowed]
+    findings = [(name, each) for name, report in reports.items() for each in report.findings]
+    _print_rows("PLACE, PROBLEM → REMEDY", [_finding_row(name, each, each.remedy) for name, each in findings])
+    if with_allowed:
+        rows = [_finding_row(name, each.finding, f"allowed: {each.reason}") for name, each in allowed]
+        _print_rows("PLACE, PROBLEM → REASON", rows)
+    found = Counter(finding.severity for _, finding in findings)
+    counts = [_count(found[severity], severity) for severity in Severity if found[severity]]
+    told = f": {', '.join(counts)}" if counts else " without a fault"
+    print_line(f"{_count(len(reports), 'graph')}{told}{f'; {len(allowed)} allowed' if allowed else ''}")
+
+
+def _print_rows(heading: str, rows: Sequence[Sequence[Cell]]) -> None:
+    if rows:
+        print_table(("CODE", "SEVERITY", heading), rows, whole=("CODE", "SEVERITY"))
+        print_line()
+
+
+def _graph_row(graph: StateTransitionGraph) -> Sequence[Cell]:
+    doors = Text("\n").join(map(_door, graph.entry_points.values()))
+    return graph.name, graph.version, str(len(graph.states)), str(len(graph.transitions)), doors
+
+
+def _finding_row(graph: str, finding: Finding, then: str) -> Sequence[Cell]:
+    told = Text(visible(f"{graph}: {finding.place}"), "bold")
+    told.append(f"\n{visible(finding.problem)}", "not bold").append(f"\n→ {visible(then)}", "not bold dim")
+    return finding.code, Text(finding.severity, _SEVERITY_STYLES[finding.severity]), told
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _door(entry: EntryPoint) -> Text:
+    return Text(entry.name).append("".join(f"\n  on {trigger}" for trigger in entry.opens_on), "dim")
 
 
 class Language(StrEnum):
@@ -36,7 +149,6 @@ class Language(StrEnum):
 
 
 _WRITERS: Final[Mapping[Language, Callable[..., str]]] = {Language.DOT: to_dot, Language.MERMAID: to_mermaid}
-
 CheckedGraphsArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="GRAPH", help="The graphs' names; all if left out.", show_default=False),

@@ -13,18 +13,14 @@ from typing import Annotated, Final
 import typer
 
 from gatechart.api import Verbs
-from gatechart.cli.codes import ExitCode
-from gatechart.cli.documents import handoff_document
-from gatechart.cli.errors import HandoffStandsError, OtherGraphError, UsageError
-from gatechart.cli.handoff_views import print_handoff, print_handoffs, print_whole_handoff
-from gatechart.cli.hosting import host
-from gatechart.cli.loading import Graphs, load_graphs, newest
-from gatechart.cli.moments import read_deadline
+from gatechart.cli.apps import Graphs, load_graphs, newest
+from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
+from gatechart.cli.handoff_views import handoff_document, print_handoff, print_handoffs, print_whole_handoff
+from gatechart.cli.hosting import TimeoutOption, Way, carried_out, host
+from gatechart.cli.inputs import read_deadline
 from gatechart.cli.options import AgentArgument, Settings
-from gatechart.cli.owners import TimeoutOption, Way, carried_out
-from gatechart.cli.pages import print_page
-from gatechart.cli.printing import print_document, print_hint, print_line
-from gatechart.cli.reading_commands import LimitOption
+from gatechart.cli.output import print_document, print_hint, print_line, print_page
+from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
 from gatechart.graph import StateTransitionGraph
@@ -38,7 +34,6 @@ from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus
 
 _LOOKS_S: Final = 0.05  # between two looks at what another process hosts
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
-
 HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The handoff's id.", show_default=False)]
 SourceOption = Annotated[
     str | None, typer.Option("--source", metavar="AGENT", help="Only those that this agent asked for.")

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from gatechart.cli.apps import load_graphs, newest
 from gatechart.cli.errors import ExtraMissingError
 from gatechart.cli.hosting import host as hosting
-from gatechart.cli.leaving import spare_the_collector, told_or_lost, told_to_go
-from gatechart.cli.loading import load_graphs, newest
-from gatechart.cli.logs import logging_of_a_server
 from gatechart.cli.options import Settings, seconds_option
-from gatechart.cli.printing import print_hint, print_json_line, print_line
+from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
+from gatechart.cli.run import spare_the_collector, told_or_lost, told_to_go
 from gatechart.graph import StateTransitionGraph
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from gatechart.serving import Lifecycle, Server
 
 TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
-
 HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")]
 PortOption = Annotated[
     int, typer.Option("--port", min=0, max=65535, metavar="NUMBER", help="0 for any that is free; it is printed.")

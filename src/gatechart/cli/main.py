@@ -13,14 +13,26 @@ from typing import Final
 
 import typer
 
+from gatechart.api import (
+    facts_of,
+)
 from gatechart.cli.app import parse
-from gatechart.cli.codes import ExitCode, code_of
-from gatechart.cli.documents import error_document
-from gatechart.cli.errors import UsageError
-from gatechart.cli.logs import logging_to_stderr
+from gatechart.cli.errors import ExitCode, UsageError, code_of
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
-from gatechart.cli.printing import print_error, print_json_line
+from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line
 from gatechart.errors import GatechartError
+
+
+def error_document(error: BaseException, message: str, code: ExitCode, trace: str | None) -> Document:
+    """What a command raised; `facts` are the error's own, and `traceback` is there where it was asked for."""
+    return {
+        "error": type(error).__name__,
+        "message": message,
+        "exit_code": int(code),
+        "facts": facts_of(error),
+        **({} if trace is None else {"traceback": trace}),
+    }
+
 
 _PERHAPS: Final = "a turn that was under way may have been finished and kept: look with `gatechart show`"
 

@@ -10,16 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from gatechart.cli.codes import ExitCode
+from gatechart.cli.agent_views import outcome_document, print_outcome
+from gatechart.cli.apps import Graphs, load_graphs, newest
 from gatechart.cli.desk_views import Case, case_document, print_case, print_cases, whole_document
-from gatechart.cli.documents import outcome_document
-from gatechart.cli.errors import NoCaseError, NoDeskError, NoWayBackError, UsageError
-from gatechart.cli.loading import Graphs, load_graphs, newest
+from gatechart.cli.errors import ExitCode, NoCaseError, NoDeskError, NoWayBackError, UsageError
+from gatechart.cli.hosting import TimeoutOption, Way, carried_out
 from gatechart.cli.options import Settings
-from gatechart.cli.owners import TimeoutOption, Way, carried_out
-from gatechart.cli.printing import print_document, print_hint, print_warning
-from gatechart.cli.reading_commands import LimitOption
-from gatechart.cli.views import print_outcome
+from gatechart.cli.output import print_document, print_hint, print_warning
+from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.contrib.human_desk import DeskContext
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import typer
 from pydantic_core import to_json
@@ -15,12 +17,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatechart.cli.documents import Document, text_of
+from gatechart.cli.options import Settings
 from gatechart.drawing.text import visible
 from gatechart.values import Status
 
 Cell: TypeAlias = str | Text  # of a text, what cannot be printed is written out
-
 _ENDLESS: Final = 100_000  # columns; whoever reads a pipe breaks lines as they like
 _STYLES: Final = {
     Status.ACTIVE: "green",
@@ -115,3 +116,109 @@ def _print(content: Cell | Table, *, stderr: bool = False) -> None:
         console.print(content, soft_wrap=not isinstance(content, Table))
     lines = (line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
     typer.echo("\n".join(lines), err=stderr, color=True)  # rich has left out the colours where there should be none
+
+
+class Numbered(Protocol):
+    """What a page holds."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+
+
+RowT = TypeVar("RowT", bound=Numbered)
+
+
+def print_page(
+    settings: Settings,
+    kind: str,
+    found: Sequence[RowT],
+    limit: int,
+    document: Callable[[RowT], Document],
+    table: Callable[[Sequence[RowT]], None],
+) -> None:
+    """A page, and how to get at the next one.
+
+    kind: what the rows are, in a JSON document the key as well. found: those of the page, and one more where there are
+    more. document, table: a row as machines read it, and rows as people do.
+    """
+    rows = found[:limit]
+    next_after = rows[-1].number if len(found) > limit else None
+    if settings.json:
+        print_document({kind: list(map(document, rows)), "next": next_after})
+        return
+    if rows:
+        table(rows)
+    else:
+        print_hint(f"no {kind} found")
+    if next_after is not None:
+        print_hint(f"there are more: add --after {next_after}")
+
+
+Document: TypeAlias = dict[str, Any]
+
+
+def text_of(document: Document) -> str:
+    """The document as JSON text, indented."""
+    return to_json(document, indent=2).decode()
+
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+@contextmanager
+def logging_to_stderr(*, verbose: bool) -> Iterator[None]:
+    """Shows warnings; of gatechart's own, which the commands tell in their words, errors only. `verbose` shows all."""
+    root, ours = logging.getLogger(), logging.getLogger("gatechart")
+    levels = root.level, ours.level
+    handler = logging.StreamHandler()
+    handler.setFormatter(_FactsFormatter())
+    root.addHandler(handler)
+    root.setLevel(logging.INFO if verbose else logging.WARNING)
+    ours.setLevel(logging.NOTSET if verbose else logging.ERROR)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(levels[0])
+        ours.setLevel(levels[1])
+
+
+@contextmanager
+def logging_of_a_server(*, as_json: bool) -> Iterator[None]:
+    """Inside `logging_to_stderr`: shows gatechart's own warnings, too; as_json: a line of JSON for each record."""
+    root, ours = logging.getLogger(), logging.getLogger("gatechart")
+    level, handlers = ours.level, [each for each in root.handlers if isinstance(each.formatter, _FactsFormatter)]
+    ours.setLevel(min(level, logging.WARNING))
+    for handler in handlers if as_json else ():
+        handler.setFormatter(_JsonFormatter())
+    try:
+        yield
+    finally:
+        ours.setLevel(level)
+        for handler in handlers:
+            handler.setFormatter(_FactsFormatter())
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object in one line, with the facts that came as fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "time": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: value for name, value in vars(record).items() if name not in _STANDARD},
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return to_json(told, fallback=repr).decode()
+
+
+class _FactsFormatter(logging.Formatter):
+    """The message, and behind it the facts that came as fields and are not in the message already."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        told = _STANDARD.union(record.args if isinstance(record.args, Mapping) else ())
+        facts = (f"{name}={value!r}" for name, value in vars(record).items() if name not in told)
+        return " ".join([f"{record.levelname.lower()}: {record.name}: {record.message}", *facts])

@@ -1,0 +1,279 @@
+"""What machines read: each value as a JSON object whose keys stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any, Final, TypeAlias
+
+from rich.text import Text
+
+from gatechart.api import (
+    EntryDocument,
+    MailDocument,
+    OutcomeDocument,
+    SnapshotDocument,
+)
+from gatechart.cli.output import (
+    Cell,
+    Document,
+    print_error,
+    print_facts,
+    print_hint,
+    print_line,
+    print_table,
+    print_warning,
+    status_text,
+)
+from gatechart.drawing.text import function_text, visible
+from gatechart.graph import Edge, StateTransitionGraph
+from gatechart.kernel import awaited_events, candidates, sendable
+from gatechart.values import (
+    ActiveInvocation,
+    Event,
+    EventName,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Origin,
+    Outcome,
+    Refusal,
+    RefusalReason,
+    Snapshot,
+    Status,
+)
+
+
+def snapshot_document(snapshot: Snapshot) -> Document:
+    """An agent as it was last committed."""
+    return SnapshotDocument.of(snapshot).model_dump(exclude={"memory", "entered", "handoffs"})
+
+
+def outcome_document(agent_id: str, outcome: Outcome) -> Document:
+    """What became of an event; `refusal` is null where it was applied."""
+    return OutcomeDocument.of(agent_id, outcome).model_dump()
+
+
+def entry_document(entry: HistoryEntry) -> Document:
+    """A turn of an agent's history."""
+    return EntryDocument.of(entry).model_dump(exclude={"agent_id"})
+
+
+def mail_document(mail: Mail) -> Document:
+    """Mail, or a timer: that has a `state` or a `key`."""
+    return MailDocument.of(mail).model_dump(exclude={"epoch"})
+
+
+def running_document(running: ActiveInvocation) -> Document:
+    """What a state of an agent invokes, as long as it has not ended."""
+    call = running.invocation
+    return {"invoke": call.invoke, "state": call.state, "since_version": call.epoch}
+
+
+def accepted_document(accepted: Mapping[str, Sequence[Edge]]) -> list[Document]:
+    """The events that an agent accepts, each with its transitions in the order in which they are asked."""
+    return [
+        {"event": event, "transitions": [_edge_document(edge) for edge in edges]} for event, edges in accepted.items()
+    ]
+
+
+def _edge_document(edge: Edge) -> Document:
+    return {
+        "source": edge.source,
+        "targets": edge.targets,
+        "guard": edge.ask.name if edge.ask else None,
+        "actions": [step.name for step in edge.steps],
+    }
+
+
+Accepted: TypeAlias = Mapping[EventName, Sequence[Edge]]
+_LONGEST: Final = 200  # characters of a value in a history; --json tells it whole
+
+
+def accepted_by(graph: StateTransitionGraph, snapshot: Snapshot) -> Accepted:
+    """The events that one may send an agent now, guards not asked, with their transitions in the order of asking."""
+    if snapshot.status is not Status.ACTIVE:
+        return {}
+    here = snapshot.configuration
+    awaited = ((sendable(event), event) for event in awaited_events(graph, here))
+    found = {name: candidates(graph, here, event) for name, event in awaited if name}
+    return {event: tuple(dict.fromkeys(edge for edges in groups for edge in edges)) for event, groups in found.items()}
+
+
+def print_agent(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+    """An agent in short: where it is, and what it accepts there."""
+    print_facts([*_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
+
+
+def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
+    """An agent with its context, and with the transitions that it can take."""
+    print_facts(_agent_facts(snapshot))
+    context = json.loads(snapshot.context)
+    if context:
+        print_line()
+        print_table(("CONTEXT", ""), ((name, _plain(value)) for name, value in context.items()))
+    if accepted:
+        print_line()
+        print_table(("ACCEPTS", "LEADS TO", "IF", "DOING"), _accepted_rows(accepted))
+
+
+def print_outcome(graph: StateTransitionGraph, snapshot: Snapshot, outcome: Outcome) -> None:
+    """What became of an event, and where the agent is now."""
+    for guard in outcome.guard_errors:
+        print_warning(f"the guard {guard.guard} of {guard.transition} raised {guard.raised}; it counts as no")
+    if outcome.refusal is not None:
+        print_error(_refusal_text(snapshot.agent_id, outcome.event, outcome.refusal))
+        return
+    if outcome.repeat:
+        print_hint(f"this id was applied before, as version {outcome.version}; nothing was done again")
+    took = ("took", Text("\n".join(outcome.taken)))
+    print_facts([took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
+
+
+def print_agents(agents: Sequence[Snapshot]) -> None:
+    """Many agents, a row each."""
+    print_table(("AGENT", "STATUS", "STATE", "GRAPH"), map(_agent_row, agents), whole=("AGENT", "STATUS"))
+
+
+def print_history(entries: Sequence[HistoryEntry]) -> None:
+    """An agent's turns, a row each."""
+    columns = ("VERSION", "TIME (UTC)", "BY", "EVENT → STATE, CHANGES")
+    print_table(columns, map(_entry_row, entries), whole=("VERSION", "TIME (UTC)"))
+
+
+def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
+    yield "agent", snapshot.agent_id
+    yield "graph", f"{snapshot.graph}, version {snapshot.graph_version}"
+    yield "state", ", ".join(snapshot.configuration)
+    yield "status", status_text(snapshot.status)
+    yield "version", str(snapshot.version)
+
+
+def _accepts_fact(graph: StateTransitionGraph, snapshot: Snapshot) -> tuple[str, Cell]:
+    return "accepts", ", ".join(accepted_by(graph, snapshot)) or "nothing any more"
+
+
+def _accepted_rows(accepted: Accepted) -> Iterator[Sequence[Cell]]:
+    for event, edges in accepted.items():
+        for place, edge in enumerate(edges):
+            implied = "else" if place else ""
+            guard = function_text(edge.ask.name) if edge.ask else implied
+            doing = ", ".join(function_text(step.name) for step in edge.steps)
+            yield "" if place else event, ", ".join(edge.targets) or "(stays)", guard, doing
+
+
+def _refusal_text(agent_id: str, event: EventName, refusal: Refusal) -> str:
+    is_unknown = refusal.reason is RefusalReason.NO_TRANSITION
+    near = get_close_matches(event, refusal.accepts, n=1) if is_unknown else ()
+    meant = f". Did you mean {near[0]!r}?" if near else ""
+    return f"agent {agent_id!r} refused {event!r}: {refusal}{meant}"
+
+
+def _agent_row(snapshot: Snapshot) -> Sequence[Cell]:
+    return snapshot.agent_id, status_text(snapshot.status), ", ".join(snapshot.configuration), snapshot.graph
+
+
+def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
+    moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
+    begins = not entry.source  # then every field has changed; those that hold something tell more
+    changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
+    changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
+    told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {change}" for change in changes), "dim")
+    return str(entry.version), f"{entry.event.time:%Y-%m-%d %H:%M:%S}", origin_text(entry.event), told
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _short(value: Any) -> str:
+    text = visible(_plain(value))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+_STYLES: Final = {
+    MailStatus.WAITING: "green",
+    MailStatus.REFUSED: "yellow",
+    MailStatus.DEAD: "bold red",
+    MailStatus.UNREADABLE: "bold red",
+}
+
+
+def print_mail(mail: Sequence[Mail]) -> None:
+    """Mail, a row each."""
+    columns = ("MAIL", "STATUS", "AGENT", "WHEN (UTC)", "EVENT, REASON")
+    print_table(columns, map(_mail_row, mail), whole=("MAIL", "STATUS", "AGENT", "WHEN (UTC)"))
+
+
+def print_whole_mail(mail: Mail) -> None:
+    """All that is known of mail."""
+    facts: list[tuple[str, Cell]] = [
+        ("mail", str(mail.number)),
+        ("agent", mail.recipient),
+        ("event", mail.event),
+        ("payload", json.dumps(mail.payload, ensure_ascii=False)),
+        ("status", _status_text(mail)),
+    ]
+    known: list[tuple[str, Cell | None]] = [
+        ("id", mail.id),
+        ("sender", mail.sender),
+        ("origin", origin_text(mail.happens(mail.accepted))),
+        ("accepted", _time(mail.accepted)),
+        ("due", _time(mail.due)),
+        ("of state", mail.state),
+        ("key", mail.key),
+        ("attempts", str(mail.attempts) if mail.attempts else None),
+        ("next attempt", _time(mail.retry_at)),
+        ("reason", mail.reason or None),
+    ]
+    print_facts([*facts, *((name, value) for name, value in known if value is not None)])
+
+
+def origin_text(event: Event) -> str:
+    """Say who made an event happen, and an operator's reason."""
+    if event.origin is Origin.OPERATOR:
+        return f"operator: {event.operator_reason}"
+    return f"agent {event.sender}" if event.origin is Origin.AGENT else event.origin.value
+
+
+def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> None:
+    """What waits for an agent, and what its states have under way; nothing where there is neither."""
+    if mail:
+        print_line()
+        print_table(("WAITS", "WHEN (UTC)", ""), [(each.event, _when(each), f"mail {each.number}") for each in mail])
+    if running:
+        print_line()
+        rows = [(each.invocation.invoke, each.invocation.state) for each in running]
+        print_table(("INVOKES", "IN"), rows)
+
+
+def print_dead(mail: Sequence[Mail]) -> None:
+    """Mail of an agent whose every attempt failed; nothing where there is none."""
+    if mail:
+        print_line()
+        rows = [(Text(each.event, _STYLES[MailStatus.DEAD]), f"mail {each.number}", each.reason) for each in mail]
+        print_table(("DEAD", "", "REASON"), rows)
+
+
+def _mail_row(mail: Mail) -> Sequence[Cell]:
+    told = Text(mail.event)
+    if mail.reason:
+        told.append(f"\n{mail.reason}", "dim")
+    return str(mail.number), _status_text(mail), mail.recipient, _when(mail), told
+
+
+def _status_text(mail: Mail) -> Text:
+    tried = f", {mail.attempts} attempt{'s' * (mail.attempts != 1)}" if mail.attempts else ""
+    return Text(f"{mail.status.value}{tried}", _STYLES[mail.status])
+
+
+def _when(mail: Mail) -> str:
+    """When it is to be delivered; of what is not, when it was accepted."""
+    moment = (mail.retry_at or mail.due) if mail.status is MailStatus.WAITING else mail.accepted
+    return _time(moment) or "at once"
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
