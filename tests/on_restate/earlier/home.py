@@ -33,7 +33,7 @@ class Service:
             with suppress(EngineRefusedError):
                 return bool(await register(engine.admin, f"http://127.0.0.1:{self.port}"))
 
-        await eventually(is_known)
+        await eventually(is_known, within_s=50)
 
     def end(self):
         """Its exit code, once it was told to go."""
