@@ -13,8 +13,8 @@ from gatechart.restate.handlers import VERBS, decide
 from gatechart.restate.journal_entry import unpacked
 from gatechart.restate.migration.arrival import digest_of_agent, standing
 from gatechart.restate.migration.departure import packed
-from gatechart.restate.state import IDS, KEPT, MAIL, Applied, Kept, UnderWay, plain
-from gatechart.restate.terms import Bench
+from gatechart.restate.state import IDS, MAIL, STATE, AgentState, Applied, UnderWay, plain
+from gatechart.restate.terms import ServiceConfig
 from gatechart.stores.sql.export import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
 from tests.api.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
@@ -23,7 +23,7 @@ from tests.on_restate.travellers import traveller
 FEW = settings(
     deadline=None, derandomize=True, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
-BENCH = Bench(Registry([traveller]))
+CONFIG = ServiceConfig(Registry([traveller]))
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 running = st.builds(ActiveInvocation, st.builds(Invocation, epoch=numbers))
 departing = st.builds(
@@ -40,12 +40,12 @@ departing = st.builds(
 
 async def asked(verb, kept=None, ids=None, /, **told):
     """The decision, and what is kept and known then."""
-    decided = unpacked((await decide(BENCH, "a", kept, ids, verb, told)).packed())
-    return decided, decided.kept or kept, decided.ids or ids
+    decided = unpacked((await decide(CONFIG, "a", kept, ids, verb, told)).packed())
+    return decided, decided.state or kept, decided.ids or ids
 
 
 def as_told(luggage):
-    return {"kept": plain(KEPT, luggage.kept), "ids": plain(IDS, luggage.ids), "origin": "agents.db"}
+    return {"kept": plain(STATE, luggage.state), "ids": plain(IDS, luggage.ids), "origin": "agents.db"}
 
 
 @FEW
@@ -53,7 +53,7 @@ def as_told(luggage):
 async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_again(leaving):
     luggage = packed(leaving, 200)
     decided, kept, ids = await asked("adopt", **as_told(luggage))
-    if decided.kept is None:  # there was nothing to it
+    if decided.state is None:  # there was nothing to it
         return
     assert decided.answer == {"taken": "new"}
     assert standing(kept, ids) == {
@@ -61,12 +61,12 @@ async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_a
         "origin": "agents.db",
         "is_there": True,
     }
-    read = KEPT.validate_json(kept)
+    read = STATE.validate_json(kept)
     for name in ("snapshot", "mail", "calls", "offers", "places"):
-        assert getattr(read, name) == getattr(luggage.kept, name)
+        assert getattr(read, name) == getattr(luggage.state, name)
     assert (IDS.validate_json(ids) if ids else {}) == luggage.ids
     again, _, _ = await asked("adopt", kept, ids, **as_told(luggage))
-    assert (again.answer, again.kept) == ({"taken": "same"}, None)
+    assert (again.answer, again.state) == ({"taken": "same"}, None)
 
 
 @FEW
@@ -96,8 +96,10 @@ def test_what_a_home_makes_up_for_itself_is_not_compared(payload, outcome):
     ids = {"event-1": Applied("digest", "NOTED", outcome)}
     there = Mail(3, "a", "NOTED", payload, NOW)
     late = Mail(7, "a", "NOTED", payload, NOW, id="late")
-    kept = Kept(mail=[there], numbers=7)
-    moved = Kept(life="l", mail=[there, late], numbers=8, asleep=7, projected=3, offers={"late": HandoffStatus.PENDING})
+    kept = AgentState(mail=[there], numbers=7)
+    moved = AgentState(
+        life="l", mail=[there, late], numbers=8, asleep=7, projected=3, offers={"late": HandoffStatus.PENDING}
+    )
     assert digest_of_agent(moved, ids) == digest_of_agent(kept, ids)
     assert digest_of_agent(replace(moved, asleep=0), ids) != digest_of_agent(kept, ids)
 
@@ -105,7 +107,7 @@ def test_what_a_home_makes_up_for_itself_is_not_compared(payload, outcome):
 async def begun(snapshot_only=False):
     """A traveller that lives on the engine, and one that could be moved over it."""
     _, kept, _ = await asked("begin", graph="traveller", at="RESTING", payload={})
-    snapshot = KEPT.validate_json(kept).snapshot
+    snapshot = STATE.validate_json(kept).snapshot
     call = ActiveInvocation(Invocation("a", "READING", 1, "look_up"), "traveller", "1", "{}")
     timer = Mail(4, "a", "RANG", {}, NOW, due=datetime(2100, 1, 1, tzinfo=UTC), key="bell")
     waits = Mail(5, "a", "NOTED", {"n": 1}, NOW)
@@ -116,7 +118,7 @@ async def begun(snapshot_only=False):
 async def test_an_agent_that_lives_there_is_not_touched():
     kept, luggage = await begun()
     decided, _, _ = await asked("adopt", kept, **as_told(luggage))
-    assert (decided.answer, decided.kept) == ({"taken": "lives"}, None)
+    assert (decided.answer, decided.state) == ({"taken": "lives"}, None)
 
 
 async def test_what_sleeps_is_not_replaced_by_an_agent_of_another_database():
@@ -124,7 +126,7 @@ async def test_what_sleeps_is_not_replaced_by_an_agent_of_another_database():
     _, kept, _ = await asked("adopt", **as_told(luggage))
     _, other = await begun()
     decided, _, _ = await asked("adopt", kept, **as_told(other) | {"origin": "other.db"})
-    assert (decided.answer, decided.kept) == ({"taken": "lives"}, None)
+    assert (decided.answer, decided.state) == ({"taken": "lives"}, None)
 
 
 async def test_what_is_asleep_refuses_all_but_mail_and_does_nothing():
@@ -133,12 +135,12 @@ async def test_what_is_asleep_refuses_all_but_mail_and_does_nothing():
     for verb in sorted(set(VERBS) - {"deliver", "drain", "wake", "projected", "erase", "adopt", "awaken"}):
         decided, _, _ = await asked(verb, kept)
         assert isinstance(ErrorDocument.model_validate(decided.answer["error"]).value(), AgentAsleepError)
-        assert (decided.kept, decided.orders) == (None, [])
+        assert (decided.state, decided.orders) == (None, [])
     for verb, told in (("drain", {}), ("wake", {"number": 4})):
         decided, _, _ = await asked(verb, kept, **told)
-        assert (decided.kept, decided.orders, decided.following) == (None, [], "")
+        assert (decided.state, decided.orders, decided.following) == (None, [], "")
     decided, kept, _ = await asked("deliver", kept, mail=plain(MAIL, Mail(0, "a", "NOTED", {"n": 2}, NOW)))
-    assert [each.number for each in KEPT.validate_json(kept).mail] == [4, 5, 6]
+    assert [each.number for each in STATE.validate_json(kept).mail] == [4, 5, 6]
 
 
 async def test_who_awakens_sets_its_timers_begins_its_invokes_with_their_steps_and_takes_its_mail():
@@ -148,10 +150,10 @@ async def test_who_awakens_sets_its_timers_begins_its_invokes_with_their_steps_a
     assert decided.answer == {"was_asleep": True}
     assert [each["do"] for each in decided.orders] == ["wake", "call", "drain"]
     assert decided.orders[1]["steps"] == {"first": '"done"'}
-    read = KEPT.validate_json(kept)
-    assert (read.asleep, read.calls) == (0, [UnderWay(luggage.kept.calls[0].running)])
+    read = STATE.validate_json(kept)
+    assert (read.asleep, read.calls) == (0, [UnderWay(luggage.state.calls[0].running)])
     again, _, _ = await asked("awaken", kept)
-    assert (again.answer, again.kept, again.orders) == ({"was_asleep": False}, None, [])
+    assert (again.answer, again.state, again.orders) == ({"was_asleep": False}, None, [])
 
 
 async def test_who_sleeps_is_brought_up_to_date_and_what_came_meanwhile_stays_behind_its_mail():
@@ -162,5 +164,5 @@ async def test_who_sleeps_is_brought_up_to_date_and_what_came_meanwhile_stays_be
     _, newer = await begun()
     decided, kept, _ = await asked("adopt", kept, **as_told(newer))
     assert decided.answer == {"taken": "new"}
-    assert [each.payload.get("n") for each in KEPT.validate_json(kept).mail] == [None, 1, "late"]
+    assert [each.payload.get("n") for each in STATE.validate_json(kept).mail] == [None, 1, "late"]
     assert standing(kept, None)["digest"] == newer.digest

@@ -40,7 +40,7 @@ def letter(number, size, to="l-1"):
     return Mail(number, to, "NOTED", {"text": "x" * size}, datetime.now(UTC))
 
 
-async def kept_bytes(place, agent_id):
+async def state_bytes(place, agent_id):
     rows = await place.engine.ask(STATE.format(place.namespace, agent_id))
     return {row["key"]: row["bytes"] for row in rows}
 
@@ -94,7 +94,7 @@ async def test_mail_of_agents_waits_outside_where_an_agent_keeps_too_much(place)
         agent = await runtime.start("large", at="OPEN")
         await agent.send("SENT_ON", {"times": 9, "size": 5000})
         await arrived(runtime, "nobody", 3)
-        assert (await kept_bytes(place, "nobody"))["agent"] < 20_000
+        assert (await state_bytes(place, "nobody"))["agent"] < 20_000
         other = await runtime.start("large", at="OPEN", id="nobody")
 
         async def all_applied():
@@ -143,4 +143,4 @@ async def test_large_payloads_are_kept_out_of_what_each_run_reads(place):
     async with opened(place) as runtime:
         await runtime.post("l-1", "NOTED", {"text": "x" * MEGABYTE})
         await arrived(runtime, "l-1", 1)
-        assert (await kept_bytes(place, "l-1"))["agent"] < MEGABYTE / 10
+        assert (await state_bytes(place, "l-1"))["agent"] < MEGABYTE / 10

@@ -11,8 +11,8 @@ from gatechart.errors import UnknownMailError
 from gatechart.hosting.registry import Registry
 from gatechart.restate.handlers import decide
 from gatechart.restate.journal_entry import unpacked
-from gatechart.restate.state import KEPT, MAIL, Kept, plain
-from gatechart.restate.terms import Bench, Terms
+from gatechart.restate.state import MAIL, STATE, AgentState, plain
+from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values import Mail, MailStatus, Retry
 from tests.on_restate.engines import eventually
 
@@ -47,41 +47,41 @@ async def model():
 
 
 @pytest.fixture
-def bench(model):
-    return Bench(Registry(line), model, Terms(mail_retry=PATIENT))
+def config(model):
+    return ServiceConfig(Registry(line), model, Terms(mail_retry=PATIENT))
 
 
-async def begun(bench):
+async def begun(config):
     told = {"graph": "line", "at": "OPEN", "payload": {}}
-    return KEPT.validate_json((await decide(bench, "l-1", None, None, "begin", told)).kept)
+    return STATE.validate_json((await decide(config, "l-1", None, None, "begin", told)).state)
 
 
-async def test_a_moment_of_a_clock_that_was_ahead_holds_mail_no_longer_than_the_policy(bench):
-    kept = await begun(bench)
-    kept.mail.append(Mail(1, "l-1", "ASKED", {}, bench.now(), attempts=1, retry_at=bench.now() + YEAR))
-    decided = await decide(bench, "l-1", KEPT.dump_json(kept), None, "drain", {})
+async def test_a_moment_of_a_clock_that_was_ahead_holds_mail_no_longer_than_the_policy(config):
+    kept = await begun(config)
+    kept.mail.append(Mail(1, "l-1", "ASKED", {}, config.now(), attempts=1, retry_at=config.now() + YEAR))
+    decided = await decide(config, "l-1", STATE.dump_json(kept), None, "drain", {})
     assert (decided.following, decided.wait_s, decided.waits_for) == ("drain", MOST_S, 1)
-    [waiting] = KEPT.validate_json(decided.kept).mail
-    assert waiting.retry_at <= bench.now() + timedelta(seconds=MOST_S)
+    [waiting] = STATE.validate_json(decided.state).mail
+    assert waiting.retry_at <= config.now() + timedelta(seconds=MOST_S)
 
 
-async def test_mail_whose_wait_was_ended_is_tried_whenever_it_was_to_be(bench, model):
-    kept = await begun(bench)
-    kept.mail.append(Mail(1, "l-1", "ASKED", {}, bench.now(), attempts=1, retry_at=bench.now() + timedelta(hours=1)))
+async def test_mail_whose_wait_was_ended_is_tried_whenever_it_was_to_be(config, model):
+    kept = await begun(config)
+    kept.mail.append(Mail(1, "l-1", "ASKED", {}, config.now(), attempts=1, retry_at=config.now() + timedelta(hours=1)))
     model.is_up = True
-    decided = await decide(bench, "l-1", KEPT.dump_json(kept), None, "drain", {}, lifted=1)
-    assert (model.calls, KEPT.validate_json(decided.kept).mail) == (1, [])
+    decided = await decide(config, "l-1", STATE.dump_json(kept), None, "drain", {}, lifted=1)
+    assert (model.calls, STATE.validate_json(decided.state).mail) == (1, [])
 
 
 @pytest.mark.parametrize("comes", ["deliver", "wake"])
-async def test_the_next_attempt_of_a_handoff_is_due_no_later_than_its_ladder_says(bench, comes):
+async def test_the_next_attempt_of_a_handoff_is_due_no_later_than_its_ladder_says(config, comes):
     payload = {"ladder": [{"kind": "again", "attempts": 3, "first_s": 1.0, "factor": 2.0, "most_s": 60.0}]}
-    offer = Mail(1, "l-2", "handoff.offered.OPEN", payload, bench.now(), sender="a", due=bench.now() + YEAR)
-    kept = Kept(mail=[offer], numbers=2)
+    offer = Mail(1, "l-2", "handoff.offered.OPEN", payload, config.now(), sender="a", due=config.now() + YEAR)
+    kept = AgentState(mail=[offer], numbers=2)
     told = {"number": 1} if comes == "wake" else {"mail": plain(MAIL, offer)}
-    decided = await decide(bench, "l-2", KEPT.dump_json(kept if comes == "wake" else Kept()), None, comes, told)
-    [waiting] = KEPT.validate_json(decided.kept).mail
-    assert waiting.due <= bench.now() + timedelta(seconds=60)
+    decided = await decide(config, "l-2", STATE.dump_json(kept if comes == "wake" else AgentState()), None, comes, told)
+    [waiting] = STATE.validate_json(decided.state).mail
+    assert waiting.due <= config.now() + timedelta(seconds=60)
     assert [order["after_s"] <= 60 for order in decided.orders if order["do"] == "wake"] == [True]
 
 

@@ -16,8 +16,8 @@ from restate.serde import BytesSerde, JsonSerde, Serde
 from gatechart.api import ErrorDocument
 from gatechart.errors import InboxFullError
 from gatechart.restate.objects import patience
-from gatechart.restate.state import KEPT
-from gatechart.restate.terms import Bench, Terms
+from gatechart.restate.state import STATE
+from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values import MailStatus
 
 LOST_S: Final = 600.0
@@ -45,23 +45,23 @@ class Counts:
         return count >= terms.inbox or total + size > terms.inbox_bytes
 
 
-def inbox_object(bench: Bench) -> VirtualObject:
+def inbox_object(config: ServiceConfig) -> VirtualObject:
     """The object that gives places in the inbox of one agent under each key."""
-    inboxes = VirtualObject(bench.names.inbox, **patience(bench.terms.turn_s))
+    inboxes = VirtualObject(config.names.inbox, **patience(config.terms.turn_s))
 
     @inboxes.handler("enter")
     async def enter(ctx: ObjectContext, asked: dict[str, Any]) -> Any:
         """Gives a place, or says that there is none."""
         counts, size = Counts(**(await ctx.get("counts", COUNTS) or {})), int(asked["bytes"])
         now = await ctx.time()
-        if counts.is_full(size, bench.terms):
-            room = json.loads(await ctx.generic_call(bench.names.agent, "room", b"{}", ctx.key()))
+        if counts.is_full(size, config.terms):
+            room = json.loads(await ctx.generic_call(config.names.agent, "room", b"{}", ctx.key()))
             counts.arrived, counts.waiting = tuple(room["arrived"]), tuple(room["waiting"])
             if now - counts.at > LOST_S:
                 counts.arrived = counts.places, counts.bytes
-        if counts.is_full(size, bench.terms):
+        if counts.is_full(size, config.terms):
             ctx.set("counts", asdict(counts), COUNTS)
-            error = InboxFullError(ctx.key(), bench.terms.inbox)
+            error = InboxFullError(ctx.key(), config.terms.inbox)
             return {"error": ErrorDocument.of(error).model_dump(mode="json")}
         counts.places, counts.bytes, counts.at = counts.places + 1, counts.bytes + size, now
         ctx.set("counts", asdict(counts), COUNTS)
@@ -75,16 +75,16 @@ async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     text = await ctx.get("agent", BYTES)
     if not text:
         return {"arrived": [0, 0], "waiting": [0, 0]}
-    kept = KEPT.validate_json(text)
+    state = STATE.validate_json(text)
     waiting = [
-        mail for mail in kept.mail if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None
+        mail for mail in state.mail if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None
     ]
-    return {"arrived": list(kept.arrived), "waiting": [len(waiting), len(text)]}
+    return {"arrived": list(state.arrived), "waiting": [len(waiting), len(text)]}
 
 
-def capacity_object(bench: Bench) -> VirtualObject:
+def capacity_object(config: ServiceConfig) -> VirtualObject:
     """The object that counts, under each graph's name, who holds a place with it."""
-    places = VirtualObject(bench.names.capacity, **patience(bench.terms.turn_s))
+    places = VirtualObject(config.names.capacity, **patience(config.terms.turn_s))
 
     @places.handler("reserve")
     async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:

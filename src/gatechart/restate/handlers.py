@@ -29,12 +29,12 @@ from gatechart.errors import (
 )
 from gatechart.graph import OnRefusal, StateTransitionGraph
 from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
-from gatechart.restate.journal_entry import Decided
+from gatechart.restate.journal_entry import JournalEntry
 from gatechart.restate.mail import accept, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
-from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, Kept, digest_of, plain
-from gatechart.restate.terms import Bench
-from gatechart.restate.unit_of_work import Sitting
+from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, digest_of, plain
+from gatechart.restate.terms import ServiceConfig
+from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.turn import REQUESTED, Turn, begin, checked_name, fit_payload, no_later, plain_payload, requested
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 
@@ -43,253 +43,253 @@ logger = logging.getLogger(__name__)
 Argument: TypeAlias = Mapping[str, Any]
 NO_PLACES: Final[Mapping[str, bool]] = MappingProxyType({})
 
-Verb: TypeAlias = Callable[[Sitting, Argument], Awaitable[None]]
+Verb: TypeAlias = Callable[[UnitOfWork, Argument], Awaitable[None]]
 
 
 async def decide(
-    bench: Bench,
+    config: ServiceConfig,
     agent_id: AgentId,
-    kept: bytes | None,
+    state: bytes | None,
     ids: bytes | None,
     verb: str,
     argument: Argument,
     *,
     granted: Mapping[str, bool] = NO_PLACES,
     lifted: int = 0,
-) -> Decided:
+) -> JournalEntry:
     """What becomes of the verb. Never raises: what a verb raises is its answer, and then nothing has changed.
 
     granted: handoffs for which earlier runs asked for a place: whether it was had. lifted: the number of mail whose
     wait for another attempt was ended.
     """
-    sitting = Sitting(bench, agent_id, kept, ids)
-    sitting.granted, sitting.lifted = granted, lifted
+    unit = UnitOfWork(config, agent_id, state, ids)
+    unit.granted, unit.lifted = granted, lifted
     try:
         with contained():
-            await verb_of(sitting, verb)(sitting, argument)
+            await verb_of(unit, verb)(unit, argument)
     except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
         if not isinstance(error, EventError):
             logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
-        return Decided(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
-    return sitting.close()
+        return JournalEntry(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
+    return unit.close()
 
 
-def verb_of(sitting: Sitting, verb: str) -> Verb:
+def verb_of(unit: UnitOfWork, verb: str) -> Verb:
     """What the verb does to the agent as it is."""
-    if not sitting.kept.asleep:
+    if not unit.state.asleep:
         return VERBS[verb]
     return WHILE_ASLEEP.get(verb, _refuse_asleep)
 
 
-async def _refuse_asleep(sitting: Sitting, _: Argument) -> None:
-    raise AgentAsleepError(sitting.agent_id)
+async def _refuse_asleep(unit: UnitOfWork, _: Argument) -> None:
+    raise AgentAsleepError(unit.agent_id)
 
 
-async def _send(sitting: Sitting, argument: Argument) -> None:
+async def _send(unit: UnitOfWork, argument: Argument) -> None:
     """Behind the mail that was accepted before."""
-    _check_life(sitting, argument)
-    graph = sitting.graph()
-    if next_mail(sitting) is not None:
-        await take(sitting, following="send")
+    _check_life(unit, argument)
+    graph = unit.graph()
+    if next_mail(unit) is not None:
+        await take(unit, following="send")
         return
     name = checked_name(argument["event"])  # whoever calls the engine itself is outside, too
-    event = Event(name, argument["payload"], sitting.now, argument["id"])
-    outcome = await process(sitting, event)
+    event = Event(name, argument["payload"], unit.now, argument["id"])
+    outcome = await process(unit, event)
     if outcome.refusal is not None:
-        _tell_refusal(sitting, graph, outcome.event, str(outcome.refusal))
-    sitting.decided.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, sitting.snapshot)}
+        _tell_refusal(unit, graph, outcome.event, str(outcome.refusal))
+    unit.entry.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, unit.snapshot)}
 
 
-def _tell_refusal(sitting: Sitting, graph: StateTransitionGraph, event: EventName, reason: str) -> None:
+def _tell_refusal(unit: UnitOfWork, graph: StateTransitionGraph, event: EventName, reason: str) -> None:
     if graph.on_refusal is OnRefusal.RAISE:
-        raise EventRefusedError(sitting.agent_id, event, reason)
-    facts = {"agent_id": sitting.agent_id, "event": event, "reason": reason}
+        raise EventRefusedError(unit.agent_id, event, reason)
+    facts = {"agent_id": unit.agent_id, "event": event, "reason": reason}
     logger.warning("an event was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
 
 
-def _check_life(sitting: Sitting, argument: Argument) -> None:
+def _check_life(unit: UnitOfWork, argument: Argument) -> None:
     """A handle of an agent that was erased is none of another one under its id. Raises UnknownAgentError."""
-    if argument["life"] != sitting.kept.life:
-        raise UnknownAgentError(sitting.agent_id)
+    if argument["life"] != unit.state.life:
+        raise UnknownAgentError(unit.agent_id)
 
 
-async def _deliver(sitting: Sitting, argument: Argument) -> None:
-    if postponed(sitting, argument):
+async def _deliver(unit: UnitOfWork, argument: Argument) -> None:
+    if postponed(unit, argument):
         return
-    accept(sitting, MAIL.validate_python(argument["mail"]), argument)
-    await _drain(sitting, argument)
+    accept(unit, MAIL.validate_python(argument["mail"]), argument)
+    await _drain(unit, argument)
 
 
-async def _drain(sitting: Sitting, _: Argument) -> None:
-    if next_mail(sitting) is not None:
-        await take(sitting, following="drain")
+async def _drain(unit: UnitOfWork, _: Argument) -> None:
+    if next_mail(unit) is not None:
+        await take(unit, following="drain")
 
 
-async def _wake(sitting: Sitting, argument: Argument) -> None:
+async def _wake(unit: UnitOfWork, argument: Argument) -> None:
     """Void once its entry is gone. A machine's clock may be behind the engine's: then it waits on."""
-    mail = sitting.kept.numbered(argument["number"])
+    mail = unit.state.numbered(argument["number"])
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         return
-    nearer = no_later(mail, sitting.now)
+    nearer = no_later(mail, unit.now)
     if nearer is not mail:
-        sitting.kept.put(nearer)
-        sitting.is_touched = True
-    if nearer.due is not None and nearer.due > sitting.now:
-        sitting.wake_at(nearer, nearer.due)
+        unit.state.put(nearer)
+        unit.is_touched = True
+    if nearer.due is not None and nearer.due > unit.now:
+        unit.wake_at(nearer, nearer.due)
         return
-    await _drain(sitting, argument)
+    await _drain(unit, argument)
 
 
-async def _begin(sitting: Sitting, argument: Argument) -> None:
+async def _begin(unit: UnitOfWork, argument: Argument) -> None:
     once = argument.get("once")
-    if sitting.kept.snapshot is not None and once is None:
-        raise AgentExistsError(sitting.agent_id)
-    graph = sitting.bench.registry.graph(argument["graph"])
+    if unit.state.snapshot is not None and once is None:
+        raise AgentExistsError(unit.agent_id)
+    graph = unit.config.registry.graph(argument["graph"])
     entry = graph.entry_point(argument["at"])
     fitted = fit_payload(graph.name, entry, argument["payload"])
     name = f"{STARTED}{entry.name}"
-    event = Event(name, plain_payload(fitted, name), sitting.now, once)
-    if sitting.kept.snapshot is not None:
-        if sitting.first_outcome(event) is None:
-            raise AgentExistsError(sitting.agent_id)
-        _answer_snapshot(sitting)
+    event = Event(name, plain_payload(fitted, name), unit.now, once)
+    if unit.state.snapshot is not None:
+        if unit.first_outcome(event) is None:
+            raise AgentExistsError(unit.agent_id)
+        _answer_snapshot(unit)
         return
-    turn = begin(graph, entry, fitted, sitting.agent_id, event, sitting.bench.services)
-    sitting.commit(await sitting.in_turn(graph, name, turn))
-    if sitting.kept.mail:
-        sitting.order("drain", after_s=0.0)
-    _answer_snapshot(sitting)
+    turn = begin(graph, entry, fitted, unit.agent_id, event, unit.config.services)
+    unit.commit(await unit.in_turn(graph, name, turn))
+    if unit.state.mail:
+        unit.order("drain", after_s=0.0)
+    _answer_snapshot(unit)
 
 
-async def _stop(sitting: Sitting, _: Argument) -> None:
-    sitting.graph()
-    if next_mail(sitting) is not None:
-        await take(sitting, following="stop")
+async def _stop(unit: UnitOfWork, _: Argument) -> None:
+    unit.graph()
+    if next_mail(unit) is not None:
+        await take(unit, following="stop")
         return
-    if sitting.snapshot.status is Status.ACTIVE:
-        sitting.commit(stopped(sitting.snapshot, sitting.now))
-    _answer_snapshot(sitting)
+    if unit.snapshot.status is Status.ACTIVE:
+        unit.commit(stopped(unit.snapshot, unit.now))
+    _answer_snapshot(unit)
 
 
-async def _roll_back(sitting: Sitting, argument: Argument) -> None:
+async def _roll_back(unit: UnitOfWork, argument: Argument) -> None:
     """target: what it was at the version; passed: what it has given away since; both as the projection has it."""
-    _check_life(sitting, argument)
-    graph = sitting.graph()
-    if next_mail(sitting) is not None:
-        await take(sitting, following="roll_back")
+    _check_life(unit, argument)
+    graph = unit.graph()
+    if next_mail(unit) is not None:
+        await take(unit, following="roll_back")
         return
-    now, target = sitting.snapshot, SNAPSHOT.validate_python(argument["target"])
-    event = rollback_event(target.version, argument["reason"], sitting.now, argument["once"])
-    if sitting.first_outcome(event) is not None:
-        _answer_snapshot(sitting)
+    now, target = unit.snapshot, SNAPSHOT.validate_python(argument["target"])
+    event = rollback_event(target.version, argument["reason"], unit.now, argument["once"])
+    if unit.first_outcome(event) is not None:
+        _answer_snapshot(unit)
         return
     if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
         raise RollbackError(now.agent_id, target.version, target.graph_version, now.graph_version)
     if argument.get("passed"):
         raise OpenHandoffError(now.agent_id, target.version, tuple(argument["passed"]))
-    sitting.commit(rolled_back(graph, now, target, event, sitting.bench.services))
-    _answer_snapshot(sitting)
+    unit.commit(rolled_back(graph, now, target, event, unit.config.services))
+    _answer_snapshot(unit)
 
 
-async def _hand_on(sitting: Sitting, argument: Argument) -> None:
-    sitting.graph()
-    if next_mail(sitting) is not None:
-        await take(sitting, following="hand_on")
+async def _hand_on(unit: UnitOfWork, argument: Argument) -> None:
+    unit.graph()
+    if next_mail(unit) is not None:
+        await take(unit, following="hand_on")
         return
-    sitting.decided.answer = {"handoff": _offered(sitting, HandoffCall.model_validate(argument))}
+    unit.entry.answer = {"handoff": _offered(unit, HandoffCall.model_validate(argument))}
 
 
-async def _erase(sitting: Sitting, _: Argument) -> None:
+async def _erase(unit: UnitOfWork, _: Argument) -> None:
     """Whoever waits for it is told first; not by one that is asleep, which has never been here."""
-    if not sitting.kept.asleep and sitting.snapshot.status is Status.ACTIVE:
-        sitting.commit(stopped(sitting.snapshot, sitting.now))
-    sitting.decided.turns.clear()
-    sitting.end_calls()
-    for handoff, graph in sitting.kept.places.items():
-        sitting.order("release", graph=graph, handoff=handoff)
-    sitting.kept = Kept(numbers=sitting.kept.numbers, arrived=sitting.kept.arrived)
-    sitting.is_touched = True
-    sitting.order("forget")
-    if sitting.bench.projects:
-        sitting.order("unproject")
+    if not unit.state.asleep and unit.snapshot.status is Status.ACTIVE:
+        unit.commit(stopped(unit.snapshot, unit.now))
+    unit.entry.turns.clear()
+    unit.end_calls()
+    for handoff, graph in unit.state.places.items():
+        unit.order("release", graph=graph, handoff=handoff)
+    unit.state = AgentState(numbers=unit.state.numbers, arrived=unit.state.arrived)
+    unit.is_touched = True
+    unit.order("forget")
+    if unit.config.projects:
+        unit.order("unproject")
 
 
-async def _retry(sitting: Sitting, argument: Argument) -> None:
-    found = sitting.kept.numbered(argument["number"])
+async def _retry(unit: UnitOfWork, argument: Argument) -> None:
+    found = unit.state.numbered(argument["number"])
     if found is not None and found.status is MailStatus.WAITING and found.retry_at is not None:
-        sitting.kept.put(replace(found, retry_at=None))
-        sitting.is_touched = True
-        sitting.decided.answer = {"mail": plain(MAIL, replace(found, retry_at=None))}
-        sitting.order("drain", after_s=0.0)
+        unit.state.put(replace(found, retry_at=None))
+        unit.is_touched = True
+        unit.entry.answer = {"mail": plain(MAIL, replace(found, retry_at=None))}
+        unit.order("drain", after_s=0.0)
         return
-    mail = _ended(sitting, argument)
-    sitting.kept.drop(mail.number)
+    mail = _ended(unit, argument)
+    unit.state.drop(mail.number)
     again = {"status": "waiting", "attempts": 0, "retry_at": None, "reason": "", "due": None}
-    sitting.decided.answer = {"mail": plain(MAIL, mail) | again}
-    if accept(sitting, MAIL.validate_python(sitting.decided.answer["mail"]), {}):
-        sitting.order("drain", after_s=0.0)
+    unit.entry.answer = {"mail": plain(MAIL, mail) | again}
+    if accept(unit, MAIL.validate_python(unit.entry.answer["mail"]), {}):
+        unit.order("drain", after_s=0.0)
 
 
-async def _fire_timer(sitting: Sitting, argument: Argument) -> None:
-    mail = sitting.kept.numbered(argument["number"])
+async def _fire_timer(unit: UnitOfWork, argument: Argument) -> None:
+    mail = unit.state.numbered(argument["number"])
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         raise NoTimerError(argument["number"])
-    fired = replace(mail, due=min(mail.due, sitting.now), operator_reason=argument["reason"])
-    sitting.kept.put(fired)
-    sitting.is_touched = True
-    sitting.order("drain", after_s=0.0)
-    sitting.decided.answer = {"mail": plain(MAIL, fired)}
+    fired = replace(mail, due=min(mail.due, unit.now), operator_reason=argument["reason"])
+    unit.state.put(fired)
+    unit.is_touched = True
+    unit.order("drain", after_s=0.0)
+    unit.entry.answer = {"mail": plain(MAIL, fired)}
 
 
-async def _end_invoke(sitting: Sitting, argument: Argument) -> None:
-    agent_id, invoke, once = sitting.snapshot.agent_id, argument["invoke"], argument["once"]
+async def _end_invoke(unit: UnitOfWork, argument: Argument) -> None:
+    agent_id, invoke, once = unit.snapshot.agent_id, argument["invoke"], argument["once"]
     event = f"{argument['kind']}.invoke.{invoke}"
-    before = None if once is None else content_of(sitting, once)
+    before = None if once is None else content_of(unit, once)
     if before is not None:
         if before != (digest_of(event, argument["payload"]), event):
             raise EventIdReusedError(agent_id, once, before[1])
-        sitting.decided.answer = {"number": 0, "repeat": True}
+        unit.entry.answer = {"number": 0, "repeat": True}
         return
-    running = [each.invocation for each in sitting.kept.calls]
+    running = [each.invocation for each in unit.state.calls]
     call = next((each for each in running if each.invoke == invoke), None)
     if call is None:
         raise NoInvokeError(agent_id, invoke, tuple(each.invoke for each in running))
-    sitting.end_call(call)
+    unit.end_call(call)
     payload, reason = argument["payload"], argument["reason"]
-    mail = Mail(0, agent_id, event, payload, sitting.now, once, None, None, None, call.state, call.epoch)
-    accept(sitting, replace(mail, operator_reason=reason), {})
-    sitting.order("drain", after_s=0.0)
-    sitting.decided.answer = {"number": sitting.kept.mail[-1].number, "repeat": False}
+    mail = Mail(0, agent_id, event, payload, unit.now, once, None, None, None, call.state, call.epoch)
+    accept(unit, replace(mail, operator_reason=reason), {})
+    unit.order("drain", after_s=0.0)
+    unit.entry.answer = {"number": unit.state.mail[-1].number, "repeat": False}
 
 
-async def _discard(sitting: Sitting, argument: Argument) -> None:
-    mail = _ended(sitting, argument)
-    sitting.kept.drop(mail.number)
-    sitting.is_touched = True
-    sitting.decided.answer = {"mail": plain(MAIL, mail)}
+async def _discard(unit: UnitOfWork, argument: Argument) -> None:
+    mail = _ended(unit, argument)
+    unit.state.drop(mail.number)
+    unit.is_touched = True
+    unit.entry.answer = {"mail": plain(MAIL, mail)}
 
 
-def _ended(sitting: Sitting, argument: Argument) -> Any:
-    mail = sitting.kept.numbered(argument["number"])
+def _ended(unit: UnitOfWork, argument: Argument) -> Any:
+    mail = unit.state.numbered(argument["number"])
     if mail is None or mail.status is MailStatus.WAITING:
         raise UnknownMailError(argument["number"])
     return mail
 
 
-async def _projected(sitting: Sitting, argument: Argument) -> None:
+async def _projected(unit: UnitOfWork, argument: Argument) -> None:
     """The turns up to a version need not be kept any more. life: of the agent whose turns they are."""
-    kept, upto = sitting.kept, int(argument["version"])
-    if kept.life != argument["life"] or kept.snapshot is None:
+    state, upto = unit.state, int(argument["version"])
+    if state.life != argument["life"] or state.snapshot is None:
         return
-    if upto > kept.projected:
-        sitting.order("clear", first=kept.projected + 1, last=upto)
-    kept.projected = max(kept.projected, upto)
-    kept.is_projecting, sitting.is_touched = False, True
-    if kept.snapshot.version > kept.projected:
-        sitting.project()
+    if upto > state.projected:
+        unit.order("clear", first=state.projected + 1, last=upto)
+    state.projected = max(state.projected, upto)
+    state.is_projecting, unit.is_touched = False, True
+    if state.snapshot.version > state.projected:
+        unit.project()
 
 
-def _offered(sitting: Sitting, call: HandoffCall) -> str:
+def _offered(unit: UnitOfWork, call: HandoffCall) -> str:
     """The id of the handoff, which is offered with this turn, or was when the call was made before.
 
     Raises as `Turn.handoff`, EventRefusedError and EventIdReusedError.
@@ -299,17 +299,17 @@ def _offered(sitting: Sitting, call: HandoffCall) -> str:
     def ask(turn: Turn) -> None:
         made.append(turn.handoff(**handoff_asked(call)))
 
-    event = Event(REQUESTED, {}, sitting.now, call.once)
-    if call.once is not None and sitting.first_outcome(event) is not None:
-        return sitting.ids[call.once].made
-    sitting.commit(requested(sitting.graph(), sitting.snapshot, event, ask, sitting.bench.services))
+    event = Event(REQUESTED, {}, unit.now, call.once)
+    if call.once is not None and unit.first_outcome(event) is not None:
+        return unit.ids[call.once].made
+    unit.commit(requested(unit.graph(), unit.snapshot, event, ask, unit.config.services))
     if call.once is not None:
-        sitting.note_made(call.once, made[0])
+        unit.note_made(call.once, made[0])
     return made[0]
 
 
-def _answer_snapshot(sitting: Sitting) -> None:
-    sitting.decided.answer = {"snapshot": plain(SNAPSHOT, sitting.snapshot), "life": sitting.kept.life}
+def _answer_snapshot(unit: UnitOfWork) -> None:
+    unit.entry.answer = {"snapshot": plain(SNAPSHOT, unit.snapshot), "life": unit.state.life}
 
 
 VERBS: Final[Mapping[str, Verb]] = MappingProxyType(

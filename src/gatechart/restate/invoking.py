@@ -17,22 +17,22 @@ from gatechart.hosting.invoke_context import report_mail
 from gatechart.restate.objects import AS_BYTES, patience
 from gatechart.restate.session import Session
 from gatechart.restate.state import MAIL, RUNNING, plain
-from gatechart.restate.terms import Bench
+from gatechart.restate.terms import ServiceConfig
 
 logger = logging.getLogger(__name__)
 
 
-def invokes_service(bench: Bench) -> Service:
+def invokes_service(config: ServiceConfig) -> Service:
     """The service; one invocation of it is one invocation of a state."""
-    invokes = Service(bench.names.invokes, **patience(bench.terms.invoke_s))
+    invokes = Service(config.names.invokes, **patience(config.terms.invoke_s))
 
     @invokes.handler("run")
     async def run(ctx: Context, told: dict[str, Any]) -> None:
         steps, running = told.pop("steps", {}), RUNNING.validate_python(told)
-        if not bench.registry.has(running.graph, running.graph_version):
-            again = timedelta(seconds=bench.terms.look_again_s)
+        if not config.registry.has(running.graph, running.graph_version):
+            again = timedelta(seconds=config.terms.look_again_s)
             raise RetryableError(f"graph {running.graph!r} {running.graph_version!r} is not known", retry_after=again)
-        session = Session(bench, running)
+        session = Session(config, running)
         try:
             await _conducted(ctx, session, steps)
         except TerminalError:  # the state was left
@@ -72,4 +72,4 @@ def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> 
     call = session.running.invocation
     mail = report_mail(datetime.fromisoformat(report["time"]), call, kind, report[kind])
     told = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}
-    ctx.generic_send(session.bench.names.agent, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)
+    ctx.generic_send(session.config.names.agent, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)

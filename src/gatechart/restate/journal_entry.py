@@ -21,10 +21,10 @@ _PARTS: Final = 4
 
 
 @dataclass(slots=True)
-class Decided:
+class JournalEntry:
     """What is to be kept, what is to be done, and what is answered. A part that is None stays as it is."""
 
-    kept: bytes | None = None
+    state: bytes | None = None
     ids: bytes | None = None
     turns: list[tuple[int, bytes]] = field(default_factory=list)  # committed in this run, with their versions
     orders: list[Order] = field(default_factory=list)
@@ -46,13 +46,13 @@ class Decided:
             "versions": [version for version, _ in self.turns],
         }
         texts = [text for _, text in self.turns]
-        return b"\n".join((to_json(head, inf_nan_mode="constants"), self.kept or _EMPTY, self.ids or _EMPTY, *texts))
+        return b"\n".join((to_json(head, inf_nan_mode="constants"), self.state or _EMPTY, self.ids or _EMPTY, *texts))
 
 
-def unpacked(text: bytes) -> Decided:
+def unpacked(text: bytes) -> JournalEntry:
     """What was packed."""
-    head, kept, ids, *texts = bytes(text).split(b"\n")
+    head, state, ids, *texts = bytes(text).split(b"\n")
     told = json.loads(head)
     versions: list[int] = told.pop("versions")
     turns = list(zip(versions, texts, strict=True))
-    return Decided(kept or None, ids or None, turns, **told)
+    return JournalEntry(state or None, ids or None, turns, **told)

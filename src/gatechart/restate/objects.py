@@ -14,10 +14,10 @@ from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, R
 from restate.serde import BytesSerde, JsonSerde, Serde
 
 from gatechart.restate.handlers import VERBS, decide
-from gatechart.restate.journal_entry import Decided, Order, unpacked
+from gatechart.restate.journal_entry import JournalEntry, Order, unpacked
 from gatechart.restate.migration.arrival import standing, terms_for
-from gatechart.restate.state import KEPT, MAIL, MAILS, SNAPSHOT, TURNS, UnderWay, plain
-from gatechart.restate.terms import Bench, Names
+from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, STATE, TURNS, UnderWay, plain
+from gatechart.restate.terms import Names, ServiceConfig
 
 MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
 BYTES: Final[Serde[Any]] = BytesSerde()
@@ -32,17 +32,17 @@ FOREVER: Final = InvocationRetryPolicy(
 """For what only a service that is down, or its engine, can make fail: it is tried until it goes on."""
 
 
-def agent_object(bench: Bench) -> VirtualObject:
+def agent_object(config: ServiceConfig) -> VirtualObject:
     """The object that hosts one agent under each key."""
-    agents = VirtualObject(bench.names.agent, **patience(bench.terms.turn_s))
+    agents = VirtualObject(config.names.agent, **patience(config.terms.turn_s))
     for verb in VERBS:
-        agents.handler(verb)(_handler(bench, verb))
+        agents.handler(verb)(_handler(config, verb))
     agents.handler("look", kind="shared")(_look)
     agents.handler("mails", kind="shared")(_mails)
     agents.handler("lift", kind="shared")(_lift)
     agents.handler("turns", kind="shared")(_turns)
     agents.handler("standing", kind="shared")(_standing)
-    agents.handler("terms", kind="shared")(_terms(bench))
+    agents.handler("terms", kind="shared")(_terms(config))
     return agents
 
 
@@ -57,78 +57,78 @@ def patience(longest_s: float) -> dict[str, Any]:
     }
 
 
-def _handler(bench: Bench, verb: str) -> Callable[[ObjectContext, dict[str, Any]], Awaitable[Any]]:
+def _handler(config: ServiceConfig, verb: str) -> Callable[[ObjectContext, dict[str, Any]], Awaitable[Any]]:
     async def handle(ctx: ObjectContext, argument: dict[str, Any]) -> Any:
-        return await _decided(ctx, bench, verb, argument)
+        return await _handled(ctx, config, verb, argument)
 
     handle.__name__ = verb
     return handle
 
 
-async def _decided(ctx: ObjectContext, bench: Bench, verb: str, argument: dict[str, Any]) -> Any:
+async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argument: dict[str, Any]) -> Any:
     """The answer to the verb. All that decides is in journaled runs; the rest only carries out what they say."""
-    kept, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
+    state, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
     granted: dict[str, bool] = {}
     lifted = 0
     while True:
-        run = partial(_run, bench, ctx.key(), kept, ids, verb, argument, dict(granted), lifted)
-        decided = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
-        if decided.place is not None:
-            asked = to_json(decided.place)
-            answer = await ctx.generic_call(bench.names.capacity, "reserve", asked, decided.place["graph"])
-            granted[decided.place["handoff"]] = json.loads(answer)
+        run = partial(_run, config, ctx.key(), state, ids, verb, argument, dict(granted), lifted)
+        entry = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
+        if entry.place is not None:
+            asked = to_json(entry.place)
+            answer = await ctx.generic_call(config.names.capacity, "reserve", asked, entry.place["graph"])
+            granted[entry.place["handoff"]] = json.loads(answer)
             continue
-        kept, ids = await _carried_out(ctx, bench.names, decided) or kept, decided.ids or ids
-        if not decided.following:
-            return decided.answer
-        verb = decided.following
-        lifted = await _waited(ctx, decided) if decided.wait_s else 0
+        state, ids = await _carried_out(ctx, config.names, entry) or state, entry.ids or ids
+        if not entry.following:
+            return entry.answer
+        verb = entry.following
+        lifted = await _waited(ctx, entry) if entry.wait_s else 0
 
 
-async def _waited(ctx: ObjectContext, decided: Decided) -> int:
+async def _waited(ctx: ObjectContext, entry: JournalEntry) -> int:
     """Waits for what was decided. Returns the number of the mail if its wait was ended before, else 0.
 
     A run of before such waits could be ended is repeated as its journal has it: it only sleeps.
     """
-    wait = timedelta(seconds=decided.wait_s)
-    if not decided.waits_for:
+    wait = timedelta(seconds=entry.wait_s)
+    if not entry.waits_for:
         await ctx.sleep(wait)
         return 0
     name, ended = ctx.awakeable(type_hint=bool)
-    ctx.set("wait", {"mail": decided.waits_for, "ends": name}, WAIT)
+    ctx.set("wait", {"mail": entry.waits_for, "ends": name}, WAIT)
     how, _ = await select(slept=ctx.sleep(wait), ended=ended)
     ctx.clear("wait")
-    return decided.waits_for if how == "ended" else 0
+    return entry.waits_for if how == "ended" else 0
 
 
 async def _run(
-    bench: Bench,
+    config: ServiceConfig,
     agent_id: str,
-    kept: bytes | None,
+    state: bytes | None,
     ids: bytes | None,
     verb: str,
     argument: dict[str, Any],
     granted: dict[str, bool],
     lifted: int,
 ) -> bytes:
-    return (await decide(bench, agent_id, kept, ids, verb, argument, granted=granted, lifted=lifted)).packed()
+    return (await decide(config, agent_id, state, ids, verb, argument, granted=granted, lifted=lifted)).packed()
 
 
-async def _carried_out(ctx: ObjectContext, names: Names, decided: Decided) -> bytes | None:
+async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) -> bytes | None:
     """What is kept from now on; None where that is as it was."""
-    begun = [await _begun(ctx, names, order) for order in decided.orders if order["do"] == "call"]
-    kept = decided.kept if not begun or decided.kept is None else _with_ids(decided.kept, begun)
-    if any(order["do"] == "forget" for order in decided.orders):
+    begun = [await _begun(ctx, names, order) for order in entry.orders if order["do"] == "call"]
+    state = entry.state if not begun or entry.state is None else _with_ids(entry.state, begun)
+    if any(order["do"] == "forget" for order in entry.orders):
         ctx.clear_all()
-    if kept is not None:
-        ctx.set("agent", kept, BYTES)
-    if decided.ids is not None:
-        ctx.set("ids", decided.ids, BYTES)
-    for version, turn in decided.turns:
+    if state is not None:
+        ctx.set("agent", state, BYTES)
+    if entry.ids is not None:
+        ctx.set("ids", entry.ids, BYTES)
+    for version, turn in entry.turns:
         ctx.set(_place(version), turn, BYTES)
-    for order in decided.orders:
+    for order in entry.orders:
         _do(ctx, names, order)
-    return kept
+    return state
 
 
 async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
@@ -137,10 +137,10 @@ async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
     return await ctx.generic_send(names.invokes, "run", to_json(told)).invocation_id()
 
 
-def _with_ids(kept: bytes, begun: list[str]) -> bytes:
-    known, ids = KEPT.validate_json(kept), iter(begun)
+def _with_ids(state: bytes, begun: list[str]) -> bytes:
+    known, ids = STATE.validate_json(state), iter(begun)
     known.calls = [each if each.engine_id else UnderWay(each.running, next(ids)) for each in known.calls]
-    return KEPT.dump_json(known)
+    return STATE.dump_json(known)
 
 
 def _do(ctx: ObjectContext, names: Names, order: Order) -> None:
@@ -184,16 +184,16 @@ def _place(version: int) -> str:
 async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     """The newest snapshot, and how far the projection is."""
     text = await ctx.get("agent", BYTES)
-    kept = KEPT.validate_json(text) if text else None
-    if kept is None or kept.snapshot is None:
+    state = STATE.validate_json(text) if text else None
+    if state is None or state.snapshot is None:
         return None
-    return {"snapshot": plain(SNAPSHOT, kept.snapshot), "projected": kept.projected, "life": kept.life}
+    return {"snapshot": plain(SNAPSHOT, state.snapshot), "projected": state.projected, "life": state.life}
 
 
 async def _mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     """All mail that waits, was refused, or is dead."""
     text = await ctx.get("agent", BYTES)
-    return plain(MAILS, KEPT.validate_json(text).mail) if text else []
+    return plain(MAILS, STATE.validate_json(text).mail) if text else []
 
 
 async def _lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
@@ -201,8 +201,8 @@ async def _lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
     wait = await ctx.get("wait", WAIT)
     if wait is None or wait["mail"] != asked["number"]:
         return None
-    kept = KEPT.validate_json(await ctx.get("agent", BYTES) or b"{}")
-    mail = kept.numbered(asked["number"])
+    state = STATE.validate_json(await ctx.get("agent", BYTES) or b"{}")
+    mail = state.numbered(asked["number"])
     if mail is None:
         return None
     ctx.resolve_awakeable(wait["ends"], value=True)
@@ -214,12 +214,12 @@ async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     text = await ctx.get("agent", BYTES)
     if not text:
         return None
-    kept = KEPT.validate_json(text)
-    if kept.snapshot is None:
+    state = STATE.validate_json(text)
+    if state.snapshot is None:
         return None
-    found = [await ctx.get(_place(each), BYTES) for each in range(kept.projected + 1, kept.snapshot.version + 1)]
+    found = [await ctx.get(_place(each), BYTES) for each in range(state.projected + 1, state.snapshot.version + 1)]
     turns = [TURNS.validate_json(b"[" + bytes(each) + b"]")[0] for each in found if each]
-    return {"life": kept.life, "turns": plain(TURNS, turns)}
+    return {"life": state.life, "turns": plain(TURNS, turns)}
 
 
 async def _standing(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
@@ -227,9 +227,9 @@ async def _standing(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     return standing(await ctx.get("agent", BYTES), await ctx.get("ids", BYTES))
 
 
-def _terms(bench: Bench) -> Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[Any]]:
+def _terms(config: ServiceConfig) -> Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[Any]]:
     async def terms(_: ObjectSharedContext, asked: dict[str, Any]) -> Any:
         """On which terms agents are taken in, whoever is asked."""
-        return terms_for(bench, asked["graphs"])
+        return terms_for(config, asked["graphs"])
 
     return terms

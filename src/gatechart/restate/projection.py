@@ -20,7 +20,7 @@ from gatechart.ports import Store
 from gatechart.restate.migration.departure import past_of
 from gatechart.restate.objects import patience
 from gatechart.restate.state import TURNS, Turn
-from gatechart.restate.terms import Bench
+from gatechart.restate.terms import ServiceConfig
 from gatechart.values import (
     OFFERED,
     AgentId,
@@ -49,14 +49,14 @@ UNTAKEN: Final = ("rejected", "expired", "cancelled")
 """How a handoff may end that was never accepted."""
 
 
-def projection_object(bench: Bench, store: Store) -> VirtualObject:
+def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
     """The object that projects the turns of one agent under each key."""
     committer = Committer(store)
-    projection = VirtualObject(bench.names.projection, **patience(bench.terms.turn_s))
+    projection = VirtualObject(config.names.projection, **patience(config.terms.turn_s))
 
     @projection.handler("project")
     async def project(ctx: ObjectContext, _: dict[str, Any]) -> None:
-        answer = await ctx.generic_call(bench.names.agent, "turns", b"{}", ctx.key())
+        answer = await ctx.generic_call(config.names.agent, "turns", b"{}", ctx.key())
         told = json.loads(answer) if answer else None
         if told is None:  # the agent was erased meanwhile
             return
@@ -66,15 +66,15 @@ def projection_object(bench: Bench, store: Store) -> VirtualObject:
         )
         done = {"version": version, "life": told["life"]}
         behind = bool(turns) and version < turns[-1].snapshot.version
-        pause = timedelta(seconds=bench.terms.look_again_s) if behind else None
-        ctx.generic_send(bench.names.agent, "projected", to_json(done), ctx.key(), send_delay=pause)
+        pause = timedelta(seconds=config.terms.look_again_s) if behind else None
+        ctx.generic_send(config.names.agent, "projected", to_json(done), ctx.key(), send_delay=pause)
 
     @projection.handler("forget")
     async def forget(ctx: ObjectContext, _: dict[str, Any]) -> None:
         for _attempt in range(FORGETS):
-            if await ctx.run_typed("forget", partial(_forget, bench, store, ctx.key()), RunOptions(type_hint=bool)):
+            if await ctx.run_typed("forget", partial(_forget, config, store, ctx.key()), RunOptions(type_hint=bool)):
                 return
-            await ctx.sleep(timedelta(seconds=bench.terms.look_again_s))
+            await ctx.sleep(timedelta(seconds=config.terms.look_again_s))
         logger.error(
             "the projection keeps an agent that was erased: it was offered work", extra={"agent_id": ctx.key()}
         )
@@ -172,12 +172,12 @@ async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple
     return (ChangeHandoff(rows[0].id, HandoffStatus.PENDING, HandoffStatus(told["status"]), ": ".join(map(str, why))),)
 
 
-async def _forget(bench: Bench, store: Store, agent_id: AgentId) -> bool:
+async def _forget(config: ServiceConfig, store: Store, agent_id: AgentId) -> bool:
     """Whether the store knows nothing of the agent any more; False where an offer to it stands there for a while."""
     try:
         known = await store.load(agent_id)
         if known.status is Status.ACTIVE:  # what it has open would keep it there
-            await store.commit((await _ended(store, stopped(known, bench.now())),))
+            await store.commit((await _ended(store, stopped(known, config.now())),))
         return await store.erase(agent_id)
     except UnknownAgentError:
         return True

@@ -25,7 +25,7 @@ from gatechart.restate.capacity import capacity_object, inbox_object, room
 from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object
 from gatechart.restate.projection import projection_object
-from gatechart.restate.terms import TERMS, Bench, Names, Terms
+from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
 
 logger = logging.getLogger(__name__)
@@ -67,22 +67,22 @@ async def serving(
         if projection is not None:
             store = await stack.enter_async_context(open_store(projection, read_only=False))
         projects = is_projected_elsewhere or store is not None
-        bench = Bench(registry, services, terms, packet_migrations, projects, Names(namespace))
-        offered: list[Any] = [] if only_projects else _hosting(bench)
+        config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace))
+        offered: list[Any] = [] if only_projects else _hosting(config)
         if store is not None:
             await store.remember([known_graph(graph) for graph in registry.versions])
-            offered.append(projection_object(bench, store))
+            offered.append(projection_object(config, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)
         async with answering(bind, restate.app(offered), stop, grace_s=grace_s, shares_address=shares_address):
             yield stop
 
 
-def _hosting(bench: Bench) -> list[Any]:
+def _hosting(config: ServiceConfig) -> list[Any]:
     """What hosts agents."""
-    agents = agent_object(bench)
+    agents = agent_object(config)
     agents.handler("room", kind="shared")(room)
-    return [agents, inbox_object(bench), capacity_object(bench), invokes_service(bench)]
+    return [agents, inbox_object(config), capacity_object(config), invokes_service(config)]
 
 
 @asynccontextmanager

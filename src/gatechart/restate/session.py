@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from gatechart.errors import InvocationOverError
 from gatechart.hosting.invoke_attempt import TOO_LONG, InvokeEnded, attempt, failure_payload
-from gatechart.restate.terms import Bench
+from gatechart.restate.terms import ServiceConfig
 from gatechart.values import ActiveInvocation, Invocation, Payload
 
 T = TypeVar("T")
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class Session:
     """One invocation in this process. An InvokeHost: what is recorded is in the engine's journal before it goes on."""
 
-    def __init__(self, bench: Bench, running: ActiveInvocation) -> None:
-        self.bench = bench
+    def __init__(self, config: ServiceConfig, running: ActiveInvocation) -> None:
+        self.config = config
         self.running = running
         self._recorded: Mapping[str, str] = {}
         self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[None] | None]] = asyncio.Queue()
@@ -57,11 +57,11 @@ class Session:
     @property
     def services(self) -> Any:
         """See InvokeHost."""
-        return self.bench.services
+        return self.config.services
 
     def now(self) -> datetime:
         """See InvokeHost."""
-        return self.bench.now()
+        return self.config.now()
 
     async def sleep(self, seconds: float) -> None:
         """See InvokeHost."""
@@ -103,7 +103,7 @@ class Session:
         self._reports.put_nowait((await self._attempt(failed), None))
 
     async def _attempt(self, failed: int) -> dict[str, Any]:
-        graph = self.bench.registry.version(self.running.graph, self.running.graph_version)
+        graph = self.config.registry.version(self.running.graph, self.running.graph_version)
         try:
             result = await attempt(self, graph, self.running, failed)
         except InvocationOverError as error:  # raised by the function itself: the engine cancels what is over

@@ -43,7 +43,7 @@ class UnderWay:
 
 
 @dataclass(slots=True)
-class Kept:
+class AgentState:
     """All that an agent needs to go on, but for the ids of its events. It is changed within a run, and read again."""
 
     life: str = ""  # of this agent: one that is started later under the same id has another
@@ -128,7 +128,7 @@ class Turn:
 
 Ids = dict[str, Applied]
 
-KEPT: Final = TypeAdapter(Kept)
+STATE: Final = TypeAdapter(AgentState)
 IDS: Final[TypeAdapter[Ids]] = TypeAdapter(Ids)
 TURN: Final = TypeAdapter(Turn)
 TURNS: Final[TypeAdapter[list[Turn]]] = TypeAdapter(list[Turn])

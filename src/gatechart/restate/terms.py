@@ -77,7 +77,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class ServiceConfig:
     """What a service works with."""
 
     registry: Registry

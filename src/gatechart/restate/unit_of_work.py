@@ -1,4 +1,4 @@
-"""An agent while one thing is decided: what it keeps, what has come of it so far. No engine is in sight."""
+"""Unit of work for one agent, independent of Restate."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgen
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import check_change, is_open
 from gatechart.hosting.turn_guard import in_turn
-from gatechart.restate.journal_entry import Decided
+from gatechart.restate.journal_entry import JournalEntry
 from gatechart.restate.state import (
     IDS,
-    KEPT,
     MAIL,
     RUNNING,
+    STATE,
     TURN,
+    AgentState,
     Applied,
     Ids,
-    Kept,
     Turn,
     UnderWay,
     digest_of,
     plain,
 )
-from gatechart.restate.terms import Bench
+from gatechart.restate.terms import ServiceConfig
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
@@ -56,16 +56,16 @@ from gatechart.values import (
 T = TypeVar("T")
 
 
-class Sitting:
+class UnitOfWork:
     """Takes what is kept of an agent, and has it changed by turns and mail."""
 
-    def __init__(self, bench: Bench, agent_id: AgentId, kept: bytes | None, ids: bytes | None) -> None:
-        self.bench = bench
+    def __init__(self, config: ServiceConfig, agent_id: AgentId, state: bytes | None, ids: bytes | None) -> None:
+        self.config = config
         self.agent_id = agent_id
-        self.kept = KEPT.validate_json(kept) if kept else Kept()
-        self.kept_bytes = len(kept or b"")  # of what is kept, as the run begins
-        self.decided = Decided()
-        self.now = bench.now()
+        self.state = STATE.validate_json(state) if state else AgentState()
+        self.state_bytes = len(state or b"")  # of what is kept, as the run begins
+        self.entry = JournalEntry()
+        self.now = config.now()
         self._ids_text = ids
         self._ids: Ids | None = None
         self._has_ids_changed = False
@@ -77,30 +77,30 @@ class Sitting:
     @property
     def snapshot(self) -> Snapshot:
         """The newest. Raises UnknownAgentError."""
-        if self.kept.snapshot is None:
+        if self.state.snapshot is None:
             raise UnknownAgentError(self.agent_id)
-        return self.kept.snapshot
+        return self.state.snapshot
 
     def graph(self) -> StateTransitionGraph:
         """The graph with which the agent goes on. Raises as `Registry.graph_for`."""
-        return self.bench.registry.graph_for(self.snapshot)
+        return self.config.registry.graph_for(self.snapshot)
 
-    def close(self) -> Decided:
+    def close(self) -> JournalEntry:
         """What has been decided."""
         if self.is_touched:
-            self.decided.kept = KEPT.dump_json(self.kept)
+            self.entry.state = STATE.dump_json(self.state)
         if self._has_ids_changed:
-            self.decided.ids = IDS.dump_json(self._applied())
-        return self.decided
+            self.entry.ids = IDS.dump_json(self._applied())
+        return self.entry
 
-    def become(self, kept: Kept, ids: Ids) -> None:
+    def become(self, state: AgentState, ids: Ids) -> None:
         """Has this kept from now on."""
-        self.kept, self._ids = kept, ids
+        self.state, self._ids = state, ids
         self.is_touched = self._has_ids_changed = True
 
     def order(self, do: str, **facts: Any) -> None:
         """Has something done once this is kept."""
-        self.decided.orders.append({"do": do, **facts})
+        self.entry.orders.append({"do": do, **facts})
 
     def first_outcome(self, event: Event) -> Outcome | None:
         """The outcome that the event had when its id was applied; None where it was not. Raises EventIdReusedError."""
@@ -127,7 +127,7 @@ class Sitting:
 
     async def in_turn(self, graph: StateTransitionGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
         """Return what the turn comes to, within the time that turns have. Raises TurnTimeoutError."""
-        return await in_turn(graph, self.agent_id, event, turn, self.bench.terms.turn_s)
+        return await in_turn(graph, self.agent_id, event, turn, self.config.terms.turn_s)
 
     def commit(self, turn: TurnRecord) -> bool:
         """Keeps what the turn comes to; False where a handoff does not stand as it says: then nothing has changed.
@@ -143,17 +143,17 @@ class Sitting:
         text = TURN.dump_json(
             Turn(turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, offers, settles)
         )
-        most = self.bench.terms.most_bytes
+        most = self.config.terms.most_bytes
         if len(text) > most:
             raise AgentTooLargeError(self.agent_id, len(text), most)
         self._check_sent(turn)
-        if self.kept.snapshot is None:
-            self.kept.life = token_hex(8)
-        self.kept.snapshot, self.is_touched = turn.snapshot, True
+        if self.state.snapshot is None:
+            self.state.life = token_hex(8)
+        self.state.snapshot, self.is_touched = turn.snapshot, True
         self._note_id(turn)
         self._keep_settled(after)
-        if self.bench.projects:
-            self.decided.turns.append((turn.snapshot.version, text))
+        if self.config.projects:
+            self.entry.turns.append((turn.snapshot.version, text))
             self.project()
         if turn.effects:
             self._carry_out(turn)
@@ -162,8 +162,8 @@ class Sitting:
     def _check_sent(self, turn: TurnRecord) -> None:
         """Raises AgentTooLargeError where a turn sends more than fits into what the engine writes down of it."""
         sent = sum(len(MAIL.dump_json(mail)) for mail in turn.mail) if turn.effects else 0
-        if sent > self.bench.terms.inbox_bytes:
-            raise AgentTooLargeError(self.agent_id, sent, self.bench.terms.inbox_bytes)
+        if sent > self.config.terms.inbox_bytes:
+            raise AgentTooLargeError(self.agent_id, sent, self.config.terms.inbox_bytes)
 
     def settle(self, settle: ChangeHandoff) -> bool:
         """Changes a handoff without a turn; False where it does not stand as that says."""
@@ -176,9 +176,9 @@ class Sitting:
 
     def project(self) -> None:
         """Tells the projection that there is something to do, unless it knows."""
-        if not self.kept.is_projecting:
-            self.kept.is_projecting = self.is_touched = True
-            self.order("project", after_s=self.bench.terms.projection_s)
+        if not self.state.is_projecting:
+            self.state.is_projecting = self.is_touched = True
+            self.order("project", after_s=self.config.terms.projection_s)
 
     def post(self, mail: Mail) -> None:
         """Sends mail."""
@@ -190,13 +190,13 @@ class Sitting:
 
     def end_calls(self, state: StateName | None = None) -> None:
         """Cancels the invocations of a state, or all."""
-        for each in [each for each in self.kept.calls if state in (None, each.invocation.state)]:
+        for each in [each for each in self.state.calls if state in (None, each.invocation.state)]:
             self.end_call(each.invocation)
 
     def end_call(self, call: Invocation) -> None:
         """Cancels one invocation."""
-        for each in [each for each in self.kept.calls if each.invocation == call]:
-            self.kept.calls.remove(each)
+        for each in [each for each in self.state.calls if each.invocation == call]:
+            self.state.calls.remove(each)
             if each.engine_id:
                 self.order("cancel", engine_id=each.engine_id)
 
@@ -212,19 +212,19 @@ class Sitting:
             if mail.state is None and mail.key is None:
                 self.post(mail)
             elif mail.due is not None:
-                timer = replace(mail, number=self.kept.number())
-                self.kept.put(timer)
+                timer = replace(mail, number=self.state.number())
+                self.state.put(timer)
                 self.wake_at(timer, mail.due)
 
     def _end_and_amend(self, effect: Effect) -> None:
         match effect:
             case Cancel(state):
-                self.kept.drop_timers(state=state)
+                self.state.drop_timers(state=state)
                 self.end_calls(state)
             case CancelTimer(key):
-                self.kept.drop_timers(key=key)
+                self.state.drop_timers(key=key)
             case CancelAll():
-                self.kept.drop_timers()
+                self.state.drop_timers()
                 self.end_calls()
             case ReplaceMail(number, mail):
                 self._amend(number, mail)
@@ -239,14 +239,14 @@ class Sitting:
 
     def _amend(self, number: int, mail: Mail | None) -> None:
         if mail is None:
-            self.kept.drop(number)
+            self.state.drop(number)
             return
-        self.kept.put(mail)
+        self.state.put(mail)
         if mail.due is not None:
             self.wake_at(mail, mail.due)
 
     def _begin_call(self, running: ActiveInvocation) -> None:
-        self.kept.calls.append(UnderWay(running))
+        self.state.calls.append(UnderWay(running))
         self.order("call", running=plain(RUNNING, running))
 
     def _applied(self) -> Ids:
@@ -260,13 +260,13 @@ class Sitting:
             return
         known = self._applied()
         known[event.id] = Applied(digest_of(event.name, event.payload), event.name, turn.outcome)
-        for oldest in list(known)[: -self.bench.terms.keep_ids]:
+        for oldest in list(known)[: -self.config.terms.keep_ids]:
             del known[oldest]
         self._has_ids_changed = True
 
     def _settled(self, settles: tuple[ChangeHandoff, ...]) -> list[ChangeHandoff] | None:
         """The changes, where each handoff stands as they say. One that is not known here is as the change expects."""
-        standing = dict(self.kept.offers)
+        standing = dict(self.state.offers)
         for each in settles:
             check_change(each.before, each.after, each.handoff)
             if standing.get(each.handoff, each.before) is not each.before:
@@ -276,10 +276,10 @@ class Sitting:
 
     def _keep_settled(self, settles: list[ChangeHandoff]) -> None:
         for each in settles:
-            self.kept.offers[each.handoff] = each.after
-            graph = None if is_open(each.after) else self.kept.places.pop(each.handoff, None)
+            self.state.offers[each.handoff] = each.after
+            graph = None if is_open(each.after) else self.state.places.pop(each.handoff, None)
             if graph is not None:
                 self.order("release", graph=graph, handoff=each.handoff)
-        over = [handoff for handoff, status in self.kept.offers.items() if not is_open(status)]
-        for oldest in over[: -self.bench.terms.keep_ids]:
-            del self.kept.offers[oldest]
+        over = [handoff for handoff, status in self.state.offers.items() if not is_open(status)]
+        for oldest in over[: -self.config.terms.keep_ids]:
+            del self.state.offers[oldest]

@@ -14,7 +14,7 @@ from gatechart.errors import UnknownAgentError
 from gatechart.handoff import is_open
 from gatechart.ports import Store
 from gatechart.restate.migration.arrival import digest_of_agent
-from gatechart.restate.state import IDS, KEPT, SNAPSHOT, Applied, Ids, Kept, Turn, UnderWay, digest_of, plain
+from gatechart.restate.state import IDS, SNAPSHOT, STATE, AgentState, Applied, Ids, Turn, UnderWay, digest_of, plain
 from gatechart.stores.sql.export import Departing
 from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HistoryEntry, Snapshot
 
@@ -26,21 +26,21 @@ class Luggage:
     """An agent as it travels."""
 
     agent_id: AgentId
-    kept: Kept
+    state: AgentState
     ids: Ids
     digest: str
 
     def told(self) -> dict[str, Any]:
         """As the engine's object takes it in."""
-        return {"kept": plain(KEPT, self.kept), "ids": plain(IDS, self.ids)}
+        return {"kept": plain(STATE, self.state), "ids": plain(IDS, self.ids)}
 
     def size(self) -> int:
         """Bytes that each event of the agent brings along."""
-        return len(KEPT.dump_json(self.kept)) + len(IDS.dump_json(self.ids))
+        return len(STATE.dump_json(self.state)) + len(IDS.dump_json(self.ids))
 
     def snapshot_size(self) -> int:
         """Bytes of the snapshot alone, which every turn writes."""
-        return len(KEPT.dump_json(Kept(snapshot=self.kept.snapshot)))
+        return len(STATE.dump_json(AgentState(snapshot=self.state.snapshot)))
 
 
 def packed(departing: Departing, keep: int) -> Luggage:
@@ -48,7 +48,7 @@ def packed(departing: Departing, keep: int) -> Luggage:
     snapshot = departing.snapshot
     over = [handoff for handoff, status in departing.offers if not is_open(status)]
     old = frozenset(over[:-keep])
-    kept = Kept(
+    state = AgentState(
         snapshot=snapshot,
         mail=list(departing.mail),
         calls=[UnderWay(running, steps=dict(steps)) for running, steps in departing.calls],
@@ -58,7 +58,7 @@ def packed(departing: Departing, keep: int) -> Luggage:
         projected=0 if snapshot is None else snapshot.version,
     )
     ids = {entry.event.id: _applied(entry) for entry in departing.applied if entry.event.id is not None}
-    return Luggage(departing.agent_id, kept, ids, digest_of_agent(kept, ids))
+    return Luggage(departing.agent_id, state, ids, digest_of_agent(state, ids))
 
 
 def _applied(entry: HistoryEntry) -> Applied:

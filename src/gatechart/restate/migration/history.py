@@ -27,8 +27,8 @@ class Past:
 
 async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int | None, terms: Terms) -> Past:
     """Takes the agent's newest turns there, `most` at the most, with all handoffs that it asked for."""
-    assert each.kept.snapshot is not None
-    newest = each.kept.snapshot.version
+    assert each.state.snapshot is not None
+    newest = each.state.snapshot.version
     first = (await store.history(each.agent_id, limit=1))[0].version
     if not terms.projects:
         return Past(newest, 0, newest - first + 1)

@@ -130,7 +130,7 @@ class _Move:
         pasts: dict[AgentId, Past] = {}
         doing = "history taken there" if self._terms.projects else "history counted"
         async for page in self._pages(doing):
-            born = [each for each in page if each.kept.snapshot is not None]
+            born = [each for each in page if each.state.snapshot is not None]
             found = await asyncio.gather(
                 *(bring_past(self._store, self._engine, each, turns, self._terms) for each in born)
             )
@@ -160,7 +160,7 @@ class _Move:
             raise self._fail(f"{seen} was compared, and the database has {dict(rows)}", "run it again, and report it")
 
     async def _is_past_there(self, each: Luggage, pasts: dict[AgentId, Past]) -> bool:
-        if each.kept.snapshot is None:
+        if each.state.snapshot is None:
             return True
         after = pasts[each.agent_id].after
         here = await past_of(self._store, each.agent_id, after)
@@ -169,7 +169,7 @@ class _Move:
     async def awaken(self) -> Moved:
         """Has all agents go on that are asleep there. The places that they hold are taken before any begins."""
         async for page in self._pages("places taken"):
-            held = [(handoff, graph) for each in page for handoff, graph in each.kept.places.items()]
+            held = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
             await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in held))
         awakened = 0
         async for page in self._pages("awakened"):
@@ -181,7 +181,7 @@ class _Move:
         total, done = (await self._store.read(counts))["agents"], 0
         async for page in self._departing():
             yield page
-            done += sum(each.kept.snapshot is not None for each in page)
+            done += sum(each.state.snapshot is not None for each in page)
             self._tell(doing, done, total)
 
     async def _departing(self) -> AsyncIterator[list[Luggage]]:
@@ -208,16 +208,16 @@ _LIVING: Final = (
 
 def _with(moved: Moved, each: Luggage) -> Moved:
     """The counts with another agent."""
-    kept, snapshot = each.kept, each.kept.snapshot
+    state, snapshot = each.state, each.state.snapshot
     return replace(
         moved,
         agents=moved.agents + (snapshot is not None),
         ended=moved.ended + (snapshot is not None and snapshot.status is not Status.ACTIVE),
         unborn=moved.unborn + (snapshot is None),
-        mail=moved.mail + len(kept.mail),
-        invokes=moved.invokes + len(kept.calls),
-        steps=moved.steps + sum(len(call.steps) for call in kept.calls),
-        places=moved.places + len(kept.places),
+        mail=moved.mail + len(state.mail),
+        invokes=moved.invokes + len(state.calls),
+        steps=moved.steps + sum(len(call.steps) for call in state.calls),
+        places=moved.places + len(state.places),
     )
 
 
