@@ -10,9 +10,9 @@ import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rew
 from gatechart.stores import MemoryStore
 from tests.on_restate.elsewhere import home_of, is_sample, why_not
 from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
-from tests.processes import needs_processes
 
 from . import legality, skipped
+from .homes import POSTGRESQL, RESTATE
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
@@ -36,13 +36,18 @@ def sqlite_url(sqlite_path):
 
 
 @pytest.fixture(scope="session")
-def postgres_server(request):
+def processes():
+    """Asked for by every fixture that starts a process; whatever uses one of them is marked `processes`."""
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request, processes):
     """A server that is fast and forgets what it knew when it crashes."""
     yield from served(request, LOOSE)
 
 
 @pytest.fixture
-def safe_server(request):
+def safe_server(request, processes):
     """A server of the test's own, which may be stopped and started."""
     yield from served(request, SAFE)
 
@@ -57,9 +62,10 @@ def served(request, settings):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Marks what needs processes. Takes out what Restate is declared not to do; of the rest a sample is not slow."""
-    for item in filter(needs_processes, items):
-        item.add_marker(pytest.mark.processes)
+    """Mark what needs processes. Takes out what Restate is declared not to do; of the rest a sample is not slow."""
+    for item in items:
+        if "processes" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.processes)
     reasons = {item: why_not(item) for item in items if home_of(item) == "restate"}
     for item in [item for item in items if item in reasons or "on_restate" in str(item.path)]:
         item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
@@ -97,20 +103,20 @@ def empty_postgres_url(postgres_server):
     postgres_server.ask(f"DROP DATABASE {name} (FORCE)")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRESQL])
 def crash_url(request):
     """The URL of an empty database, for processes that are killed."""
     return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql", "restate"])
+@pytest.fixture(params=["memory", "sqlite", POSTGRESQL, RESTATE])
 def place(request):
     """What `Runtime.open` opens; opened again, it holds what was kept there before."""
     return MemoryStore() if request.param == "memory" else request.getfixturevalue(PLACES[request.param])
 
 
 @pytest.fixture
-def unmeasured(monkeypatch):
+def unmeasured(monkeypatch, processes):
     """Children do not measure what they cover, which takes a third of their time, and is lost when they are killed."""
     for name in [name for name in os.environ if name.startswith("COV")]:
         monkeypatch.delenv(name)

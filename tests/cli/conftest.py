@@ -223,7 +223,7 @@ def gatechart(folder, capfd):
 
 
 @pytest.fixture
-def child(folder):
+def child(folder, processes):
     """Runs the command in a process of its own."""
 
     def run(*arguments, program=("gatechart",), where=folder, stdin=""):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-on_both = pytest.mark.parametrize("home", ["sqlite", "postgresql"], indirect=True)  # where the database matters
+from tests.homes import POSTGRESQL
+
+on_both = pytest.mark.parametrize("home", ["sqlite", POSTGRESQL], indirect=True)  # where the database matters
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import gatechart.cli as package
 from gatechart.cli.app import COMMANDS, MAIL_COMMANDS, app
 from gatechart.cli.errors import ExitCode
 from gatechart.stores import MemoryStore
+from tests.homes import POSTGRESQL
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
@@ -115,7 +116,7 @@ def test_a_store_that_cannot_be_is_an_outside_error(url, project, gatechart):
     assert (failed.code, failed.error["error"], failed.error["facts"]["url"]) == (5, "StoreUrlError", url)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRESQL])
 def empty(request, project, monkeypatch):
     """An empty database, in which the command keeps agents."""
     if request.param == "sqlite":

@@ -139,7 +139,11 @@ def test_a_bound_that_is_none_is_told(arguments, gatechart):
 
 @pytest.mark.parametrize(
     ("home", "how"),
-    [("sqlite", signal.SIGKILL), ("sqlite", signal.SIGTERM), ("postgresql", signal.SIGKILL)],
+    [
+        ("sqlite", signal.SIGKILL),
+        ("sqlite", signal.SIGTERM),
+        pytest.param("postgresql", signal.SIGKILL, marks=pytest.mark.processes),
+    ],
     indirect=["home"],
 )
 def test_a_standby_waits_for_the_end_of_the_owner_and_hosts_then(hosting, shop, home, gatechart, how):

@@ -4,13 +4,15 @@ from itertools import count
 
 import pytest
 
+from tests.homes import POSTGRESQL
+
 
 @pytest.fixture(autouse=True)
 def _unmeasured(unmeasured):
     """No child here measures what it covers."""
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRESQL])
 def new_url(request, tmp_path):
     """Makes URLs of databases in which nothing is yet; with each the one before is done with."""
     if request.param == "sqlite":

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.crash.campaign import Plan, campaign
+from tests.homes import POSTGRESQL
 from tests.postgres import Server
 
 
@@ -21,7 +22,7 @@ class Place:
     server: Server | None = None
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRESQL])
 def place(request):
     """A database of its own, in which nothing is yet."""
     if request.param == "sqlite":

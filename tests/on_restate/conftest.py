@@ -14,6 +14,11 @@ pytest.importorskip("restate", reason="NOT TESTED on Restate: the extra gatechar
 
 
 @pytest.fixture(autouse=True)
+def _processes(processes):
+    """Everything here needs an engine."""
+
+
+@pytest.fixture(autouse=True)
 def _ends():
     """Fails a test that hangs, in the midst of whatever it waits for."""
 

@@ -26,7 +26,7 @@ def there_or_skipped(folder, begun=engine_in):
 
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory):
+def engine(tmp_path_factory, processes):
     """An engine that runs."""
     with there_or_skipped(tmp_path_factory.mktemp("engine")) as running:
         gc.collect()

@@ -32,6 +32,7 @@ from gatechart.stores.sql.requests import SqlRequests
 from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
 from tests.api.charts import lamp, shade
+from tests.homes import DATABASE_URLS
 from tests.runtime.test_runtime_reserved import RESERVED
 
 GRAPHS = (lamp, shade)
@@ -401,7 +402,7 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
         assert (await asker_history(runtime)) == [NOON]
 
 
-@pytest.mark.parametrize("url", ["sqlite_url", "postgres_url"])
+@pytest.mark.parametrize("url", DATABASE_URLS)
 async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_it_anything(url, request, caplog):
     place = request.getfixturevalue(url)
     async with Runtime.open(place, graphs=GRAPHS) as runtime:

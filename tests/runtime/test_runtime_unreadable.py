@@ -15,6 +15,7 @@ from gatechart.graph import Accepts
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.values import LATEST, Request, Retry, Status
+from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand
 
 ONCE = Limits(mail_retry=Retry(attempts=1), timers=3, invokes=1000)
@@ -83,7 +84,7 @@ desk = StateTransitionGraph(
 GRAPHS = [*(shop(str(version)) for version in range(VERSIONS, 0, -1)), desk]
 
 
-@pytest.fixture(params=["sqlite_url", "postgres_url"])
+@pytest.fixture(params=DATABASE_URLS)
 def url(request):
     return request.getfixturevalue(request.param)
 

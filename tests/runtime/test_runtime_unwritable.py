@@ -10,6 +10,7 @@ from gatechart.errors import StoreFailedError, UnknownMailError, UnwritableError
 from gatechart.stores import open_store
 from gatechart.testing.records import going_on, started
 from gatechart.values import MailStatus, Retry
+from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand, pardon, refusal
 from tests.runtime.support import Gate, WrappedStore, eventually, soon
 
@@ -180,7 +181,7 @@ async def test_a_row_that_no_index_takes_is_refused_by_the_store_itself(postgres
 
 
 @pytest.mark.parametrize("text", ["a\ud800", 2**70], ids=["half a character", "a number of 70 bits"])
-@pytest.mark.parametrize("place", ["sqlite_url", "postgres_url"])
+@pytest.mark.parametrize("place", DATABASE_URLS)
 async def test_what_a_driver_cannot_encode_is_refused_by_the_store_itself(request, place, text):
     async with open_store(request.getfixturevalue(place)) as store:
         await store.commit([first := started("a")])
@@ -191,7 +192,7 @@ async def test_what_a_driver_cannot_encode_is_refused_by_the_store_itself(reques
         await store.commit([going_on(first, "TOLD")])
 
 
-@pytest.mark.parametrize("place", ["sqlite_url", "postgres_url"])
+@pytest.mark.parametrize("place", DATABASE_URLS)
 async def test_a_report_whose_commit_is_tried_again_comes_behind_what_was_accepted_meanwhile(request, place):
     """By its number, which is the order that counts after a crash."""
     url, gate, begun = request.getfixturevalue(place), Gate(), asyncio.Event()

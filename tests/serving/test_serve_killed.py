@@ -40,7 +40,7 @@ class Host:
         self._opened.close()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.slow, pytest.mark.processes])])
 def kept(request):
     """Where the agents are kept, and the server of the database, if there is one."""
     if request.param == "sqlite":

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def child():
+def child(processes):
     """Starts `tests/stores/child.py` with arguments; whatever still runs at the end of the test is killed."""
     children = []
 

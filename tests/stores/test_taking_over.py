@@ -20,11 +20,12 @@ from gatechart.stores import open_store
 from gatechart.stores.sql import claims
 from gatechart.testing.records import COMMITTED, started, verdicts
 from gatechart.values import Query
+from tests.homes import POSTGRESQL
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRESQL])
 def url(request):
     return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
 
