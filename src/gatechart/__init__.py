@@ -14,7 +14,7 @@ from gatechart.graph import (
     StateTransitionGraph,
     Transition,
 )
-from gatechart.handoff import Again, ConversationContext, HandoffPacket, Ladder, Other, Person
+from gatechart.handoff import ConversationContext, Fallbacks, HandoffPacket, Human, OtherGraph, SameTarget
 from gatechart.runtime import Limits, Runtime, Subscription, WhenFull, Work
 from gatechart.turn import Turn
 from gatechart.values import (
@@ -44,12 +44,12 @@ from gatechart.values import (
 __all__ = [
     "ANY",
     "Accepts",
-    "Again",
     "Agent",
     "AgentContext",
     "ConversationContext",
     "EntryPoint",
     "Event",
+    "Fallbacks",
     "Fate",
     "Forgotten",
     "Handoff",
@@ -57,8 +57,8 @@ __all__ = [
     "HandoffRecord",
     "HandoffStatus",
     "HistoryEntry",
+    "Human",
     "Invoke",
-    "Ladder",
     "Limits",
     "Mail",
     "MailStatus",
@@ -67,16 +67,16 @@ __all__ = [
     "Mode",
     "OnRefusal",
     "Origin",
-    "Other",
+    "OtherGraph",
     "Outcome",
     "Page",
-    "Person",
     "Reason",
     "Receipt",
     "Refusal",
     "RefusalReason",
     "Retry",
     "Runtime",
+    "SameTarget",
     "Snapshot",
     "State",
     "StateTransitionGraph",

@@ -9,16 +9,16 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from gatechart import (
-    Again,
+    Fallbacks,
     HandoffPacket,
     HandoffStatus,
-    Ladder,
+    Human,
     MailStatus,
     Mode,
-    Other,
-    Person,
+    OtherGraph,
     Reason,
     Runtime,
+    SameTarget,
     StateTransitionGraph,
     Status,
 )
@@ -111,7 +111,7 @@ async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(ver
         "reason": Reason.OUT_OF_SCOPE,
         "mode": "delegate",
         "deadline": timedelta(hours=1),
-        "ladder": Ladder(Again(attempts=2), Other("lamp", at="ON"), Person("lamp", at="OFF", agent="b")),
+        "fallbacks": Fallbacks(SameTarget(attempts=2), OtherGraph("lamp", at="ON"), Human("lamp", at="OFF", agent="b")),
         "once": "h",
     }
     made = await verbs.handoff("a", **asked)
@@ -119,8 +119,8 @@ async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(ver
     (record,) = await verbs.handoffs(source="a")
     assert (record.id, record.mode, record.reason) == (made, Mode.DELEGATE, Reason.OUT_OF_SCOPE)
     assert record.packet["current_problem"] == "too bright"
-    kinds = [rung["kind"] for rung in record.packet["ladder"]]
-    assert kinds == ["again", "other", "person"]
+    kinds = [step["kind"] for step in record.packet["fallbacks"]]
+    assert kinds == ["same_target", "other_graph", "human"]
     receipt = await verbs.cancel_handoff(made, reason="never mind", once="c")
     assert not receipt.repeat
 

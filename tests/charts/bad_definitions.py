@@ -85,7 +85,7 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "a function with what an agent has": lambda: waiting(
         invoke=Invoke(functions.search, at="C", packet=functions.tell)
     ),
-    "fallbacks that are none": lambda: doing(Handoff("b", at="C", ladder=7)),
+    "fallbacks that are none": lambda: doing(Handoff("b", at="C", fallbacks=7)),
     "an invoke of nothing": lambda: waiting(invoke=Invoke(id="x")),
     "bounds that are none": lambda: graph(accepts=3),
     "a policy that is async": lambda: graph(accepts=Accepts(policy=functions.look_up)),

@@ -13,16 +13,16 @@ from gatechart.graph import (
     ANY,
     CODES,
     Accepts,
-    Again,
     Allow,
     EntryPoint,
+    Fallbacks,
     Handoff,
+    Human,
     Initial,
     Invoke,
-    Ladder,
     OnRefusal,
-    Other,
-    Person,
+    OtherGraph,
+    SameTarget,
     State,
     StateTransitionGraph,
     Then,
@@ -66,18 +66,18 @@ GUARDS = st.sampled_from(
         Except(("x",), note),
     ]
 )
-LADDERS = st.none() | st.lists(
+FALLBACKS = st.none() | st.lists(
     st.sampled_from(
         [
-            Again(),
-            Again(5, first_s=0.5, factor=1),
-            Other("orders", at="LATE"),
-            Other("orders", at="on", agent="a1"),
-            Person("desk", at="NORMAL"),
+            SameTarget(),
+            SameTarget(5, first_s=0.5, factor=1),
+            OtherGraph("orders", at="LATE"),
+            OtherGraph("orders", at="on", agent="a1"),
+            Human("desk", at="NORMAL"),
         ]
     ),
     max_size=3,
-).map(lambda steps: Ladder(*steps))
+).map(lambda steps: Fallbacks(*steps))
 HANDOFFS = st.builds(
     Handoff,
     st.sampled_from(["orders", "null", "1"]),
@@ -85,7 +85,7 @@ HANDOFFS = st.builds(
     mode=st.sampled_from(Mode),
     reason=st.sampled_from(Reason),
     deadline=st.sampled_from([None, "30s", 0, 1.5, 90]),
-    ladder=LADDERS,
+    fallbacks=FALLBACKS,
     packet=st.none() | st.just(tell),
     agent=st.none() | st.just(living),
     achieved=st.none() | st.just(tell),
@@ -98,7 +98,7 @@ AGENTS = st.builds(
     at=st.just("EARLY"),
     timeout_s=st.none() | st.just(30),
     packet=st.none() | st.just(tell),
-    ladder=LADDERS,
+    fallbacks=FALLBACKS,
 )
 ACCEPTS = st.builds(Accepts, st.sampled_from([None, 0, 3]), st.sampled_from([None, is_welcome]))
 DELAYS = st.sampled_from(["500ms", "30s", "2m", " 1h", 7, 1.5])

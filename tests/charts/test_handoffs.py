@@ -12,12 +12,12 @@ from gatechart.charts.places import Spot
 from gatechart.charts.reading import read
 from gatechart.graph import (
     Accepts,
-    Again,
+    Fallbacks,
     Handoff,
+    Human,
     Invoke,
-    Ladder,
-    Other,
-    Person,
+    OtherGraph,
+    SameTarget,
     State,
     StateTransitionGraph,
     Transition,
@@ -45,10 +45,10 @@ DATA = """
                   mode: delegate
                   reason: out of scope
                   deadline: 30s
-                  ladder:
-                    - again: {attempts: 5, first_s: 2}
-                    - {other: advanced_orders, at: REVIEWING}
-                    - {person: human_desk, at: NORMAL, agent: p1}
+                  fallbacks:
+                    - same_target: {attempts: 5, first_s: 2}
+                    - {other_graph: advanced_orders, at: REVIEWING}
+                    - {human: human_desk, at: NORMAL, agent: p1}
                   packet: tell
                   agent: {type: living, params: {who: b2}}
                   achieved: result
@@ -56,11 +56,14 @@ DATA = """
       WAITING:
         on: {handoff.completed: TALKING, handoff.failed: TALKING}
         invoke:
-          - {agent: parcels, at: TRACKING, id: track, timeout_s: 60, packet: tell, ladder: [{again: }], onDone: TALKING}
+          - {agent: parcels, at: TRACKING, id: track, timeout_s: 60, packet: tell, fallbacks: [{same_target: }],
+             onDone: TALKING}
           - {agent: billing, at: OPEN, onError: TALKING}
 """
-LADDER = Ladder(
-    Again(5, first_s=2), Other("advanced_orders", at="REVIEWING"), Person("human_desk", at="NORMAL", agent="p1")
+FALLBACKS = Fallbacks(
+    SameTarget(5, first_s=2),
+    OtherGraph("advanced_orders", at="REVIEWING"),
+    Human("human_desk", at="NORMAL", agent="p1"),
 )
 
 
@@ -78,12 +81,14 @@ def written() -> StateTransitionGraph:
         mode="delegate",
         reason="out of scope",
         deadline="30s",
-        ladder=LADDER,
+        fallbacks=FALLBACKS,
         packet=tell,
         agent=partial(living, who="b2"),
         achieved=result,
     )
-    track = Invoke(id="track", agent="parcels", at="TRACKING", timeout_s=60, packet=tell, ladder=Ladder(Again()))
+    track = Invoke(
+        id="track", agent="parcels", at="TRACKING", timeout_s=60, packet=tell, fallbacks=Fallbacks(SameTarget())
+    )
     return StateTransitionGraph(
         "orders",
         context=Case,
@@ -105,7 +110,7 @@ def written() -> StateTransitionGraph:
 
 def test_a_chart_hands_on_work_as_code_does():
     refund = loaded().transitions[0].actions[1]
-    assert refund.ladder == LADDER
+    assert refund.fallbacks == FALLBACKS
     assert (refund.to, refund.at, refund.mode, refund.reason) == ("refunds", "REVIEWING", "delegate", "out of scope")
     assert (refund.deadline, refund.packet, refund.agent(None, None)) == ("30s", tell, "b2")
     assert loaded().nodes["TALKING"].on_exit[0].function == Handoff("billing", at="OPEN")
@@ -123,7 +128,7 @@ def test_what_was_loaded_is_dumped_and_loaded_as_the_same(form):
     text = dump(graph, format=form)
     again = load(text, bind=bindings_of(graph))
     assert again.fingerprint == graph.fingerprint
-    assert again.transitions[0].actions[1].ladder == LADDER
+    assert again.transitions[0].actions[1].fallbacks == FALLBACKS
     assert again.accepts == graph.accepts
     assert dump(again, format=form) == text
 
@@ -156,7 +161,7 @@ def test_the_fingerprint_covers_neither_code_nor_what_only_says_how_long_and_why
 
     other.__name__ = "tell"
     first = Handoff("refunds", at="REVIEWING", packet=tell)
-    second = Handoff("refunds", at="REVIEWING", packet=other, reason="timeout", deadline="1s", ladder=LADDER)
+    second = Handoff("refunds", at="REVIEWING", packet=other, reason="timeout", deadline="1s", fallbacks=FALLBACKS)
     assert fingerprint_of(first) == fingerprint_of(second)
 
 
@@ -173,7 +178,8 @@ WRONG = """
         entry:
           - handoff: {too: refunds, at: "", mode: delegat, reason: timeot, deadline: soon, packet: tel}
           - handoff: refunds
-          - handoff: {to: b, at: OPEN, ladder: [again: {attempts: 0}, other: b, {person: c, other: d, at: E}, {at: E}]}
+          - handoff: {to: b, at: OPEN, fallbacks: [
+              same_target: {attempts: 0}, other_graph: b, {human: c, other_graph: d, at: E}, {at: E}]}
         exit:
           - {handoff: {to: refunds, at: OPEN}, type: note}
         invoke:
@@ -194,15 +200,15 @@ TOLD = [  # the beginning of each
     "8:82 states.A.entry[0].handoff.deadline: 'soon' is no delay; write '500ms', '30s', '2m', '1h' or '7d",
     "8:96 states.A.entry[0].handoff.packet: no function is bound to 'tel'; did you mean 'tell'? There are",
     "9:18 states.A.entry[1].handoff: 'refunds' stands where keys with values belong; write `key: value`",
-    "10:52 states.A.entry[2].handoff.ladder[0].again: Again(attempts=0, first_s=1.0, factor=2.0, most_s=6",
-    "10:67 states.A.entry[2].handoff.ladder[1]: 'at' is missing; name the entry point of the graph",
-    "10:77 states.A.entry[2].handoff.ladder[2]: it is 'other' and 'person' at once; write `again: {attemp",
-    "10:107 states.A.entry[2].handoff.ladder[3]: it does not say what to try; write `again: {attempts: 3}",
-    "12:44 states.A.exit[0].type: 'type' is no key that can stand here; there are 'handoff'",
-    "14:9 states.A.invoke[0]: 'at' is missing; name the entry point of the graph",
-    "15:36 states.A.invoke[1].src: 'src' belongs to a function; drop it, or drop `agent:`",
-    "16:23 states.A.invoke[2].packet: 'packet' belongs to an agent; name its graph with `agent:`",
-    "17:47 states.A.invoke[3].retry: 'retry' belongs to a function; drop it, or drop `agent:`",
+    "11:24 states.A.entry[2].handoff.fallbacks[0].same_target: SameTarget(attempts=0, first_s=1.0, factor",
+    "11:39 states.A.entry[2].handoff.fallbacks[1]: 'at' is missing; name the entry point of the graph",
+    "11:55 states.A.entry[2].handoff.fallbacks[2]: it is 'other_graph' and 'human' at once; write `same_t",
+    "11:90 states.A.entry[2].handoff.fallbacks[3]: it does not say what to try; write `same_target: {atte",
+    "13:44 states.A.exit[0].type: 'type' is no key that can stand here; there are 'handoff'",
+    "15:9 states.A.invoke[0]: 'at' is missing; name the entry point of the graph",
+    "16:36 states.A.invoke[1].src: 'src' belongs to a function; drop it, or drop `agent:`",
+    "17:23 states.A.invoke[2].packet: 'packet' belongs to an agent; name its graph with `agent:`",
+    "18:47 states.A.invoke[3].retry: 'retry' belongs to a function; drop it, or drop `agent:`",
 ]
 
 
@@ -269,15 +275,19 @@ def test_editors_are_told_of_a_capacity_that_is_none(capacity):
         {"entry": {"handoff": {"to": "b"}}},
         {"entry": {"handoff": {"to": "b", "at": "C", "mode": "give"}}},
         {"entry": {"handoff": {"to": "b", "at": "C", "reason": "so"}}},
-        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"other": "b"}]}}},
-        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"again": None, "other": "b", "at": "C"}]}}},
-        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"again": {"factor": 0.5}}]}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "fallbacks": [{"other_graph": "b"}]}}},
+        {
+            "entry": {
+                "handoff": {"to": "b", "at": "C", "fallbacks": [{"same_target": None, "other_graph": "b", "at": "C"}]}
+            }
+        },
+        {"entry": {"handoff": {"to": "b", "at": "C", "fallbacks": [{"same_target": {"factor": 0.5}}]}}},
         {"entry": {"handoff": {"to": "b", "at": "C"}, "type": "note"}},
         {"entry": {"handoff": {"to": "", "at": "C"}}},
         {"entry": {"handoff": {"to": "b", "at": ""}}},
         {"entry": {"handoff": {"to": "b", "at": "C", "deadline": -1}}},
         {"entry": {"handoff": {"to": "b", "at": "C", "deadline": "soon"}}},
-        {"entry": {"handoff": {"to": "b", "at": "C", "ladder": [{"other": "", "at": "C"}]}}},
+        {"entry": {"handoff": {"to": "b", "at": "C", "fallbacks": [{"other_graph": "", "at": "C"}]}}},
         {"invoke": {"agent": "b", "at": ""}},
         {"invoke": {"agent": "b"}},
         {"invoke": {"agent": "b", "at": "C", "src": "f"}},

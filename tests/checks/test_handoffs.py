@@ -5,13 +5,13 @@ import pytest
 from gatechart.checks import Allow, check, check_all, report
 from gatechart.graph import (
     ANY,
-    Again,
+    Fallbacks,
     Handoff,
+    Human,
     Initial,
     Invoke,
-    Ladder,
-    Other,
-    Person,
+    OtherGraph,
+    SameTarget,
     State,
     StateTransitionGraph,
     Transition,
@@ -77,8 +77,8 @@ def test_a_final_state_inside_another_state_can_wait():
     [
         (ASK, ["handoff.rejected"]),
         (Handoff("r", at="R", deadline="30s"), ["handoff.rejected", "handoff.expired"]),
-        (Handoff("r", at="R", ladder=Ladder(Again())), ["handoff.failed"]),
-        (Handoff("r", at="R", ladder=Ladder(Other("o", at="O"), Person("p", at="P"))), ["handoff.failed"]),
+        (Handoff("r", at="R", fallbacks=Fallbacks(SameTarget())), ["handoff.failed"]),
+        (Handoff("r", at="R", fallbacks=Fallbacks(OtherGraph("o", at="O"), Human("p", at="P"))), ["handoff.failed"]),
         (DELEGATE, ["handoff.rejected", "handoff.failed", "handoff.completed"]),
     ],
 )
@@ -160,9 +160,9 @@ def test_an_entry_point_that_is_not_there_is_found_with_its_like():
     assert finding.remedy == "did you mean 'REVIEWING'? There are 'REVIEWING'"
 
 
-def test_the_targets_of_a_ladder_must_be_there_too():
-    ladder = Ladder(Again(), Other("refunds", at="OPEN"), Person("desk", at="NORMAL"))
-    asking = Transition("A", "E", "W", actions=Handoff("refunds", at="REVIEWING", ladder=ladder))
+def test_the_targets_of_fallbacks_must_be_there_too():
+    fallbacks = Fallbacks(SameTarget(), OtherGraph("refunds", at="OPEN"), Human("desk", at="NORMAL"))
+    asking = Transition("A", "E", "W", actions=Handoff("refunds", at="REVIEWING", fallbacks=fallbacks))
     found = [each.problem for each in check_all([graph_of([asking]), refunds])["desk"] if each.code == "GC503"]
     assert found == [
         "'refunds' has no entry point 'OPEN' to hand on to",

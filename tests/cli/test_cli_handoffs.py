@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from gatechart import Ladder, Other, Person, Runtime
+from gatechart import Fallbacks, Human, OtherGraph, Runtime
 from tests.cli.homes import on_both
 from tests.contrib.human_desk.support import answered
 from tests.contrib.human_desk.support import office as office_graphs
@@ -244,8 +244,8 @@ def test_reading_needs_no_graphs_and_creates_nothing(folder, gatechart):
 async def climb():
     """Has the agent turn to graphs that are not there, and at last to a person; returns the id of the first attempt."""
     async with Runtime.open(graphs=office_graphs) as runtime:
-        ladder = Ladder(Other("nowhere_else", at="X"), Person("human_desk", at="LOW"))
-        request = await runtime.handoff("o-1", to="nowhere", at="X", ladder=ladder)
+        fallbacks = Fallbacks(OtherGraph("nowhere_else", at="X"), Human("human_desk", at="LOW"))
+        request = await runtime.handoff("o-1", to="nowhere", at="X", fallbacks=fallbacks)
         while (await answered(runtime, request=request)).target_graph != "human_desk":  # noqa: ASYNC110
             await asyncio.sleep(0)
         return request
@@ -256,7 +256,7 @@ def test_what_was_tried_in_vain_and_what_was_still_to_be_tried_is_shown(gatechar
     attempts = handoffs(gatechart, "--request", request)
     assert [each["status"] for each in attempts] == ["rejected", "rejected", "accepted"]
     first, last = (gatechart("handoffs", "show", attempts[place]["handoff"]) for place in (0, -1))
-    assert re.search(r"STILL TO BE TRIED\nother +nowhere_else at X\nperson +human_desk at LOW", first.out)
+    assert re.search(r"STILL TO BE TRIED\nother_graph +nowhere_else at X\nhuman +human_desk at LOW", first.out)
     assert re.search(rf"request +{request}, of which this is a later attempt", last.out)
     assert re.search(r"IN VAIN\nnowhere at X +unknown graph: .*\nnowhere_else at X +unknown graph: ", last.out)
     assert last.err == f"one of 3 attempts: `gatechart handoffs list --request {request}`\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gatechart import Runtime
 from gatechart.errors import UnknownAgentError
-from gatechart.handoff import Ladder, Other
+from gatechart.handoff import Fallbacks, OtherGraph
 from gatechart.values import HandoffQuery, HandoffStatus, Mode, Status
 from tests.crash.fault_points import FaultPoints
 from tests.runtime import handovers
@@ -26,9 +26,9 @@ ROUTES = [
     *product(["delegate"], ["new", "living"], ["done", "left", "cancelled"]),
 ]
 
-handovers.LADDERS |= {
-    "new": Ladder(Other("crowded", at="WORKING")),
-    "living": Ladder(Other("crowded", at="WORKING", agent="target")),
+handovers.FALLBACKS |= {
+    "new": Fallbacks(OtherGraph("crowded", at="WORKING")),
+    "living": Fallbacks(OtherGraph("crowded", at="WORKING", agent="target")),
 }
 
 
@@ -38,7 +38,7 @@ async def run(url, mode, target, ending):
         if target == "living":
             await _agent(runtime, "target", "crowded", "RESTING")
         source = await _agent(runtime, "source", "first", "TALKING")
-        await source.send("ASK", {"to": "picky", "mode": mode, "ladder": target, "say": "a fridge"}, id="ask")
+        await source.send("ASK", {"to": "picky", "mode": mode, "fallbacks": target, "say": "a fridge"}, id="ask")
         await _until(runtime, lambda rows, mail: len(rows) == 2 and rows[1].status is not PENDING)
         await _until(runtime, lambda rows, mail: not mail)
         row = (await runtime.handoffs())[1]

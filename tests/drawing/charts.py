@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gatechart import ANY, AgentContext, EntryPoint, Invoke, State, StateTransitionGraph, Transition
 from gatechart.drawing import to_dot, to_mermaid
-from gatechart.graph import Again, Handoff, Ladder, Other, Person
+from gatechart.graph import Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.values import STARTED, Event, HistoryEntry, Snapshot, Status
 
 PINS = Path(__file__).parent / "pins"
@@ -73,7 +73,7 @@ support = StateTransitionGraph(
 )
 
 
-LADDER = Ladder(Again(), Other("specialists", at="REVIEWING"), Person("support", at="handover"))
+FALLBACKS = Fallbacks(SameTarget(), OtherGraph("specialists", at="REVIEWING"), Human("support", at="handover"))
 
 orders = StateTransitionGraph(
     "orders",
@@ -87,7 +87,9 @@ orders = StateTransitionGraph(
     transitions=[
         Transition("LISTENING", "ASKED", "ANSWERING", guard=is_solved),
         Transition("ANSWERING", "LOST", "TRACKING"),
-        Transition("TALKING", "COMPLAINED", "WAITING", actions=Handoff("specialists", at="REVIEWING", ladder=LADDER)),
+        Transition(
+            "TALKING", "COMPLAINED", "WAITING", actions=Handoff("specialists", at="REVIEWING", fallbacks=FALLBACKS)
+        ),
         Transition("TALKING", "ENDED", "DONE"),
         Transition("TRACKING", "done.invoke.parcels", "LISTENING"),
         Transition("WAITING", "handoff", "LISTENING"),

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from gatechart.handoff import (
     Attempt,
+    FallbackKind,
+    FallbackStep,
     HandoffPacket,
     Message,
     Metadata,
     PathStep,
     Priority,
     ReasoningStep,
-    Rung,
-    RungKind,
     ToolCall,
 )
 from gatechart.values import Mode, Obstacle, Reason
@@ -60,9 +60,9 @@ calls = required(ToolCall, arguments=mappings, output=json_values)
 messages = required(Message, time=times, tool_calls=many(calls))
 steps = required(ReasoningStep)
 path_steps = required(PathStep, time=times)
-rungs = required(
-    Rung,
-    kind=st.sampled_from(RungKind),
+fallbacks = required(
+    FallbackStep,
+    kind=st.sampled_from(FallbackKind),
     attempts=st.integers(1, 5),
     first_s=st.floats(0, 9),
     factor=st.floats(1, 9),
@@ -84,6 +84,6 @@ packets: st.SearchStrategy[HandoffPacket] = parts(
     metadata=parts(Metadata, priority=st.sampled_from(Priority)),
     deadline=times,
     path=many(path_steps),
-    ladder=many(rungs),
+    fallbacks=many(fallbacks),
     attempts=many(attempts),
 )

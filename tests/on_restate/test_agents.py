@@ -17,7 +17,7 @@ from gatechart.errors import (
     RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.handoff import Again, Ladder, Person
+from gatechart.handoff import Fallbacks, Human, SameTarget
 from gatechart.restate import RestateRuntime
 from gatechart.values import HandoffStatus, MailStatus, Retry
 from tests.on_restate.engines import eventually, free_ports
@@ -447,9 +447,15 @@ async def test_an_offer_to_nobody_is_rejected(runtime):
 
 async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime):
     agent = await runtime.start("first", at="TALKING")
-    ladder = Ladder(Again(attempts=2), Person("desk", at="WORKING"))
+    fallbacks = Fallbacks(SameTarget(attempts=2), Human("desk", at="WORKING"))
     made = await runtime.handoff(
-        agent.id, to="second", at="WORKING", mode="delegate", deadline="1h", reason="complexity exceeded", ladder=ladder
+        agent.id,
+        to="second",
+        at="WORKING",
+        mode="delegate",
+        deadline="1h",
+        reason="complexity exceeded",
+        fallbacks=fallbacks,
     )
 
     async def is_taken():
@@ -457,7 +463,7 @@ async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime
 
     await eventually(is_taken)
     (row,) = await runtime.handoffs(id=made)
-    assert [rung["kind"] for rung in row.packet["ladder"]] == ["again", "person"]
+    assert [step["kind"] for step in row.packet["fallbacks"]] == ["same_target", "human"]
     await runtime.cancel_handoff(made, reason="it has become needless")
 
     async def is_cancelled():

@@ -73,9 +73,10 @@ async def test_mail_whose_wait_was_ended_is_tried_whenever_it_was_to_be(config, 
     assert (model.calls, STATE.validate_json(decided.state).mail) == (1, [])
 
 
+@pytest.mark.parametrize(("field", "kind"), [("fallbacks", "same_target"), ("ladder", "again")])  # the latter of before
 @pytest.mark.parametrize("comes", ["deliver", "wake"])
-async def test_the_next_attempt_of_a_handoff_is_due_no_later_than_its_ladder_says(config, comes):
-    payload = {"ladder": [{"kind": "again", "attempts": 3, "first_s": 1.0, "factor": 2.0, "most_s": 60.0}]}
+async def test_the_next_attempt_of_a_handoff_is_due_no_later_than_its_fallbacks_say(config, comes, field, kind):
+    payload = {field: [{"kind": kind, "attempts": 3, "first_s": 1.0, "factor": 2.0, "most_s": 60.0}]}
     offer = Mail(1, "l-2", "handoff.offered.OPEN", payload, config.now(), sender="a", due=config.now() + YEAR)
     kept = AgentState(mail=[offer], numbers=2)
     told = {"number": 1} if comes == "wake" else {"mail": plain(MAIL, offer)}

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.graph import Accepts
-from gatechart.handoff import Again, ConversationContext, Ladder, Other, Person
+from gatechart.handoff import ConversationContext, Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import WITHDRAWN, HandoffQuery, HandoffStatus, MailQuery, MailStatus, Mode, Query, Side, Status
@@ -20,13 +20,15 @@ OPEN = (PENDING, ACCEPTED)
 ANSWERS = ("handoff.accepted", "handoff.rejected", "handoff.completed", "handoff.failed", "handoff.expired")
 
 ANY_NUMBER = Accepts()
-LADDERS = {
-    "again": Ladder(Again(attempts=3, first_s=10, factor=2)),
-    "other": Ladder(Other("second", at="WORKING")),
-    "person": Ladder(Person("desk", at="WORKING")),
-    "all": Ladder(Again(attempts=2, first_s=10), Other("second", at="WORKING"), Person("desk", at="WORKING")),
-    "back": Ladder(Other("first", at="WORKING"), Person("desk", at="WORKING")),
-    "nobody": Ladder(Other("nowhere", at="WORKING"), Other("neither", at="WORKING")),
+FALLBACKS = {
+    "again": Fallbacks(SameTarget(attempts=3, first_s=10, factor=2)),
+    "other": Fallbacks(OtherGraph("second", at="WORKING")),
+    "person": Fallbacks(Human("desk", at="WORKING")),
+    "all": Fallbacks(
+        SameTarget(attempts=2, first_s=10), OtherGraph("second", at="WORKING"), Human("desk", at="WORKING")
+    ),
+    "back": Fallbacks(OtherGraph("first", at="WORKING"), Human("desk", at="WORKING")),
+    "nobody": Fallbacks(OtherGraph("nowhere", at="WORKING"), OtherGraph("neither", at="WORKING")),
 }
 
 
@@ -45,9 +47,11 @@ class Slip(BaseModel):
 def ask(context, event, turn):
     wanted = dict(event.payload)
     context.stays = wanted.pop("stays", context.stays)
-    ladder = LADDERS.get(wanted.pop("ladder", ""))
+    fallbacks = FALLBACKS.get(wanted.pop("fallbacks", ""))
     context.say("user", wanted.pop("say", "help me"), turn.now)
-    turn.handoff(wanted.pop("to"), at=wanted.pop("at", "WORKING"), packet=context.packet(), ladder=ladder, **wanted)
+    turn.handoff(
+        wanted.pop("to"), at=wanted.pop("at", "WORKING"), packet=context.packet(), fallbacks=fallbacks, **wanted
+    )
 
 
 def note(context, event):

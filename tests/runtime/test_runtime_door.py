@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from gatechart import ANY, AgentContext, EntryPoint, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import InvalidGraphError, NoHandoffError, PayloadError, UnknownAgentError
-from gatechart.graph import Again, Ladder, Other
+from gatechart.graph import Fallbacks, OtherGraph, SameTarget
 from gatechart.values import LATEST, LONGEST_NAME, LONGEST_REASON
 from tests.runtime.support import nothing_changes, parcel, soon
 
@@ -51,8 +51,8 @@ DONE = {
     "hand on to": lambda turn, text: turn.handoff(text, at="PACKING"),
     "hand on at": lambda turn, text: turn.handoff("parcel", at=text),
     "hand on to an agent": lambda turn, text: turn.handoff("parcel", at="PACKING", agent=text),
-    "hand on by a ladder": lambda turn, text: turn.handoff(
-        "parcel", at="PACKING", ladder=Ladder(Again(), Other("parcel", at="PACKING", agent=text))
+    "hand on with fallbacks": lambda turn, text: turn.handoff(
+        "parcel", at="PACKING", fallbacks=Fallbacks(SameTarget(), OtherGraph("parcel", at="PACKING", agent=text))
     ),
     "hand on until": lambda turn, moment: turn.handoff("parcel", at="PACKING", deadline=moment),
     "cancel": lambda turn, text: turn.cancel(text),

@@ -5,7 +5,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, State, StateTransitionGraph, Transition
 from gatechart.graph import Handoff, Invoke
-from gatechart.handoff import Again, Ladder, Other
+from gatechart.handoff import Fallbacks, OtherGraph, SameTarget
 from gatechart.values import Mode, Status
 from tests.runtime.handovers import COMPLETED, FAILED, house, only, rest, target_of
 
@@ -37,17 +37,17 @@ repairs = StateTransitionGraph(
     ],
     entry_points=["WORKING", "RESTING", "BROKEN"],
 )
-LADDER = Ladder(Again(attempts=5, first_s=1), Other("repairs", at="WORKING"))
+FALLBACKS = Fallbacks(SameTarget(attempts=5, first_s=1), OtherGraph("repairs", at="WORKING"))
 shop = StateTransitionGraph(
     "shop",
     context=Repair,
-    states=["TALKING", State("INVOKING", invoke=Invoke(agent="repairs", at="WORKING", id="mend", ladder=LADDER))],
+    states=["TALKING", State("INVOKING", invoke=Invoke(agent="repairs", at="WORKING", id="mend", fallbacks=FALLBACKS))],
     transitions=[
         Transition(
             "TALKING",
             "DELEGATE",
             "WAITING",
-            actions=Handoff("repairs", at="WORKING", mode=Mode.DELEGATE, ladder=LADDER),
+            actions=Handoff("repairs", at="WORKING", mode=Mode.DELEGATE, fallbacks=FALLBACKS),
         ),
         Transition("TALKING", "TRANSFER", "WAITING", actions=Handoff("repairs", at="WORKING")),
         Transition("TALKING", "INVOKE", "INVOKING"),
@@ -81,7 +81,7 @@ async def test_who_delegated_to_an_agent_that_fails_is_told_so_with_its_data(pla
         assert name == told
         assert payload["result"] == {"part": "the fan"}
         assert payload["details"] == "the agent ended in BROKEN, a failure"
-        row = await only(runtime)  # no rung of the ladder is taken: it was accepted
+        row = await only(runtime)  # no fallback is taken: it was accepted
         assert (row.status, row.result) == (FAILED, {"part": "the fan"})
         assert row.changes[-1].details == "the agent ended in BROKEN, a failure"
 

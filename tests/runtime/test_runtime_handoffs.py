@@ -111,7 +111,7 @@ async def test_an_offer_that_nobody_has_taken_expires(place):
     async with house(place) as runtime:
         target = await living(runtime)
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, deadline="25s", ladder="again")
+        agent = await asked(runtime, agent=target.id, deadline="25s", fallbacks="again")
         assert (agent.configuration, await statuses(runtime)) == (("WAITING",), [REJECTED, PENDING])
         await pass_time(runtime, 10)
         assert await statuses(runtime) == [REJECTED, REJECTED, PENDING]
@@ -158,7 +158,7 @@ async def test_who_leaves_the_waiting_state_before_the_acceptance_withdraws_the_
     async with house(place) as runtime:
         target = await living(runtime)
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again", mode=mode)
+        agent = await asked(runtime, agent=target.id, fallbacks="again", mode=mode)
         await agent.send("LEAVE")
         await rest(runtime)
         assert (agent.configuration, agent.snapshot.handoffs, names(agent)) == (("TALKING",), (), [])
@@ -204,7 +204,7 @@ async def test_a_cancellation_and_an_acceptance_are_settled_by_the_order_of_the_
     async with house(place) as runtime:
         target = await living(runtime)
         await target.send("WILL", {"willing": when == "after"})
-        agent = await asked(runtime, agent=target.id, ladder="again", mode=mode, stays=True)
+        agent = await asked(runtime, agent=target.id, fallbacks="again", mode=mode, stays=True)
         row = (await runtime.handoffs())[-1]
         assert row.status is (ACCEPTED if when == "after" else PENDING)
         await runtime.cancel_handoff(row.id, reason="enough")
@@ -278,7 +278,7 @@ async def test_the_end_of_an_agent_that_asked_withdraws_what_nobody_has_taken(pl
     async with house(place) as runtime:
         target = await living(runtime)
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again", mode=mode)
+        agent = await asked(runtime, agent=target.id, fallbacks="again", mode=mode)
         await getattr(runtime, end)(agent.id)
         await target.send("WILL", {"willing": True})
         await rest(runtime)
@@ -341,7 +341,7 @@ async def test_an_agent_that_is_erased_rejects_what_it_was_offered(place, reside
     async with house(place) as runtime:
         target = await living(runtime)
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="all")
+        agent = await asked(runtime, agent=target.id, fallbacks="all")
         clock = runtime._core.clock
         if resident:
             await runtime.erase(target.id)

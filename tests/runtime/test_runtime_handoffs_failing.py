@@ -139,7 +139,7 @@ async def test_a_packet_that_cannot_be_read_goes_on_with_the_raw_one_and_the_err
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="all")
+        agent = await asked(runtime, agent=target.id, fallbacks="all")
         row = (await runtime.handoffs())[-1]
         assert row.status is PENDING
         spoilt = row.packet | {"conversation": "not a conversation", "odd": [1]}
@@ -158,7 +158,7 @@ async def test_an_older_packet_is_brought_up_to_date(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again")
+        agent = await asked(runtime, agent=target.id, fallbacks="again")
         row = (await runtime.handoffs())[-1]
         await target.send("WILL", {"willing": True})
         old = {name: value for name, value in row.packet.items() if name != "conversation"}
@@ -191,7 +191,7 @@ async def test_it_is_tried_again_after_a_while_with_the_same_target(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again")
+        agent = await asked(runtime, agent=target.id, fallbacks="again")
         assert await statuses(runtime) == [REJECTED, PENDING]
         await pass_time(runtime, 9)
         assert await statuses(runtime) == [REJECTED, PENDING]
@@ -207,7 +207,7 @@ async def test_it_is_tried_again_after_a_while_with_the_same_target(place):
 
 async def test_a_try_that_waits_for_its_time_survives_a_restart(place):
     async with house(place) as runtime:
-        agent = await asked(runtime, at="GUARDED", ladder="again")
+        agent = await asked(runtime, at="GUARDED", fallbacks="again")
         clock = runtime._core.clock
     async with house(place, clock=clock) as runtime:
         await rest(runtime)
@@ -220,7 +220,7 @@ async def test_a_try_that_waits_for_its_time_survives_a_restart(place):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "ladder", "graph"),
+    ("wanted", "fallbacks", "graph"),
     [
         ({"to": "crowded"}, "all", "second"),  # overload: another
         ({"to": "picky"}, "other", "second"),  # wrong skills: another
@@ -229,10 +229,10 @@ async def test_a_try_that_waits_for_its_time_survives_a_restart(place):
         ({"to": "nowhere"}, "person", "desk"),
     ],
 )
-async def test_another_target_is_tried_at_once(place, wanted, ladder, graph):
+async def test_another_target_is_tried_at_once(place, wanted, fallbacks, graph):
     async with house(place) as runtime:
         await asked(runtime, to="crowded")
-        agent = await asked(runtime, ladder=ladder, **wanted)
+        agent = await asked(runtime, fallbacks=fallbacks, **wanted)
         tried, taken = await runtime.handoffs(source=agent.id)
         assert (tried.status, taken.status, taken.target_graph) == (REJECTED, ACCEPTED, graph)
         assert taken.request == tried.request == tried.id
@@ -242,7 +242,7 @@ async def test_another_target_is_tried_at_once(place, wanted, ladder, graph):
 
 async def test_when_nothing_is_left_the_agent_is_told_of_every_attempt(place):
     async with house(place) as runtime:
-        agent = await asked(runtime, to="picky", ladder="nobody")
+        agent = await asked(runtime, to="picky", fallbacks="nobody")
         assert await statuses(runtime) == [REJECTED] * 3
         answer = agent.context.told[0]
         assert (agent.configuration, answer["name"]) == (("FAILED",), "handoff.failed")
@@ -268,7 +268,7 @@ async def test_a_loop_goes_to_the_person_with_its_evidence(place):
     async with house(place) as runtime:
         agent = await asked(runtime)
         between = await target_of(runtime, agent)
-        await between.send("ASK", {"to": "first", "ladder": "all"})
+        await between.send("ASK", {"to": "first", "fallbacks": "all"})
         await rest(runtime)
         row = (await runtime.handoffs())[-1]
         assert (row.target_graph, row.status) == ("desk", ACCEPTED)
@@ -315,7 +315,7 @@ async def test_an_offer_to_a_graph_that_is_gone_by_then_goes_to_the_next(place, 
         target = await runtime.start("picky", at="RESTING")
         agent = await runtime.start("first", at="TALKING")
         wanted = {"to": "picky", "agent": None if new else target.id}
-        offer = await _held_back(runtime, agent, {**wanted, "ladder": "other"})
+        offer = await _held_back(runtime, agent, {**wanted, "fallbacks": "other"})
         clock = runtime._core.clock
     async with house(place, first, second, desk, clock=clock) as runtime:
         await rest(runtime)
@@ -375,7 +375,7 @@ async def test_an_offer_whose_mail_is_gone_is_sent_again_by_the_next_runtime(pla
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again")
+        agent = await asked(runtime, agent=target.id, fallbacks="again")
         await target.send("WILL", {"willing": True})
         waiting = next(mail for mail in await runtime.mail(target.id) if mail.event.startswith("handoff.offered."))
         await runtime._core.store.store.commit([MailEnd(waiting.number)])
@@ -390,7 +390,7 @@ async def test_an_offer_that_waits_is_not_sent_again_by_the_next_runtime(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        await asked(runtime, agent=target.id, ladder="again")
+        await asked(runtime, agent=target.id, fallbacks="again")
         before = await runtime.mail(target.id)
     async with house(place) as runtime:
         await rest(runtime)
@@ -420,9 +420,9 @@ async def test_an_offer_to_a_new_agent_is_answered_by_one_that_was_started_under
         assert agent.snapshot.handoffs == ()
 
 
-async def test_a_rung_that_would_close_a_loop_is_passed_over_for_the_person(place):
+async def test_a_fallback_that_would_close_a_loop_is_passed_over_for_the_person(place):
     async with house(place) as runtime:
-        agent = await asked(runtime, to="nowhere", ladder="back")
+        agent = await asked(runtime, to="nowhere", fallbacks="back")
         rows = await runtime.handoffs()
         assert [(row.target_graph, row.status) for row in rows] == [("nowhere", REJECTED), ("desk", ACCEPTED)]
         assert agent.status is Status.DONE

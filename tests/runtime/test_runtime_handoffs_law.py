@@ -11,7 +11,7 @@ from gatechart.errors import EventError, OutsideError
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import HandoffStatus, Side, Status
-from tests.runtime.handovers import LADDERS, house, pass_time, rest
+from tests.runtime.handovers import FALLBACKS, house, pass_time, rest
 
 GRAPHS = ("first", "second", "second", "desk", "desk", "crowded", "crowded", "picky")
 places = st.integers(0, 5)
@@ -23,7 +23,7 @@ asks = st.fixed_dictionaries(
         "stays": st.booleans(),
         "achieved": st.sampled_from(["", "something", "something"]),
     },
-    optional={"ladder": st.sampled_from(sorted(LADDERS)), "deadline": st.sampled_from([0, 5, 15, 40, 40])},
+    optional={"fallbacks": st.sampled_from(sorted(FALLBACKS)), "deadline": st.sampled_from([0, 5, 15, 40, 40])},
 )
 steps = st.one_of(
     *[st.tuples(st.just("ask"), places, asks, st.booleans(), places)] * 8,

@@ -145,7 +145,7 @@ async def test_an_offer_whose_mail_is_gone_is_refused_when_its_target_is_erased(
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again")
+        agent = await asked(runtime, agent=target.id, fallbacks="again")
         (waiting,) = [mail for mail in await runtime.mail(target.id) if mail.event.startswith("handoff.offered.")]
         await runtime._core.store.store.commit([MailEnd(waiting.number)])
         await runtime.erase(target.id)
@@ -160,7 +160,7 @@ async def test_an_erasure_reads_the_mail_once_for_all_offers(place):
         await target.send("WILL", {"willing": False})
         agents = await strangers(runtime, 5)
         for agent in agents:
-            await ask(agent, target.id, ladder="again")
+            await ask(agent, target.id, fallbacks="again")
         await rest(runtime)
         store, read = runtime._core.store, []
 

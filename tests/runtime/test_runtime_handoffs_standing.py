@@ -87,10 +87,10 @@ async def test_an_invoked_agent_that_comes_to_nothing_is_an_error_of_the_invoke(
         assert told["message"]
 
 
-async def test_an_invoked_agent_whose_offer_is_rejected_is_replaced_by_its_ladder(place):
-    from tests.runtime.handovers import LADDERS
+async def test_an_invoked_agent_whose_offer_is_rejected_is_replaced_by_its_fallbacks(place):
+    from tests.runtime.handovers import FALLBACKS
 
-    async with house(place, *ALL, boss(Invoke(agent="picky", at="WORKING", ladder=LADDERS["other"]))) as runtime:
+    async with house(place, *ALL, boss(Invoke(agent="picky", at="WORKING", fallbacks=FALLBACKS["other"]))) as runtime:
         agent = await begun(runtime)
         assert await statuses(runtime) == [REJECTED, ACCEPTED]
         await (await target_of(runtime, agent)).send("DONE")

@@ -85,7 +85,7 @@ async def test_an_agent_cannot_answer_for_another_one(place):
     async with house(place, liar, *ALL) as runtime:
         target = await runtime.start("second", at="RESTING")
         await target.send("WILL", {"willing": False})
-        agent = await asked(runtime, agent=target.id, ladder="again")
+        agent = await asked(runtime, agent=target.id, fallbacks="again")
         waiting = (await runtime.handoffs())[-1]
         false = await runtime.start("liar", at="TALKING")
         with pytest.raises(ActionFailedError, match="only gatechart itself sends"):
@@ -98,7 +98,7 @@ async def test_the_most_hops_bring_the_work_to_a_person(place):
     async with house(place, *graphs, desk) as runtime:
         agent = await runtime.start("g0", at="WORKING")
         for number in range(1, 10):
-            await agent.send("ASK", {"to": f"g{number}", "ladder": "person"})
+            await agent.send("ASK", {"to": f"g{number}", "fallbacks": "person"})
             await rest(runtime)
             newest = (await runtime.handoffs(limit=100))[-1]
             agent = await runtime.resume(newest.target)
@@ -112,7 +112,7 @@ async def test_an_offer_to_another_agent_of_the_same_graph_is_no_loop_where_some
         assert await statuses(runtime) == [ACCEPTED]
 
 
-async def test_a_packet_that_is_passed_on_brings_no_ladder_of_before(place):
+async def test_a_packet_that_is_passed_on_brings_no_fallbacks_of_before(place):
     def pass_on(context, event, turn):
         turn.handoff("picky", at="WORKING", packet=HandoffPacket.model_validate(context.told[0]))
 
@@ -134,12 +134,12 @@ async def test_a_packet_that_is_passed_on_brings_no_ladder_of_before(place):
         entry_points=[each for each in entry if each not in ("GUARDED", "STRICT")],
     )
     async with house(place, graph, *ALL) as runtime:
-        await asked(runtime, to="passer", at="PASSING", ladder="person")
+        await asked(runtime, to="passer", at="PASSING", fallbacks="person")
         target = await runtime.resume((await only(runtime)).target)
         await target.send("PASS")
         await rest(runtime)
         newest = (await runtime.handoffs())[-1]
-        assert (newest.target_graph, newest.packet["ladder"], newest.status) == ("picky", [], REJECTED)
+        assert (newest.target_graph, newest.packet["fallbacks"], newest.status) == ("picky", [], REJECTED)
         assert target.context.told[-1]["name"] == "handoff.rejected"
 
 

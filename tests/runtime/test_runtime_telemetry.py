@@ -16,7 +16,7 @@ from opentelemetry.trace import StatusCode
 from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.graph import Accepts
-from gatechart.handoff import Again, ConversationContext, Ladder, PacketMigration, Person
+from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import MailEnd
@@ -49,7 +49,7 @@ ASKS = {
     "TRANSFER": hand("refunds", "REVIEWING"),
     "DELEGATE": hand("refunds", "REVIEWING", mode="delegate", deadline="60s"),
     "NOWHERE": hand("nowhere", "X"),
-    "AGAIN": hand("busy", "WORKING", ladder=Ladder(Again(first_s=10))),
+    "AGAIN": hand("busy", "WORKING", fallbacks=Fallbacks(SameTarget(first_s=10))),
     "BACK": hand("mirror", "LOOKING"),
     "PERSON": hand("polite", "LOOKING"),
     "AT_ONCE": hand("instant", "DONE"),
@@ -93,7 +93,7 @@ mirror = StateTransitionGraph(
 polite = StateTransitionGraph(
     "polite",
     context=Case,
-    states=[State("LOOKING", on_entry=hand("orders", "TALKING", ladder=Ladder(Person("busy", at="WORKING"))))],
+    states=[State("LOOKING", on_entry=hand("orders", "TALKING", fallbacks=Fallbacks(Human("busy", at="WORKING"))))],
     transitions=[Transition("LOOKING", "LEFT", "AWAY")],
     entry_points=["LOOKING"],
 )

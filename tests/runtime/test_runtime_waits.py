@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, EntryPoint, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownMailError
-from gatechart.handoff import Again, Ladder
+from gatechart.handoff import Fallbacks, SameTarget
 from gatechart.hosting.limits import Limits
 from gatechart.runtime import core
 from gatechart.testing import VirtualClock
@@ -199,7 +199,7 @@ async def eventually_at(clock, moment):
 
 
 def ask_others(context, event, turn):
-    turn.handoff("busy", at="TAKING", ladder=Ladder(Again(attempts=3, first_s=40.0, most_s=MOST_S)))
+    turn.handoff("busy", at="TAKING", fallbacks=Fallbacks(SameTarget(attempts=3, first_s=40.0, most_s=MOST_S)))
 
 
 asker = StateTransitionGraph(

@@ -94,11 +94,11 @@ def wrong_values(most):
     names = b",".join(b'"%07x":1' % number for number in range(most // 12))
     many = most - 200
     return {
-        "rungs": (
+        "steps": (
             "/agents/a/handoffs",
-            b'{"to":"shop","at":"OPEN","ladder":[' + b'{"kind":7},' * (many // 11) + b"7]}",
+            b'{"to":"shop","at":"OPEN","fallbacks":[' + b'{"kind":7},' * (many // 11) + b"7]}",
         ),
-        "numbers": ("/agents/a/handoffs", b'{"to":"shop","at":"OPEN","ladder":[' + b"1," * (many // 2) + b"7]}"),
+        "numbers": ("/agents/a/handoffs", b'{"to":"shop","at":"OPEN","fallbacks":[' + b"1," * (many // 2) + b"7]}"),
         "lists": ("/agents", b'{"graph":"shop","at":"OPEN","payload":{"x":[' + b"[1]," * (many // 4) + b"7]}}"),
         "keys": ("/agents", b'{"graph":"shop","at":"OPEN",' + names + b"}"),
         "fields": ("/agents", b'{"graph":"shop","at":"OPEN","payload":{' + names + b"}}"),
@@ -123,10 +123,10 @@ async def test_a_megabyte_of_wrong_values_is_answered_soon_and_in_short():
 
 
 async def test_of_many_wrong_values_ten_are_told_and_how_many_more_there_are(http):
-    body = {"to": "shop", "at": "OPEN", "ladder": [1] * 500}
+    body = {"to": "shop", "at": "OPEN", "fallbacks": [1] * 500}
     told = (await http.post("/agents/a/handoffs", json=body)).json()["message"]
-    assert "ladder.9" in told
-    assert "ladder.10" not in told
+    assert "fallbacks.9" in told
+    assert "fallbacks.10" not in told
     assert "and 490 more" in told
 
 

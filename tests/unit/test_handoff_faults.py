@@ -9,11 +9,11 @@ import pytest
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import (
     Accepts,
-    Again,
+    Fallbacks,
     Handoff,
     Invoke,
-    Ladder,
-    Other,
+    OtherGraph,
+    SameTarget,
     State,
     StateTransitionGraph,
     Transition,
@@ -67,12 +67,14 @@ def test_its_functions_are_plain_ones_of_context_and_event():
     ]
 
 
-def test_a_ladder_is_one_and_leads_to_entry_points():
-    [told] = faults(Handoff("refunds", at="REVIEWING", ladder=[Again()]))
-    assert told.startswith(f"{HERE}ladder=[Again(attempts=3")
-    assert told.endswith("write Ladder(Again(), Other(graph, at=entry_point), Person(graph, at=entry_point))")
-    [told] = faults(Handoff("refunds", at="REVIEWING", ladder=Ladder(Other("orders"))))
-    assert told == "transition 'A --E--> B', handoff, ladder: the entry point of 'orders' is ''; name it with at="
+def test_fallbacks_are_fallbacks_and_lead_to_entry_points():
+    [told] = faults(Handoff("refunds", at="REVIEWING", fallbacks=[SameTarget()]))
+    assert told.startswith(f"{HERE}fallbacks=[SameTarget(attempts=3")
+    assert told.endswith(
+        "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
+    )
+    [told] = faults(Handoff("refunds", at="REVIEWING", fallbacks=Fallbacks(OtherGraph("orders"))))
+    assert told == "transition 'A --E--> B', handoff, fallbacks: the entry point of 'orders' is ''; name it with at="
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_ladder_is_one_and_leads_to_entry_points():
         ),
         (
             Invoke(agent="refunds", at="OPEN", retry=Retry()),
-            ", invoke refunds: an agent is not retried; give it ladder=Ladder(Again(...))",
+            ", invoke refunds: an agent is not retried; give it fallbacks=Fallbacks(SameTarget(...))",
         ),
         (
             Invoke(agent="refunds", at="OPEN", packet=later),

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     AllowInfNan,
     BaseModel,
     ConfigDict,
@@ -29,8 +30,8 @@ from gatechart.api.answers import (
 )
 from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.api.mail_documents import MailDocument, ReceiptDocument
-from gatechart.handoff import HandoffPacket, Rung
-from gatechart.handoff.packet import Time
+from gatechart.handoff import FallbackStep, HandoffPacket
+from gatechart.handoff.packet import FALLBACK_FIELDS, Time
 from gatechart.turn import check_finite
 from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
 
@@ -164,7 +165,7 @@ class HandoffCall(WritingCall):
     agent: AgentId | None = None
     mode: Mode = Mode.TRANSFER
     deadline: Deadline | None = None
-    ladder: tuple[Rung, ...] | None = None
+    fallbacks: tuple[FallbackStep, ...] | None = Field(None, validation_alias=AliasChoices(*FALLBACK_FIELDS))
     once: str | None = None
 
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from gatechart.api.calls import Call, HandoffCall
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
-from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
-from gatechart.handoff import HandoffPacket, ladder_of, rungs
+from gatechart.graph import Delay, Fallbacks, StateTransitionGraph, graph_name
+from gatechart.handoff import HandoffPacket, fallback_steps, fallbacks_of
 from gatechart.values import AgentId, Mode, Name, Reason, name_of
 
 C = TypeVar("C", bound=Call)
@@ -40,7 +40,7 @@ def handoff_call(
     agent: AgentId | None = None,
     mode: Mode | str = Mode.TRANSFER,
     deadline: Delay | datetime | None = None,
-    ladder: Ladder | None = None,
+    fallbacks: Fallbacks | None = None,
     once: str | None = None,
 ) -> HandoffCall:
     """What `Runtime.handoff` is called with. Raises PayloadError."""
@@ -54,13 +54,13 @@ def handoff_call(
         agent=agent,
         mode=mode,
         deadline=deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
-        ladder=None if ladder is None else rungs(ladder),
+        fallbacks=None if fallbacks is None else fallback_steps(fallbacks),
         once=once,
     )
 
 
 def handoff_asked(call: HandoffCall) -> dict[str, Any]:
     """The arguments of `Turn.handoff`, and so of `Runtime.handoff`, by name."""
-    ladder = None if call.ladder is None else ladder_of(call.ladder)
+    fallbacks = None if call.fallbacks is None else fallbacks_of(call.fallbacks)
     asked = {name: getattr(call, name) for name in ("to", "at", "packet", "reason", "agent", "mode", "deadline")}
-    return asked | {"ladder": ladder}
+    return asked | {"fallbacks": fallbacks}

@@ -40,7 +40,7 @@ from gatechart.api.calls import (
 from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.api.mail_documents import MailDocument, ReceiptDocument
 from gatechart.api.making import handoff_asked
-from gatechart.graph import Delay, Ladder
+from gatechart.graph import Delay, Fallbacks
 from gatechart.handoff import HandoffPacket
 from gatechart.values import (
     AgentId,
@@ -123,7 +123,7 @@ class Performer(Protocol):
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
-        ladder: Ladder | None = None,
+        fallbacks: Fallbacks | None = None,
         once: str | None = None,
     ) -> str:
         """See Runtime."""

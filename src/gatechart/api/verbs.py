@@ -38,7 +38,7 @@ from gatechart.api.calls import (
 from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.api.mail_documents import MailDocument, ReceiptDocument
 from gatechart.api.making import handoff_call, made
-from gatechart.graph import Delay, Ladder, StateTransitionGraph, graph_name
+from gatechart.graph import Delay, Fallbacks, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket
 from gatechart.turn import checked_name, plain_payload
 from gatechart.values import (
@@ -163,7 +163,7 @@ class Verbs(ABC):
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
-        ladder: Ladder | None = None,
+        fallbacks: Fallbacks | None = None,
         once: str | None = None,
     ) -> str:
         """Has an agent hand on its work, and returns the handoff's id. As `Runtime.handoff`."""
@@ -176,7 +176,7 @@ class Verbs(ABC):
             agent=agent,
             mode=mode,
             deadline=deadline,
-            ladder=ladder,
+            fallbacks=fallbacks,
             once=once,
         )
         return (await self._call(asked, AskedDocument)).handoff

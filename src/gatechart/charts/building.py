@@ -253,7 +253,7 @@ class _Building:
             mode=form.mode,
             reason=form.reason,
             deadline=form.deadline,
-            ladder=form.ladder,
+            fallbacks=form.fallbacks,
             packet=self.told(form.packet),
             agent=self.told(form.agent),
             achieved=self.told(form.achieved),
@@ -274,7 +274,7 @@ class _Building:
             agent=invoke.agent,
             at=invoke.at or "?",
             packet=self.told(invoke.packet),
-            ladder=invoke.ladder,
+            fallbacks=invoke.fallbacks,
         )
 
     def accepts(self) -> Accepts:

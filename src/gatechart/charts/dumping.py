@@ -19,16 +19,16 @@ from gatechart.graph import (
     ANY,
     ROOT,
     Accepts,
-    Again,
     Delay,
     EntryPoint,
+    Fallbacks,
     Handoff,
+    Human,
     Initial,
     Invoke,
-    Ladder,
     OnRefusal,
-    Other,
-    Person,
+    OtherGraph,
+    SameTarget,
     State,
     StateTransitionGraph,
     Then,
@@ -184,7 +184,7 @@ class _Dumping:
                 timeout_s=invoke.timeout_s,
                 packet=self.told(invoke.packet),
             ),
-            **_ladder(invoke.ladder),
+            **_fallbacks(invoke.fallbacks),
         }
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class _Dumping:
                 agent=self.told(handoff.agent),
                 achieved=self.told(handoff.achieved),
             ),
-            **_ladder(handoff.ladder),
+            **_fallbacks(handoff.fallbacks),
         }
 
     def told(self, function: Callable[..., Any] | None) -> Any:
@@ -292,15 +292,15 @@ def _delay(delay: Delay | None) -> Any:
     return delay.total_seconds() if isinstance(delay, timedelta) else delay
 
 
-def _ladder(ladder: Ladder | None) -> dict[str, Any]:
-    return {} if ladder is None else {"ladder": [_rung(step) for step in ladder.steps]}
+def _fallbacks(fallbacks: Fallbacks | None) -> dict[str, Any]:
+    return {} if fallbacks is None else {"fallbacks": [_fallback_step(step) for step in fallbacks.steps]}
 
 
-def _rung(step: Again | Other | Person) -> dict[str, Any]:
+def _fallback_step(step: SameTarget | OtherGraph | Human) -> dict[str, Any]:
     """A step as a chart has it, without what goes without saying."""
-    if isinstance(step, Again):
-        return {"again": _told_apart(step, Again())}
-    kind = "person" if isinstance(step, Person) else "other"
+    if isinstance(step, SameTarget):
+        return {"same_target": _told_apart(step, SameTarget())}
+    kind = "human" if isinstance(step, Human) else "other_graph"
     return {kind: step.graph, "at": step.at, **_without_blanks(agent=step.agent)}
 
 

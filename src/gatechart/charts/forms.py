@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from gatechart.charts.places import Spot
-from gatechart.graph import Delay, Ladder
+from gatechart.graph import Delay, Fallbacks
 from gatechart.values import Retry
 
 
@@ -66,7 +66,7 @@ class HandoffForm:
     mode: str
     reason: str
     deadline: Delay | None
-    ladder: Ladder | None
+    fallbacks: Fallbacks | None
     packet: Reference | None
     agent: Reference | None
     achieved: Reference | None
@@ -127,7 +127,7 @@ class InvokeForm:
     agent: str = ""  # the name of a graph, in place of a function
     at: str = ""
     packet: Reference | None = None
-    ladder: Ladder | None = None
+    fallbacks: Fallbacks | None = None
 
     @property
     def own_id(self) -> str:

@@ -11,17 +11,17 @@ from gatechart.charts.forms import AcceptsForm, ActionForm, HandoffForm, InvokeF
 from gatechart.charts.places import Spot
 from gatechart.charts.references import References
 from gatechart.charts.retries import retry_of
-from gatechart.graph import Again, Delay, Ladder, Other, Person, seconds_of
+from gatechart.graph import Delay, Fallbacks, Human, OtherGraph, SameTarget, seconds_of
 from gatechart.values import Mode, Reason
 
-OF_AN_AGENT: Final = ("at", "packet", "ladder")
+OF_AN_AGENT: Final = ("at", "packet", "fallbacks")
 _MODES: Final = tuple(mode.value for mode in Mode)
 _REASONS: Final = tuple(reason.value for reason in Reason)
 _TO: Final = "name the graph that takes the work"
 _AT: Final = "name the entry point of the graph"
 _DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
-_RUNGS: Final = ("again", "other", "person")
-_RUNG: Final = "write `again: {attempts: 3}`, `other: <graph>` or `person: <graph>`, these with `at:`"
+_KINDS: Final = ("same_target", "other_graph", "human")
+_FALLBACK: Final = "write `same_target: {attempts: 3}`, `other_graph: <graph>` or `human: <graph>`, these with `at:`"
 
 
 class Handoffs(References):
@@ -53,7 +53,7 @@ class Handoffs(References):
             mode=fields.choice("mode", _MODES, Mode.TRANSFER.value),
             reason=fields.choice("reason", _REASONS, Reason.OTHER.value),
             deadline=self.delay(spot.get("deadline")),
-            ladder=self.ladder(spot.get("ladder")),
+            fallbacks=self.fallbacks(spot.get("fallbacks")),
             packet=self.told(spot, "packet"),
             agent=self.told(spot, "agent"),
             achieved=self.told(spot, "achieved"),
@@ -73,7 +73,7 @@ class Handoffs(References):
             agent=self.needed(fields, "agent", _TO) or "?",
             at=self.needed(fields, "at", _AT),
             packet=self.told(spot, "packet"),
-            ladder=self.ladder(spot.get("ladder")),
+            fallbacks=self.fallbacks(spot.get("fallbacks")),
         )
 
     def accepts(self, spot: Spot | None) -> AcceptsForm | None:
@@ -112,31 +112,31 @@ class Handoffs(References):
         delay: Delay = value
         return delay
 
-    def ladder(self, spot: Spot | None) -> Ladder | None:
+    def fallbacks(self, spot: Spot | None) -> Fallbacks | None:
         """What to try when an offer is rejected."""
-        return None if spot is None else Ladder(*self.rungs(spot))
+        return None if spot is None else Fallbacks(*self.fallback_steps(spot))
 
-    def rungs(self, spot: Spot) -> Iterator[Again | Other | Person]:
+    def fallback_steps(self, spot: Spot) -> Iterator[SameTarget | OtherGraph | Human]:
         """Those that can be read."""
         for each in spot.elements():
-            fields = Fields(each, self.faults, self.known["rung"])
-            kinds = [kind for kind in _RUNGS if each.get(kind) is not None]
+            fields = Fields(each, self.faults, self.known["fallback"])
+            kinds = [kind for kind in _KINDS if each.get(kind) is not None]
             if each.is_mapping and len(kinds) != 1:
                 said = f"it is {' and '.join(map(repr, kinds))} at once" if kinds else "it does not say what to try"
-                self.faults.add(each, said, _RUNG)
-            elif kinds == ["again"]:
-                yield from self.again(each)
+                self.faults.add(each, said, _FALLBACK)
+            elif kinds == ["same_target"]:
+                yield from self.same_target(each)
             elif kinds:
-                kind = Other if kinds == ["other"] else Person
+                kind = OtherGraph if kinds == ["other_graph"] else Human
                 graph, at = self.needed(fields, kinds[0], _TO), self.needed(fields, "at", _AT)
                 yield kind(graph or "?", at=at or "?", agent=fields.text("agent"))
 
-    def again(self, rung: Spot) -> Iterator[Again]:
+    def same_target(self, step: Spot) -> Iterator[SameTarget]:
         """The same target again, so often and after such waits."""
         for key in ("at", "agent"):
-            if rung.get(key) is not None:
-                self.faults.add(rung.key(key), f"{key!r} belongs to another target", "drop it; it is the same target")
-        spot = rung.get("again")
-        again = None if spot is None else retry_of(Again, spot, self.faults, self.known["retry"])
-        if again is not None:
-            yield again
+            if step.get(key) is not None:
+                self.faults.add(step.key(key), f"{key!r} belongs to another target", "drop it; it is the same target")
+        spot = step.get("same_target")
+        same = None if spot is None else retry_of(SameTarget, spot, self.faults, self.known["retry"])
+        if same is not None:
+            yield same

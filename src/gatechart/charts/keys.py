@@ -59,7 +59,7 @@ _INVOKE: Final = {
     "onDone": "transitions",
     "onError": "transitions",
 }
-_OF_AN_AGENT: Final = {"agent": "name", "at": "name", "packet": "function", "ladder": "ladder"}
+_OF_AN_AGENT: Final = {"agent": "name", "at": "name", "packet": "function", "fallbacks": "fallbacks"}
 _HANDOFF: Final = {
     "handoff": {
         "to": "name",
@@ -67,13 +67,13 @@ _HANDOFF: Final = {
         "mode": "mode",
         "reason": "handoff_reason",
         "deadline": "delay",
-        "ladder": "ladder",
+        "fallbacks": "fallbacks",
         "packet": "function",
         "agent": "function",
         "achieved": "function",
     },
     "handing_on": {"handoff": "handoff"},
-    "rung": {"again": "retry", "other": "name", "person": "name", "at": "name", "agent": "text"},
+    "fallback": {"same_target": "retry", "other_graph": "name", "human": "name", "at": "name", "agent": "text"},
 }
 """What XState has nothing like."""
 
@@ -154,13 +154,13 @@ MEANINGS: Final = {
     "at": "The entry point of the graph.",
     "mode": "transfer gives the work away, delegate waits for its result.",
     "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 2m, 1h, 7d.",
-    "ladder": "What to try when the offer is rejected, in this order.",
+    "fallbacks": "What to try when the offer is rejected, in this order.",
     "packet": "The name of a bound function of context and event that makes the packet.",
     "achieved": "The name of a bound function of context and event that says what was done, which allows a way back.",
     "agent": "In an invoke a graph, whose new agent works meanwhile; elsewhere what tells a living agent's id.",
-    "again": "Offers to the same target again, a while later.",
-    "other": "Another graph.",
-    "person": "The graph of people.",
+    "same_target": "Offers to the same target again, a while later.",
+    "other_graph": "Offers to another graph.",
+    "human": "Offers to a graph that stands for people.",
     "retry": "How often it is tried where it fails; once where left out.",
     "attempts": "How many there are, the first one too.",
     "first_s": "Seconds to wait after the first that failed.",

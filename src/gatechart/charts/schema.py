@@ -9,7 +9,7 @@ from gatechart.graph import CODES, OnRefusal
 from gatechart.graph.delays import LONGEST_S, PATTERN
 from gatechart.values import Mode, Reason
 
-_KINDS: Final = ("other", "person")
+_KINDS: Final = ("other_graph", "human")
 _ID: Final = "urn:gatechart:chart:1"
 _NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke")  # parts of an exported machine
 
@@ -51,15 +51,15 @@ def _definitions(dialect: str) -> dict[str, Any]:
 
 
 def _require_in_handoffs(parts: dict[str, Any]) -> None:
-    """A function or an agent is invoked, and a rung of a ladder is of one kind."""
-    function = {"required": ["src"], **_without("agent", "at", "packet", "ladder")}
+    """A function or an agent is invoked, and a fallback is of one kind."""
+    function = {"required": ["src"], **_without("agent", "at", "packet", "fallbacks")}
     agent = {"required": ["agent", "at"], **_without("src", "params", "retry")}
     parts["invoke"]["oneOf"] = [function, agent]
     parts["handoff"]["required"] = ["to", "at"]
     parts["handing_on"]["required"] = ["handoff"]
-    again = {"required": ["again"], **_without("other", "person", "at", "agent")}
-    other, person = ({"required": [one, "at"], **_without("again", two)} for one, two in (_KINDS, _KINDS[::-1]))
-    parts["rung"]["oneOf"] = [again, other, person]
+    same = {"required": ["same_target"], **_without("other_graph", "human", "at", "agent")}
+    other, human = ({"required": [one, "at"], **_without("same_target", two)} for one, two in (_KINDS, _KINDS[::-1]))
+    parts["fallback"]["oneOf"] = [same, other, human]
 
 
 def _without(*keys: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _handoff_kinds(dialect: str) -> dict[str, Any]:
         "handoff_reason": {"enum": [reason.value for reason in Reason]},
         "delay": {"type": ["string", "number"], "minimum": 0, "maximum": LONGEST_S, "pattern": rf"^\s*{PATTERN}\s*$"},
         "name": {"type": ["string", "number"], "minLength": 1},
-        "ladder": _one_or_many(_part(dialect, "rung")),
+        "fallbacks": _one_or_many(_part(dialect, "fallback")),
     }
 
 

@@ -118,7 +118,7 @@ def _missing(graph: StateTransitionGraph, wait: Wait) -> Iterator[tuple[StateNam
 def answers_of(asking: Asking) -> Iterator[EventName]:
     """The events with which a handoff may be answered, and which nobody but the chart can do anything about."""
     handoff = asking.handoff
-    climbs = handoff.ladder is not None and bool(handoff.ladder.steps)
+    climbs = handoff.fallbacks is not None and bool(handoff.fallbacks.steps)
     if asking.invoke:
         yield f"error.invoke.{asking.invoke}"
         return
@@ -145,9 +145,9 @@ def _listed(events: Iterable[EventName]) -> str:
 
 
 def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """What is wrong with each target of a handoff, those of its ladder too, and what would have worked."""
+    """What is wrong with each target of a handoff, those of its fallbacks too, and what would have worked."""
     handoff = asking.handoff
-    steps = handoff.ladder.targets if handoff.ladder else ()
+    steps = handoff.fallbacks.targets if handoff.fallbacks else ()
     for graph, at in ((handoff.to, handoff.at), *((step.graph, step.at) for step in steps)):
         if graph not in doors:
             yield f"there is no graph {graph!r} to hand on to", suggestion(graph, tuple(doors))

@@ -17,12 +17,12 @@ from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
 from gatechart.handoff import (
     Attempt,
+    FallbackKind,
+    FallbackStep,
     HandoffPacket,
     Message,
     PathStep,
     ReasoningStep,
-    Rung,
-    RungKind,
     ToolCall,
     read_packet,
 )
@@ -87,7 +87,7 @@ def print_packet(packet: HandoffPacket) -> None:
     print_conversation(packet.conversation)
     print_known(packet)
     print_way(packet.path, packet.attempts)
-    _print_table("STILL TO BE TRIED", [(each.kind.value, _rung_text(each)) for each in packet.ladder])
+    _print_table("STILL TO BE TRIED", [(each.kind.value, _fallback_text(each)) for each in packet.fallbacks])
     unknown = packet.__pydantic_extra__ or {}
     _print_table("UNKNOWN FIELDS", _values(unknown))
 
@@ -218,7 +218,7 @@ def _vain(attempt: Attempt) -> Text:
     return prose(": ".join(filter(None, (obstacle, attempt.details))))
 
 
-def _rung_text(rung: Rung) -> str:
-    if rung.kind is RungKind.AGAIN:
-        return f"up to {rung.attempts} offers to the same target"
-    return _target(rung.graph, rung.entry_point, rung.agent)
+def _fallback_text(step: FallbackStep) -> str:
+    if step.kind is FallbackKind.SAME_TARGET:
+        return f"up to {step.attempts} offers to the same target"
+    return _target(step.graph, step.entry_point, step.agent)

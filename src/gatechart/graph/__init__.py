@@ -19,7 +19,7 @@ from gatechart.graph.definition import (
     callable_name,
 )
 from gatechart.graph.delays import Delay, seconds_of
-from gatechart.graph.fallbacks import Again, Ladder, Other, Person
+from gatechart.graph.fallbacks import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.graph.graph import StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Asking, Handoff, askings
 from gatechart.graph.migration import Migration, way
@@ -30,7 +30,6 @@ __all__ = [
     "ROOT",
     "Accepts",
     "Action",
-    "Again",
     "Allow",
     "Ask",
     "Asking",
@@ -39,18 +38,19 @@ __all__ = [
     "Delay",
     "Edge",
     "EntryPoint",
+    "Fallbacks",
     "Guard",
     "Handoff",
+    "Human",
     "Initial",
     "Invoke",
     "Kind",
-    "Ladder",
     "Migration",
     "Node",
     "OnRefusal",
-    "Other",
-    "Person",
+    "OtherGraph",
     "Recall",
+    "SameTarget",
     "State",
     "StateTransitionGraph",
     "Step",

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 
 from gatechart.graph.delays import Delay, delay_text, seconds_of
-from gatechart.graph.fallbacks import Ladder
+from gatechart.graph.fallbacks import Fallbacks
 from gatechart.values import EventName, Name, Retry, StateName, name_of
 
 Guard: TypeAlias = Callable[[Any, Any], bool]  # (context, event)
@@ -115,7 +115,7 @@ class Invoke:
     agent: str = ""  # the name of a graph
     at: str = ""  # the entry point at which an agent of it begins
     packet: Callable[[Any, Any], Any] | None = None  # (context, event), makes what the agent is told
-    ladder: Ladder | None = None  # where to turn when the offer is rejected
+    fallbacks: Fallbacks | None = None  # where to turn when the offer is rejected
 
     def __post_init__(self) -> None:
         if not self.id:

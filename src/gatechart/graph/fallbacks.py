@@ -1,4 +1,4 @@
-"""What to try when an offer is rejected, as a value."""
+"""Fallbacks of a handoff: whom to offer the work when the offer is rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatechart.values import Name, Retry, name_of
 
 
 @dataclass(frozen=True, slots=True)
-class Again(Retry):
+class SameTarget(Retry):
     """Offer to the same target again, a while later; only where the obstacle is one that passes.
 
     `attempts` counts all offers to the target, the first one too. It holds for whichever target was tried last.
@@ -39,39 +39,41 @@ class _Target:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Other(_Target):
+class OtherGraph(_Target):
     """Offer to another graph at an entry point: to a new agent, or to a living one."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Person(_Target):
+class Human(_Target):
     """Offer to a person's graph at an entry point: to a new agent, or to a living one."""
 
 
-Step: TypeAlias = Again | Other | Person
+Step: TypeAlias = SameTarget | OtherGraph | Human
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Ladder:
-    """What to try when an offer is rejected, in this order but for what `gatechart.handoff.next_offer` says.
+class Fallbacks:
+    """Whom to offer the work when an offer is rejected.
 
-    >>> Ladder(Again(attempts=2), Other("advanced_orders", at="REVIEWING"), Person("human_desk", at="NORMAL"))
-    Ladder(Again(attempts=2, first_s=1.0, factor=2.0, most_s=60.0), Other('advanced_orders', at='REVIEWING'), \
-Person('human_desk', at='NORMAL'))
+    They are tried in this order, except where `gatechart.handoff.next_offer` says otherwise.
+
+    >>> Fallbacks(SameTarget(attempts=2), OtherGraph("experts", at="REVIEWING"), Human("human_desk", at="NORMAL")).steps
+    (SameTarget(attempts=2, first_s=1.0, factor=2.0, most_s=60.0), OtherGraph('experts', at='REVIEWING'), \
+Human('human_desk', at='NORMAL'))
     """
 
     steps: tuple[Step, ...]
 
     def __init__(self, *steps: Step) -> None:
         for step in steps:
-            if not isinstance(step, Again | Other | Person):
-                raise TypeError(f"{step!r} is no step of a ladder; use Again(...), Other(...) or Person(...)")
+            if not isinstance(step, SameTarget | OtherGraph | Human):
+                raise TypeError(f"{step!r} is not a fallback; use SameTarget(...), OtherGraph(...) or Human(...)")
         object.__setattr__(self, "steps", steps)
 
     def __repr__(self) -> str:
-        return f"Ladder({', '.join(map(repr, self.steps))})"
+        return f"Fallbacks({', '.join(map(repr, self.steps))})"
 
     @property
-    def targets(self) -> Iterator[Other | Person]:
+    def targets(self) -> Iterator[OtherGraph | Human]:
         """The steps that lead elsewhere, in their order."""
-        return (step for step in self.steps if not isinstance(step, Again))
+        return (step for step in self.steps if not isinstance(step, SameTarget))

@@ -10,7 +10,7 @@ from gatechart.graph.callables import Step
 from gatechart.graph.compile import Edge, Node
 from gatechart.graph.definition import Invoke, callable_name
 from gatechart.graph.delays import Delay
-from gatechart.graph.fallbacks import Ladder
+from gatechart.graph.fallbacks import Fallbacks
 from gatechart.values import Mode, Name, Reason, name_of
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # asked with the packet; a text says why not
@@ -52,7 +52,7 @@ class Handoff:
     mode: Mode
     reason: Reason
     deadline: Delay | None
-    ladder: Ladder | None
+    fallbacks: Fallbacks | None
     packet: Told | None  # makes the packet; what the context has of it where left out
     agent: Told | None  # gives the id of a living agent; a new one where left out, and for None
     achieved: Told | None  # says what this agent has done
@@ -65,7 +65,7 @@ class Handoff:
         mode: Mode | str = Mode.TRANSFER,
         reason: Reason | str = Reason.OTHER,
         deadline: Delay | None = None,
-        ladder: Ladder | None = None,
+        fallbacks: Fallbacks | None = None,
         packet: Told | None = None,
         agent: Told | None = None,
         achieved: Told | None = None,
@@ -76,7 +76,7 @@ class Handoff:
             "mode": Mode(mode),
             "reason": Reason(reason),
             "deadline": deadline,
-            "ladder": ladder,
+            "fallbacks": fallbacks,
             "packet": packet,
             "agent": agent,
             "achieved": achieved,
@@ -104,7 +104,7 @@ class Handoff:
             agent=None if self.agent is None else self.agent(context, event),
             mode=self.mode,
             deadline=self.deadline,
-            ladder=self.ladder,
+            fallbacks=self.fallbacks,
             achieved="" if self.achieved is None else self.achieved(context, event),
         )
 
@@ -141,6 +141,6 @@ def _of_invoke(invoke: Invoke) -> Handoff:
         at=invoke.at,
         mode=Mode.DELEGATE,
         deadline=invoke.timeout_s,
-        ladder=invoke.ladder,
+        fallbacks=invoke.fallbacks,
         packet=invoke.packet,
     )

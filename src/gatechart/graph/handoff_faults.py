@@ -10,15 +10,15 @@ from gatechart.errors import Fault
 from gatechart.graph.callables import fits, is_async
 from gatechart.graph.definition import Invoke, callable_name
 from gatechart.graph.delays import seconds_of
-from gatechart.graph.fallbacks import Ladder
+from gatechart.graph.fallbacks import Fallbacks
 from gatechart.graph.handoff import Accepts, Handoff
 
 _DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
-_LADDER: Final = "write Ladder(Again(), Other(graph, at=entry_point), Person(graph, at=entry_point))"
+_FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
 
 
 def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
-    """Names that are none, a deadline that is no delay, functions that cannot be called, a ladder that is none."""
+    """Yield what is wrong with a handoff: its names, its deadline, its functions, its fallbacks."""
     here = f"{place}, handoff"
     yield from _name_faults(here, "its graph", handoff.to, "name the graph that takes the work")
     yield from _name_faults(here, "its entry point", handoff.at, "name it with at=")
@@ -26,7 +26,7 @@ def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
         yield Fault(here, f"its deadline {handoff.deadline!r} is no delay", _DELAY)
     for what in ("packet", "agent", "achieved"):
         yield from _told_faults(here, what, getattr(handoff, what))
-    yield from _ladder_faults(here, handoff.ladder)
+    yield from _fallback_faults(here, handoff.fallbacks)
 
 
 def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
@@ -39,14 +39,14 @@ def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
     if invoke.timeout_s is not None and not _is_delay(invoke.timeout_s):
         yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is no delay", "write a number of seconds")
     if invoke.retry is not None:
-        yield Fault(here, "an agent is not retried", "give it ladder=Ladder(Again(...))")
+        yield Fault(here, "an agent is not retried", "give it fallbacks=Fallbacks(SameTarget(...))")
     yield from _told_faults(here, "packet", invoke.packet)
-    yield from _ladder_faults(here, invoke.ladder)
+    yield from _fallback_faults(here, invoke.fallbacks)
 
 
 def function_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
     """What is wrong with an invoke of a function."""
-    for what in ("at", "packet", "ladder"):
+    for what in ("at", "packet", "fallbacks"):
         if getattr(invoke, what):
             problem = f"it has {what}=, but no agent"
             yield Fault(f"{place}, invoke {invoke.id}", problem, f"give it agent=, or no {what}=")
@@ -88,11 +88,11 @@ def _call_faults(here: str, what: str, function: Any, parameters: str, count: in
         yield Fault(here, f"{what} does not take {parameters}", f"pass a function of {parameters}")
 
 
-def _ladder_faults(here: str, ladder: Any) -> Iterator[Fault]:
-    if ladder is None:
+def _fallback_faults(here: str, fallbacks: Any) -> Iterator[Fault]:
+    if fallbacks is None:
         return
-    if not isinstance(ladder, Ladder):
-        yield Fault(here, f"ladder={ladder!r} is no ladder", _LADDER)
+    if not isinstance(fallbacks, Fallbacks):
+        yield Fault(here, f"fallbacks={fallbacks!r} are not Fallbacks", _FALLBACKS)
         return
-    for step in ladder.targets:
-        yield from _name_faults(f"{here}, ladder", f"the entry point of {step.graph!r}", step.at, "name it with at=")
+    for step in fallbacks.targets:
+        yield from _name_faults(f"{here}, fallbacks", f"the entry point of {step.graph!r}", step.at, "name it with at=")

@@ -1,13 +1,15 @@
 """Handing work to another agent: the packet, its life, what to try when it is rejected. Values and pure functions."""
 
-from gatechart.graph import Again, Ladder, Other, Person
+from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of
-from gatechart.handoff.fallbacks import ladder_of, next_offer, rungs, with_attempt
+from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer, with_attempt
 from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
 from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
 from gatechart.handoff.packet import (
     SCHEMA_VERSION,
     Attempt,
+    FallbackKind,
+    FallbackStep,
     HandoffPacket,
     Message,
     Metadata,
@@ -15,8 +17,6 @@ from gatechart.handoff.packet import (
     PathStep,
     Priority,
     ReasoningStep,
-    Rung,
-    RungKind,
     ToolCall,
     packet_schema,
 )
@@ -28,33 +28,33 @@ __all__ = [
     "SCHEMA_VERSION",
     "SUMMARY",
     "UNREAD",
-    "Again",
     "Attempt",
     "ConversationContext",
+    "FallbackKind",
+    "FallbackStep",
+    "Fallbacks",
     "HandoffPacket",
-    "Ladder",
+    "Human",
     "Message",
     "Metadata",
-    "Other",
+    "OtherGraph",
     "PacketMigration",
     "Part",
     "PathStep",
-    "Person",
     "Priority",
     "ReasoningStep",
-    "Rung",
-    "RungKind",
+    "SameTarget",
     "ToolCall",
     "check_change",
+    "fallback_steps",
+    "fallbacks_of",
     "fields_for",
     "has_achieved",
     "is_open",
-    "ladder_of",
     "loop_in",
     "next_offer",
     "packet_of",
     "packet_schema",
     "read_packet",
-    "rungs",
     "with_attempt",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
 from gatechart.values import Mode, Obstacle, Reason, in_utc
 
@@ -82,22 +82,27 @@ class PathStep(Part):
     time: Time | None = None  # when it handed the work on
 
 
-class RungKind(StrEnum):
-    """What a rung of a ladder does."""
+class FallbackKind(StrEnum):
+    """What a fallback offers the work to."""
 
-    AGAIN = "again"  # the target that was tried last
-    OTHER = "other"  # another graph, or an agent of it
-    PERSON = "person"  # a person's graph, or an agent of it
+    SAME_TARGET = "same_target"  # the target that was tried last
+    OTHER_GRAPH = "other_graph"  # another graph, or an agent of it
+    HUMAN = "human"  # a graph that stands for people, or an agent of it
+
+    @classmethod
+    def _missing_(cls, value: object) -> FallbackKind | None:
+        """Read the kinds of packets that were stored before fallbacks had their names."""
+        return {"again": cls.SAME_TARGET, "other": cls.OTHER_GRAPH, "person": cls.HUMAN}.get(str(value))
 
 
-class Rung(Part):
-    """What may still be tried, as it travels in a packet. `rungs` makes them from a `Ladder`."""
+class FallbackStep(Part):
+    """A fallback that has yet to be tried, as it travels in a packet. `fallback_steps` makes it from `Fallbacks`."""
 
-    kind: RungKind
-    graph: str = ""  # this and the next two are for other targets and persons
+    kind: FallbackKind
+    graph: str = ""  # this and the next two are of other graphs and humans
     entry_point: str = ""
     agent: str = ""  # a living agent; a new one where empty
-    attempts: int = Field(1, ge=1)  # this and what follows are for another try, as in `Retry`
+    attempts: int = Field(1, ge=1)  # this and what follows are of another try, as in `Retry`
     first_s: FiniteFloat = Field(1.0, ge=0)
     factor: FiniteFloat = Field(2.0, ge=1)
     most_s: FiniteFloat = Field(60.0, ge=0)
@@ -126,6 +131,9 @@ def readable(text: str) -> str:
 
 SCHEMA_VERSION: Final = 1
 """The version of the packets that this gatechart makes."""
+
+FALLBACK_FIELDS: Final = ("fallbacks", "ladder")
+"""The names under which packets keep their fallbacks: the one of today, then the one in packets stored before."""
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -170,7 +178,9 @@ class HandoffPacket(Part):
     metadata: Metadata = Metadata()
     deadline: Time | None = None
     path: tuple[PathStep, ...] = ()  # the agents so far, the one that asks last
-    ladder: tuple[Rung, ...] = ()  # still to be tried
+    fallbacks: tuple[FallbackStep, ...] = Field(
+        default=(), validation_alias=AliasChoices(*FALLBACK_FIELDS)
+    )  # yet to be tried
     attempts: tuple[Attempt, ...] = ()  # made in vain, oldest first
     evidence: str = ""  # of the loop that brings it to a person
     traceparent: str = ""  # of the offer, as W3C Trace Context writes it; empty where nothing is traced

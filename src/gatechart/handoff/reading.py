@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from gatechart.context import problems_of
 from gatechart.errors import PacketError, is_failure
-from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, readable
+from gatechart.handoff.packet import FALLBACK_FIELDS, SCHEMA_VERSION, HandoffPacket, readable
 
 UNREAD: Final = "unread"
 """The unknown field that keeps those fields of a newer packet that do not fit here."""
@@ -125,7 +125,7 @@ _WAY: Final = (
     "reason",
     "deadline",
     "path",
-    "ladder",
+    *FALLBACK_FIELDS,
     "attempts",
 )
 

@@ -25,7 +25,7 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import Delay, StateTransitionGraph
-from gatechart.handoff import HandoffPacket, Ladder, is_open
+from gatechart.handoff import Fallbacks, HandoffPacket, is_open
 from gatechart.hosting.arguments import check_part, checked_member, checked_operator_reason, ending, handoffs_asked
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.registry import Registry, in_full
@@ -331,7 +331,7 @@ class RestateRuntime:
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
-        ladder: Ladder | None = None,
+        fallbacks: Fallbacks | None = None,
         once: str | None = None,
     ) -> str:
         """See Runtime.handoff."""
@@ -344,7 +344,7 @@ class RestateRuntime:
             agent=agent,
             mode=mode,
             deadline=deadline,
-            ladder=ladder,
+            fallbacks=fallbacks,
             once=checked_id(once),
         )
         answer = await self.ask("hand_on", call.id, call.model_dump(mode="json"))

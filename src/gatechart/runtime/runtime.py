@@ -16,7 +16,7 @@ from gatechart.agent import Agent
 from gatechart.api import perform_once
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
 from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
-from gatechart.handoff import HandoffPacket, Ladder, PacketMigration, is_open
+from gatechart.handoff import Fallbacks, HandoffPacket, PacketMigration, is_open
 from gatechart.hosting.arguments import check_part, checked_member, handoffs_asked
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import is_withdrawn, turn_of, with_id
@@ -391,7 +391,7 @@ class Runtime:
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
-        ladder: Ladder | None = None,
+        fallbacks: Fallbacks | None = None,
         once: str | None = None,
     ) -> str:
         """Has an agent hand on its work, and returns the handoff's id: what `Turn.handoff` does, asked from outside.
@@ -404,7 +404,7 @@ class Runtime:
 
         def ask(turn: Turn) -> str:
             return turn.handoff(
-                to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, ladder=ladder
+                to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, fallbacks=fallbacks
             )
 
         return await (await self._effects.directory.get(known_id(id))).hand_on(ask, checked_id(once, "once"))

@@ -33,7 +33,7 @@ from gatechart.api import (
 )
 from gatechart.api.routes import MOST, ROUTES, Route
 from gatechart.graph.delays import PATTERN
-from gatechart.handoff.packet import RungKind, Time
+from gatechart.handoff.packet import FallbackKind, Time
 from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
@@ -48,12 +48,12 @@ _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]
 
 
-class Again(BaseModel):
+class SameTarget(BaseModel):
     """Offer again to the same target, after a wait."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal[RungKind.AGAIN]
+    kind: Literal[FallbackKind.SAME_TARGET]
     attempts: Annotated[int, Field(ge=1, lt=2**31)] = 3
     first_s: _Seconds = 1.0
     factor: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)] = 2.0
@@ -65,7 +65,7 @@ class Target(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal[RungKind.OTHER, RungKind.PERSON]
+    kind: Literal[FallbackKind.OTHER_GRAPH, FallbackKind.HUMAN]
     graph: NewText
     entry_point: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
     agent: Annotated[str, StringConstraints(max_length=LONGEST_NAME)] = ""
@@ -85,7 +85,7 @@ _EITHER: Final[dict[type[BaseCall], dict[str, Any]]] = {
 """What a body must not have together."""
 
 _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
-    "ladder": tuple[Annotated[Again | Target, Field(discriminator="kind")], ...] | None,
+    "fallbacks": tuple[Annotated[SameTarget | Target, Field(discriminator="kind")], ...] | None,
     "event": _Event,
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=2**62)],

@@ -127,7 +127,7 @@ def checked_reason(reason: Reason | str) -> Reason:
     raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(each.value) for each in Reason))
 
 
-def check_targets(targets: Sequence[str], what: str = "ladder") -> None:
+def check_targets(targets: Sequence[str], what: str = "fallbacks") -> None:
     """Raises PayloadError where a name or an id, empty perhaps, is no text that every store can keep."""
     for each in targets:
         if each != "":

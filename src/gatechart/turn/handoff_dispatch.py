@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from math import inf
 from time import perf_counter_ns
 from typing import Any
 
 from gatechart.errors import EventRefusedError
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import PacketMigration
-from gatechart.handoff.packet import RungKind
+from gatechart.handoff.fallbacks import longest_wait_s
 from gatechart.turn.dead_letters import is_noted
 from gatechart.turn.handoff_acceptance import take_offer, take_withdrawal
 from gatechart.turn.handoff_offers import ANSWERS, asked
@@ -58,14 +57,13 @@ def is_word_of_handoff(mail: Mail) -> bool:
 
 
 def no_later(mail: Mail, now: datetime) -> Mail:
-    """The mail; a handoff's next attempt is due no later than the longest wait of its ladder from now.
+    """The mail; a handoff's next attempt is due no later than the longest wait of its fallbacks from now.
 
     The clock may have been wrong in the turn that offered it.
     """
     if mail.due is None or mail.sender is None or not mail.event.startswith(OFFERED):
         return mail
-    rungs = [rung for rung in mail.payload.get("ladder", ()) if rung.get("kind") == RungKind.AGAIN]
-    longest_s = max((rung["most_s"] for rung in rungs), default=inf)
+    longest_s = longest_wait_s(mail.payload)
     is_far = (mail.due - now).total_seconds() > longest_s
     return replace(mail, due=now + timedelta(seconds=longest_s)) if is_far else mail
 

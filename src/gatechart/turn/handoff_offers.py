@@ -9,7 +9,16 @@ from typing import Any
 
 from gatechart.errors import PayloadError
 from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
-from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, loop_in, next_offer, rungs, with_attempt
+from gatechart.handoff import (
+    Fallbacks,
+    HandoffPacket,
+    PathStep,
+    fallback_steps,
+    has_achieved,
+    loop_in,
+    next_offer,
+    with_attempt,
+)
 from gatechart.turn.arguments import checked_moment
 from gatechart.turn.payload import plain_payload
 from gatechart.values import (
@@ -46,7 +55,7 @@ def stamped(
     agent: AgentId | None,
     mode: Mode,
     due: datetime | None,
-    ladder: Ladder | None,
+    fallbacks: Fallbacks | None,
     step: PathStep,
     taken: OpenHandoff | None,
     ids: Random,
@@ -69,7 +78,7 @@ def stamped(
             "mode": mode,
             "deadline": due,
             "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
-            "ladder": () if ladder is None else rungs(ladder),
+            "fallbacks": () if fallbacks is None else fallback_steps(fallbacks),
             "attempts": (),
             "evidence": "",
             "traceparent": "",

@@ -9,10 +9,10 @@ from typing import Any
 
 from gatechart.graph import StateTransitionGraph
 from gatechart.handoff import (
+    FallbackKind,
+    FallbackStep,
     HandoffPacket,
     PacketMigration,
-    Rung,
-    RungKind,
     loop_in,
     next_offer,
     read_packet,
@@ -122,20 +122,25 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffP
 def _following(
     packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime
 ) -> tuple[HandoffPacket, float] | None:
-    """What `next_offer` gives, without the rungs that would close a loop."""
+    """What `next_offer` gives, without the steps that would close a loop."""
     while (following := next_offer(packet, obstacle, details, now)) is not None:
         offered, _ = following
-        rung = next((each for each in packet.ladder if _leads_to(each, offered)), None)
+        step = next((each for each in packet.fallbacks if _leads_to(each, offered)), None)
         is_again = (offered.target_graph, offered.entry_point) == (packet.target_graph, packet.entry_point)
-        if is_again or rung is None or rung.kind is RungKind.PERSON or not loop_in(offered.path, offered.target_graph):
+        if (
+            is_again
+            or step is None
+            or step.kind is FallbackKind.HUMAN
+            or not loop_in(offered.path, offered.target_graph)
+        ):
             return following
-        packet = packet.model_copy(update={"ladder": tuple(each for each in packet.ladder if each != rung)})
+        packet = packet.model_copy(update={"fallbacks": tuple(each for each in packet.fallbacks if each != step)})
     return None
 
 
-def _leads_to(rung: Rung, offered: HandoffPacket) -> bool:
+def _leads_to(step: FallbackStep, offered: HandoffPacket) -> bool:
     agent = "" if offered.is_new else offered.target_agent
-    return (rung.graph, rung.entry_point, rung.agent) == (offered.target_graph, offered.entry_point, agent)
+    return (step.graph, step.entry_point, step.agent) == (offered.target_graph, offered.entry_point, agent)
 
 
 def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPacket | None) -> Event:
@@ -146,7 +151,7 @@ def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPack
     if packet is not None:
         failed = with_attempt(packet, Obstacle(event.payload["obstacle"]), event.payload["details"], event.time)
         told["attempts"] = [each.model_dump(mode="json") for each in failed.attempts]
-        name = FAILED if packet.ladder or len(failed.attempts) > 1 else REJECTED
+        name = FAILED if packet.fallbacks or len(failed.attempts) > 1 else REJECTED
     if not asked.invoke:
         return replace(event, name=name, payload=told)
     if name == COMPLETED:

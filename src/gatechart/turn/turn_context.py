@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
 from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
-from gatechart.handoff import HandoffPacket, Ladder, PathStep, has_achieved, packet_of
+from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
     check_targets,
     checked_addressee,
@@ -149,7 +149,7 @@ class Turn(Generic[ServicesT]):
         agent: AgentId | None = None,
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
-        ladder: Ladder | None = None,
+        fallbacks: Fallbacks | None = None,
         achieved: str = "",
         progressed: Callable[[Sequence[PathStep]], bool] = has_achieved,
     ) -> str:
@@ -163,7 +163,7 @@ class Turn(Generic[ServicesT]):
         packet: what is handed on; what the context has of it where left out. reason: why; the packet's where left out.
         mode: "transfer" gives the work away, "delegate" waits for its result. deadline: for the acceptance of a
         transfer, for the result of a delegation; a delay, or an aware datetime.
-        ladder: where to turn when the offer is rejected, or would close a loop.
+        fallbacks: where to turn when the offer is rejected, or would close a loop.
         achieved: what this agent has done, which tells a way back from a loop. progressed: judges, where the graph has
         had the work before, whether the agents since then got anywhere; by default, whether one of them says so.
         An agent is one piece of work: when its transfer is accepted, what it took by transfers itself counts as handed
@@ -172,8 +172,8 @@ class Turn(Generic[ServicesT]):
         """
         wanted = checked_mode(mode)
         check_targets([graph_name(to)], "handoff")
-        if ladder is not None:
-            check_targets([text for each in ladder.targets for text in (each.graph, each.at, each.agent)])
+        if fallbacks is not None:
+            check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
         taken = next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None)
         state = ", ".join(self.came_from or sorted(self.active))
         made = stamped(
@@ -184,7 +184,7 @@ class Turn(Generic[ServicesT]):
             agent=None if agent is None else checked_addressee(agent),
             mode=wanted,
             due=deadline_of(deadline, self.now),
-            ladder=ladder,
+            fallbacks=fallbacks,
             step=PathStep(
                 agent=self.agent_id,
                 graph=self.graph,

@@ -229,9 +229,9 @@ def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn, under_wa
     for invoke in graph.nodes[state].invokes:
         if invoke.agent and invoke.id not in under_way:
             packet = None if invoke.packet is None else invoke.packet(turn.context, turn.event)
-            due, ladder = invoke.timeout_s, invoke.ladder
+            due, fallbacks = invoke.timeout_s, invoke.fallbacks
             made = turn.handoff(
-                invoke.agent, at=invoke.at, packet=packet, mode=Mode.DELEGATE, deadline=due, ladder=ladder
+                invoke.agent, at=invoke.at, packet=packet, mode=Mode.DELEGATE, deadline=due, fallbacks=fallbacks
             )
             turn.awaits[made] = (state,), invoke.id
 

@@ -9,16 +9,16 @@ from dataclasses import replace
 from pydantic import Field
 
 from gatechart import (
-    Again,
     ConversationContext,
     EntryPoint,
     Event,
+    Fallbacks,
     Handoff,
     HandoffPacket,
-    Ladder,
+    Human,
     Mode,
-    Person,
     Reason,
+    SameTarget,
     State,
     StateTransitionGraph,
     Transition,
@@ -31,7 +31,7 @@ from statecharts.service_desk.guards import has_required_slots, is_next_speaker
 from statecharts.service_desk.schema import Brought, Known, Service
 
 PERSON = "human_desk"
-LADDER = Ladder(Again(attempts=3, first_s=0.1), Person(PERSON, at="NORMAL"))
+FALLBACKS = Fallbacks(SameTarget(attempts=3, first_s=0.1), Human(PERSON, at="NORMAL"))
 
 
 class Move(Brought):
@@ -105,7 +105,7 @@ def move_on(context: ServiceContext, event: Event, turn: Turn) -> None:
             current_problem=intent.name,
             internal_state=entry.model_dump(mode="json"),
         ),
-        ladder=LADDER,
+        fallbacks=FALLBACKS,
         achieved=achieved(context),
         progressed=lambda _steps: True,  # the user leads: to come back is not to go round in circles
     )

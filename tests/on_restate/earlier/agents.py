@@ -18,7 +18,7 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, Invoke, Migration, State, StateTransitionGraph, Transition
 from gatechart.graph import Accepts
-from gatechart.handoff import Again, ConversationContext, Ladder
+from gatechart.handoff import ConversationContext, Fallbacks, SameTarget
 from gatechart.restate import Terms, serving
 from gatechart.values import Retry, Side
 
@@ -148,14 +148,14 @@ class Talk(ConversationContext):
     told: list[str] = Field(default_factory=list)
 
 
-LADDERS = {"again": Ladder(Again(attempts=9, first_s=SOON_S, factor=1))}
+FALLBACKS = {"again": Fallbacks(SameTarget(attempts=9, first_s=SOON_S, factor=1))}
 
 
 def ask(context, event, turn):
     wanted = dict(event.payload)
     context.say("user", "help me", turn.now)
-    ladder = LADDERS.get(wanted.pop("ladder", ""))
-    turn.handoff(wanted.pop("to"), at="WORKING", packet=context.packet(), ladder=ladder, **wanted)
+    fallbacks = FALLBACKS.get(wanted.pop("ladder", ""))
+    turn.handoff(wanted.pop("to"), at="WORKING", packet=context.packet(), fallbacks=fallbacks, **wanted)
 
 
 def hear(context, event):

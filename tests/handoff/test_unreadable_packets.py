@@ -4,23 +4,23 @@ from typing import Any
 
 import pytest
 
-from gatechart.handoff import HandoffPacket, Ladder, Person, read_packet, rungs
+from gatechart.handoff import Fallbacks, HandoffPacket, Human, fallback_steps, read_packet
 from gatechart.handoff.reading import RAW, unreadable
 
 
 def test_a_packet_that_cannot_be_read_is_kept_raw_with_the_error_and_its_way() -> None:
-    ladder = rungs(Ladder(Person("desk", at="NORMAL")))
-    payload = HandoffPacket(handoff_id="h1", source_agent="a1", ladder=ladder).model_dump(mode="json")
+    fallbacks = fallback_steps(Fallbacks(Human("desk", at="NORMAL")))
+    payload = HandoffPacket(handoff_id="h1", source_agent="a1", fallbacks=fallbacks).model_dump(mode="json")
     payload |= {"schema_version": 0, "reason": "boredom", "session_id": 7}
     packet = unreadable(payload, "no migration")
     assert (packet.handoff_id, packet.source_agent, packet.session_id) == ("h1", "a1", "")
-    assert (packet.ladder, packet.evidence) == (ladder, "no migration")
+    assert (packet.fallbacks, packet.evidence) == (fallbacks, "no migration")
     assert packet.model_extra == {RAW: payload}
     assert read_packet(packet.model_dump(mode="json")) == packet
 
 
-@pytest.mark.parametrize("payload", [{}, {"ladder": 7}, {"ladder": [{"kind": "odd"}]}])
+@pytest.mark.parametrize("payload", [{}, {"fallbacks": 7}, {"fallbacks": [{"kind": "odd"}]}])
 def test_a_packet_without_a_way_is_kept_too(payload: dict[str, Any]) -> None:
     packet = unreadable(payload, "odd")
-    assert packet.ladder == ()
+    assert packet.fallbacks == ()
     assert packet.model_extra == {RAW: payload}
