@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gatechart.charts import Cel
 from gatechart.charts.parts import Except, Fixed, context_of
+from gatechart.checks import RULES
 from gatechart.graph import (
     ANY,
-    CODES,
     Accepts,
     Allow,
     EntryPoint,
@@ -133,7 +133,9 @@ def graphs(draw: st.DrawFn) -> StateTransitionGraph:
 def _allowances(graph):
     labels = [edge.label for node in graph.nodes.values() for edge in node.edges]
     places = [f"state {name!r}" for name in graph.nodes] + [f"transition {label!r}" for label in labels]
-    return st.builds(Allow, st.sampled_from(CODES), st.sampled_from(places), TEXTS.filter(str.strip))
+    return st.builds(
+        Allow, st.sampled_from([rule.code for rule in RULES]), st.sampled_from(places), TEXTS.filter(str.strip)
+    )
 
 
 def _tree(draw, names):

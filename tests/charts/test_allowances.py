@@ -55,14 +55,14 @@ def test_an_allowance_for_what_is_not_found_is_a_finding():
 @pytest.mark.parametrize(
     ("allow", "told"),
     [
-        ("{code: GC120, place: state 'B', reason: x}", "4:12 allow[0].code: no finding has the code 'GC120'; did you"),
+        ("{code: GC120, place: state 'B', reason: x}", "4:12 allow[0].code: unknown code 'GC120'; did you"),
         ("{code: [], place: state 'B', reason: x}", "4:12 allow[0].code: a list stands where a text belongs"),
-        ("{code: XYZ, place: state 'B', reason: x}", "the codes are GC101, GC102"),
+        ("{code: XYZ, place: state 'B', reason: x}", "unknown code 'XYZ'; there are 'GC101', 'GC102'"),
         (
             "{code: GC102, place: state 'BOX', reason: x}",
             "4:26 allow[0].place: there is no place \"state 'BOX'\"; did you mean state 'B'",
         ),
-        ("{code: GC102, place: X, reason: x}", "4:26 allow[0].place: there is no place 'X'; write it as `check` tells"),
+        ("{code: GC102, place: X, reason: x}", "4:26 allow[0].place: there is no place 'X'; write it as `check` does"),
         ("{code: GC102, place: state 'B'}", "4:5 allow[0]: 'reason' is missing; say why it is meant to be so"),
         ("{code: GC102, place: state 'B', reason: ' '}", "4:45 allow[0].reason: it gives no reason; say why"),
         ("{code: GC102, place: state 'B', reason: }", "4:44 allow[0].reason: nothing stands where a text belongs"),

@@ -58,6 +58,6 @@ def test_only_what_ends_an_agent_is_asked_for():
 def test_the_finding_says_how_to_mend_it():
     (finding,) = [each for each in check(ends("FAILED")) if each.code == "GC104"]
     assert str(finding) == (
-        "GC104 warning: state 'FAILED': it is called like a failure, but an agent that ends there counts as done; "
-        "add failed=True, in a chart file `failed: true`; or allow it where it is none"
+        "GC104 warning: state 'FAILED': it is named like a failure, but an agent that ends there counts as done; "
+        "add failed=True, in a chart file `failed: true`; or allow it if it is not a failure"
     )

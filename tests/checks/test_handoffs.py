@@ -235,3 +235,17 @@ def test_a_state_that_takes_the_event_itself_is_not_left():
 def test_what_was_delegated_comes_back_and_may_be_left():
     ways = [Transition("A", "E", "W", actions=DELEGATE), ACCEPTED, Transition("AWAY", "handoff.completed", "A")]
     assert places(graph_of([*ways, Transition(ANY, "MOVED_ON", "A")]), "GC504") == []
+
+
+def test_a_transition_of_a_state_around_what_was_given_away_is_found_too():
+    outer = State("CASE", states=["OPEN", "W", "AWAY"])
+    ways = [Transition("OPEN", "E", "W", actions=ASK), ACCEPTED, Transition("CASE", "MOVED_ON", "OPEN")]
+    finding, *others = found(graph_of([*ways, BACK], states=[outer, "A"], entry_points=["CASE"]), "GC504")
+    assert (finding.place, others) == ("transition 'CASE --MOVED_ON--> OPEN'", [])
+    assert finding.remedy == "let it leave the states that have the work, instead of all of 'CASE'"
+
+
+def test_a_transition_of_a_state_beside_what_was_given_away_is_no_finding():
+    outer = State("CASE", states=["OPEN", "W"])
+    ways = [Transition("OPEN", "E", "W", actions=ASK), ACCEPTED, Transition("CASE", "MOVED_ON", "OPEN")]
+    assert places(graph_of([*ways, BACK], states=[outer, "A"], entry_points=["CASE"]), "GC504") == []

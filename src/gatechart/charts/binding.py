@@ -14,7 +14,7 @@ from gatechart.charts.expressions import compiled
 from gatechart.charts.forms import Exceptions, Expression, Question, Reference
 from gatechart.charts.parts import Except
 from gatechart.charts.places import Faults
-from gatechart.charts.remedies import suggest
+from gatechart.errors import suggestion
 from gatechart.graph import Handoff, callable_name
 from gatechart.graph.callables import is_async
 
@@ -99,11 +99,11 @@ class Bindings:
     def _note(self, reference: Reference, what: str, found: Any, known: Iterator[str]) -> None:
         names = tuple(dict.fromkeys(known))
         if found is _MISSING:
-            remedy = suggest(reference.name, names) if names else "pass it with bind="
+            remedy = suggestion(reference.name, names) if names else "pass it with bind="
             self.faults.add(reference.spot, f"no {what} is bound to {reference.name!r}", remedy)
         else:
             problem = f"{reference.name!r} is bound to {type(found).__name__} {found!r:.60}, which is no {what}"
-            self.faults.add(reference.spot, problem, suggest(reference.name, names))
+            self.faults.add(reference.spot, problem, suggestion(reference.name, names))
 
     def _alone(self, found: Handoff, reference: Reference) -> Handoff:
         if reference.params is not None:

@@ -27,8 +27,9 @@ from gatechart.charts.forms import (
 from gatechart.charts.parts import Except, Fixed, cannot_be_field, context_of
 from gatechart.charts.places import Faults, Spot
 from gatechart.charts.targets import Names
+from gatechart.checks import RULES
 from gatechart.context import AgentContext
-from gatechart.errors import Fault, InvalidGraphError
+from gatechart.errors import Fault, InvalidGraphError, suggestion
 from gatechart.graph import (
     ANY,
     Accepts,
@@ -143,10 +144,14 @@ class _Building:
 
     def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
         """The findings that are meant to be so. gone: places of the file that the graph does not have."""
+        codes = tuple(rule.code for rule in RULES)
         for index, each in enumerate(each for each in self.chart.allow if each.place not in gone):
             self.places[f"allow[{index}]"] = each.spot
             for key in ("code", "place", "reason"):
                 self.places[f"allow[{index}], {key}"] = each.spot.get(key) or each.spot
+            code = each.spot.get("code")
+            if code is not None and each.code not in codes and not self.faults.touches(code):
+                self.faults.add(code, f"unknown code {each.code!r}", suggestion(each.code, codes))
             yield Allow(each.code, each.place, each.reason)
 
     def state(self, form: StateForm) -> State:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from gatechart.charts import xstate
 from gatechart.charts.forms import ChartForm, Dialect, EventForm, StateForm, TransitionForm
 from gatechart.charts.places import Faults
-from gatechart.charts.remedies import suggest
 from gatechart.charts.targets import Names
+from gatechart.errors import suggestion
 
 
 class Events:
@@ -105,7 +105,7 @@ class Events:
         """The event of the end of the state with this id of XState's."""
         state = self.names.ids.get(id_)
         if state is None:
-            self.faults.add(event.spot, f"there is no state of the id {id_!r}", suggest(id_, tuple(self.names.ids)))
+            self.faults.add(event.spot, f"there is no state of the id {id_!r}", suggestion(id_, tuple(self.names.ids)))
         elif state is self.states[0]:
             self.faults.add(event.spot, *xstate.NOTHING_AFTER_THE_END)
         return f"done.state.{id_ if state is None else self.names.names[state]}"

@@ -12,9 +12,8 @@ from typing import Any, Final
 import cel
 
 from gatechart.charts.costs import LOOP, TEXT, costs_of, plain, repeated
-from gatechart.charts.remedies import suggest
 from gatechart.context import AgentContext
-from gatechart.errors import Fault, GuardBudgetError
+from gatechart.errors import Fault, GuardBudgetError, suggestion
 from gatechart.values import Event
 
 MAX_LENGTH: Final = 1_000  # characters of an expression
@@ -126,10 +125,10 @@ def _faults(guard: Cel) -> Iterator[Fault]:
     variables, functions = guard.names
     for name in variables:
         if name not in VARIABLES:
-            yield Fault("", f"CEL knows no variable {name!r} here", suggest(name, VARIABLES))
+            yield Fault("", f"CEL knows no variable {name!r} here", suggestion(name, VARIABLES))
     for name in functions:
         if name not in FUNCTIONS:
-            yield Fault("", f"CEL has no function {name!r}", suggest(name, tuple(FUNCTIONS)))
+            yield Fault("", f"CEL has no function {name!r}", suggestion(name, tuple(FUNCTIONS)))
     yield from _pattern_faults(guard.expression)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gatechart.charts.places import Faults, Spot
-from gatechart.charts.remedies import suggest
+from gatechart.errors import suggestion
 
 
 class Fields:
@@ -23,7 +23,7 @@ class Fields:
         if not spot.is_mapping:
             faults.add(spot, f"{kind_of(spot)} stands where keys with values belong", "write `key: value`")
         for key in (key for key, _ in spot.items() if known is not None and key not in known):
-            faults.add(spot.key(key), f"{key!r} is no key that can stand here", suggest(key, tuple(known or ())))
+            faults.add(spot.key(key), f"{key!r} is no key that can stand here", suggestion(key, tuple(known or ())))
 
     def text(self, key: str, default: str = "") -> str:
         """A text; a number counts as it was written."""
@@ -58,7 +58,7 @@ class Fields:
         text = self.text(key, default)
         if text not in choices:
             spot = self.spot.get(key) or self.spot
-            self.faults.add(spot, f"{text!r} is not among the words that can stand here", suggest(text, choices))
+            self.faults.add(spot, f"{text!r} is not among the words that can stand here", suggestion(text, choices))
             return default
         return text
 

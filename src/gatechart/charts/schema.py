@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gatechart.charts.keys import KEYS, MEANINGS
-from gatechart.graph import CODES, OnRefusal
+from gatechart.checks import RULES
+from gatechart.graph import OnRefusal
 from gatechart.graph.delays import LONGEST_S, PATTERN
 from gatechart.values import Mode, Reason
 
@@ -143,7 +144,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
         "factor": {"type": "number", "minimum": 1},
         "whole": {"type": "integer", "minimum": 0},
         "dialect": {"enum": list(KEYS)},
-        "code": {"enum": list(CODES)},
+        "code": {"enum": [rule.code for rule in RULES]},
         "type": {"enum": ["atomic", "compound", "parallel", "final", "history"]},
         "history": {"enum": ["shallow", "deep", *([False, True] if xstate else [])]},
         "on_refusal": {"enum": [choice.value for choice in OnRefusal]},

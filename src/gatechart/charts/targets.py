@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from gatechart.charts.forms import ChartForm, Dialect, StateForm
 from gatechart.charts.places import Faults, Spot
-from gatechart.charts.remedies import suggest
+from gatechart.errors import suggestion
 from gatechart.graph import ANY
 
 
@@ -115,7 +115,7 @@ class Names:
     def _checked(self, spot: Spot, found: StateForm | None) -> str:
         if found is None:
             text = spot.node.text
-            self.faults.add(spot, f"there is no state {text!r}", suggest(text, tuple(self.named)))
+            self.faults.add(spot, f"there is no state {text!r}", suggestion(text, tuple(self.named)))
             return text
         return self.names[found]
 

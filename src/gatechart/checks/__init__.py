@@ -1,11 +1,11 @@
 """What can be said of a graph without running it: findings, what entry points reach, paths to test."""
 
-from gatechart.checks.check import check, check_all, report
-from gatechart.checks.events import RaisesEvents
-from gatechart.checks.fields import NamesFields
-from gatechart.checks.finding import RULES, Allowed, Finding, Report, Rule, Severity
+from gatechart.checks.analysis import reach
+from gatechart.checks.event_rules import RaisesEvents
+from gatechart.checks.finding import Allowed, Finding, Report, Rule, Severity
 from gatechart.checks.paths import Path, PathStep, TooManyConfigurationsError, paths
-from gatechart.checks.reach import reach
+from gatechart.checks.report import RULES, check, check_all, report
+from gatechart.checks.rules import NamesFields
 from gatechart.graph import Allow
 
 __all__ = [

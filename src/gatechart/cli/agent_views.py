@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from rich.text import Text
@@ -28,6 +27,7 @@ from gatechart.cli.output import (
     status_text,
 )
 from gatechart.drawing.text import function_text, visible
+from gatechart.errors import nearest
 from gatechart.graph import Edge, StateTransitionGraph
 from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.values import (
@@ -166,7 +166,7 @@ def _accepted_rows(accepted: Accepted) -> Iterator[Sequence[Cell]]:
 
 def _refusal_text(agent_id: str, event: EventName, refusal: Refusal) -> str:
     is_unknown = refusal.reason is RefusalReason.NO_TRANSITION
-    near = get_close_matches(event, refusal.accepts, n=1) if is_unknown else ()
+    near = nearest(event, refusal.accepts) if is_unknown else ()
     meant = f". Did you mean {near[0]!r}?" if near else ""
     return f"agent {agent_id!r} refused {event!r}: {refusal}{meant}"
 

@@ -91,7 +91,15 @@ from gatechart.errors.outside import (
     StoreUnreadableError,
     StoreUrlError,
 )
-from gatechart.errors.root import DefinitionError, EventError, GatechartError, OutsideError, listing, suggestion
+from gatechart.errors.root import (
+    DefinitionError,
+    EventError,
+    GatechartError,
+    OutsideError,
+    listing,
+    nearest,
+    suggestion,
+)
 
 __all__ = [
     "ActionFailedError",
@@ -181,5 +189,6 @@ __all__ = [
     "failure_in",
     "is_failure",
     "listing",
+    "nearest",
     "suggestion",
 ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+_MOST_COMPARED: Final = 300  # names, to find those near a wrong one
+_MOST_LISTED: Final = 20
 
 
 @dataclass(eq=False)
@@ -41,15 +45,27 @@ def listing(names: tuple[str, ...], none: str = "none") -> str:
     return ", ".join(map(repr, names)) or none
 
 
-def suggestion(wrong: object, known: tuple[str, ...]) -> str:
-    """A clause that offers the known names, nearest first if one is near, which none is to what is no text.
+def nearest(wrong: object, known: Sequence[str], most: int = 1) -> list[str]:
+    """Return up to `most` of the known names that are near a wrong one, nearest first; none if it is not a text.
+
+    Only the first 300 names and 100 characters are compared: more would take longer than a reader waits.
+
+    >>> nearest("GREETNIG", ["GREETING", "DONE"])
+    ['GREETING']
+    """
+    return get_close_matches(wrong[:100], known[:_MOST_COMPARED], n=most) if isinstance(wrong, str) else []
+
+
+def suggestion(wrong: object, known: Sequence[str]) -> str:
+    """Return a clause that offers the known names, those near the wrong one first.
 
     >>> suggestion("GREETNIG", ("GREETING", "DONE"))
     "did you mean 'GREETING'? There are 'GREETING', 'DONE'"
     """
-    near = get_close_matches(wrong, known, n=1) if isinstance(wrong, str) else ()
-    offer = f"did you mean {near[0]!r}? There are " if near else "there are "
-    return offer + listing(known)
+    near = nearest(wrong, known, 3)
+    offer = f"did you mean {' or '.join(map(repr, near))}? There are " if near else "there are "
+    rest = len(known) - _MOST_LISTED
+    return f"{offer}{listing(tuple(known[:_MOST_LISTED]))}{f' and {rest} more' if rest > 0 else ''}"
 
 
 def remote_problem(error: str, message: str) -> str:

@@ -1,8 +1,8 @@
 """The definition of a graph, its validation and its compiled form."""
 
-from gatechart.graph.allowances import CODES, Allow
+from gatechart.graph.allowances import Allow
 from gatechart.graph.callables import Ask, Step
-from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node
+from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node, steps_of
 from gatechart.graph.definition import (
     ANY,
     Action,
@@ -26,7 +26,6 @@ from gatechart.graph.migration import Migration, way
 
 __all__ = [
     "ANY",
-    "CODES",
     "ROOT",
     "Accepts",
     "Action",
@@ -60,5 +59,6 @@ __all__ = [
     "callable_name",
     "graph_name",
     "seconds_of",
+    "steps_of",
     "way",
 ]

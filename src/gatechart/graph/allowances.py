@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
-from gatechart.errors import Fault
+from gatechart.errors import Fault, nearest
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import EntryPoint, State, Transition
 
-CODES: Final = (
-    *("GC101", "GC102", "GC103", "GC104"),
-    *("GC201", "GC202", "GC203", "GC204", "GC205", "GC206"),
-    *("GC301", "GC302", "GC303", "GC304"),
-    *("GC401", "GC402"),
-    *("GC501", "GC502", "GC503", "GC504"),
-)
-"""The codes of all findings; `gatechart.checks.RULES` says what they mean."""
-
+_CODE: Final = re.compile(r"GC[0-9]{3}")  # which there are, `gatechart.checks` knows
 _MOST_FAULTS: Final = 100  # of allowances; whoever mends that many reads the rest afterwards
-_MOST_COMPARED: Final = 300  # places, to find one that is near
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +42,14 @@ def _faults(here: str, each: Any, places: Sequence[str], known: frozenset[str]) 
     if not isinstance(each, Allow) or not all(isinstance(text, str) for text in (each.code, each.place, each.reason)):
         yield Fault(here, f"{each!r} is no allowance", "write Allow(code, place, reason), all of them texts")
         return
-    if each.code not in CODES:
-        remedy = _near(each.code, CODES, f"the codes are {', '.join(CODES)}")
-        yield Fault(f"{here}, code", f"no finding has the code {each.code!r}", remedy)
+    if not _CODE.fullmatch(each.code):
+        yield Fault(f"{here}, code", f"{each.code!r} is not the code of a finding", "write it as in GC102")
     if each.place not in known:
-        remedy = _near(each.place, places, "write it as `check` tells it, such as state 'WAITING'")
+        near = nearest(each.place, places, 3)
+        remedy = f"did you mean {' or '.join(near)}?" if near else "write it as `check` does, such as state 'WAITING'"
         yield Fault(f"{here}, place", f"there is no place {each.place!r}", remedy)
     if not each.reason.strip():
         yield Fault(f"{here}, reason", "it gives no reason", "say why it is meant to be so")
-
-
-def _near(wrong: str, known: Sequence[str], otherwise: str) -> str:
-    near = get_close_matches(wrong[:100], known[:_MOST_COMPARED], n=3)
-    return f"did you mean {' or '.join(near)}?" if near else otherwise
 
 
 def _places(tree: Sequence[State], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]) -> Iterator[str]:

@@ -205,10 +205,11 @@ def delayed_transitions(state: State) -> Iterator[Transition]:
 
 def runs_at_once(nodes: Mapping[StateName, Node]) -> bool:
     """Whether no action of the graph has to be awaited."""
-    return not any(step.is_async for node in nodes.values() for step in _steps(node))
+    return not any(step.is_async for node in nodes.values() for step in steps_of(node))
 
 
-def _steps(node: Node) -> Iterator[Step]:
+def steps_of(node: Node) -> Iterator[Step]:
+    """Yield every action that belongs to a state: its own, and those of its transitions."""
     yield from node.on_entry
     yield from node.on_exit
     if node.default:

@@ -1,0 +1,339 @@
+"""What the rules ask about a graph: where its transitions lead, which events take which, where handoffs are awaited.
+
+Everything holds whatever guards say and history states remember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from gatechart.graph import ROOT, Allow, Asking, Edge, Kind, Node, Recall, StateTransitionGraph, askings
+from gatechart.kernel.entry import entry_of
+from gatechart.kernel.tree import Tree
+from gatechart.values import EventName, Mode, StateName
+
+EVERY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What taking a transition can lead to."""
+
+    edge: Edge
+    domain: StateName | None  # what stays active around all that is left; None if nothing is left
+    enters: frozenset[StateName]  # by default; includes the history states asked on the way
+
+    def stays_in(self, state: StateName) -> bool:
+        """Whether the state, the transition's source, is active afterwards without having been left."""
+        return self.domain is None or self.domain == state
+
+
+Ways: TypeAlias = Mapping[StateName, tuple[Way, ...]]  # by source
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Where an agent waits for the answer to a handoff: the leaves in one of which its turn ends."""
+
+    asking: Asking
+    edge: Edge | None  # the transition that hands on; None if it is another one each time
+    leaves: tuple[StateName, ...]
+    home: StateName = ""  # the state in which the agent stays, wherever it is inside it
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A graph with everything that several rules ask about it, computed once.
+
+    among: the graphs to which work may be handed on; None if they are not known.
+    allow, found: the allowances of the graph, and code and place of what the other rules found, for the rules about
+    allowances.
+    """
+
+    graph: StateTransitionGraph
+    among: Sequence[StateTransitionGraph] | None = None
+    allow: tuple[Allow, ...] = ()
+    found: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def ways(self) -> Ways:
+        """The ways of all transitions that can be taken at all."""
+        return {node.name: _ways(self.graph, node) for node in self.graph.nodes.values()}
+
+    @cached_property
+    def reached(self) -> Mapping[str, frozenset[StateName]]:
+        """The states that each entry point leads to, by its name; see `reach`."""
+        entries = self.graph.entry_points
+        # Entry points into the same state lead to the same states, so each state is followed once.
+        by_state = {state: self._follow(state) for state in {entry.state for entry in entries.values()}}
+        return {name: by_state[entry.state] for name, entry in entries.items()}
+
+    @cached_property
+    def waits(self) -> tuple[Wait, ...]:
+        """A wait for each declared handoff; for a handoff on exit, one for each transition that leaves the state."""
+        return tuple(_waits(self.graph))
+
+    @cached_property
+    def handed_over(self) -> frozenset[StateName]:
+        """The states in which an agent ends when its transfer is accepted."""
+        return frozenset(
+            leaf
+            for wait in self.waits
+            if wait.asking.handoff.mode is Mode.TRANSFER
+            for leaf in wait.leaves
+            if not handles(self.graph, leaf, "handoff.accepted")
+        )
+
+    def _follow(self, first: StateName) -> frozenset[StateName]:
+        seen = {ROOT, *entered(self.graph, (first,), ROOT)}
+        waiting = list(seen)
+        while waiting:
+            state = waiting.pop()
+            for step in (*(way.enters for way in self.ways[state]), *_recalled(self.graph, state, seen)):
+                new = step - seen
+                seen |= new
+                waiting += new
+        return frozenset(seen - {ROOT})
+
+
+def reach(graph: StateTransitionGraph) -> Mapping[str, tuple[StateName, ...]]:
+    """Return the states that may be active after entering at each entry point, by its name, in document order.
+
+    History states count if they are asked. Guards are assumed to agree and events to come, and states are followed one
+    by one rather than as configurations. So a state that is missing is never active; one that is listed may still not
+    be, if it takes two regions that never come together. Cost: linear in the transitions for each entry point.
+    """
+    found = Analysis(graph).reached
+    names = {door: tuple(name for name in graph.nodes if name in states) for door, states in found.items()}
+    return MappingProxyType(names)
+
+
+# Events
+
+
+def words_of(descriptor: EventName) -> tuple[EventName, ...]:
+    """Return the prefixes that an event descriptor takes, in their shortest spelling.
+
+    Source: W3C SCXML, section 3.12.1; for a single descriptor, `gatechart.kernel.select.matches`.
+
+    >>> words_of("error.* done.state."), words_of("*")
+    (('error', 'done.state'), ('*',))
+    """
+    return tuple(word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
+
+
+def prefixes_of(name: EventName) -> Iterator[EventName]:
+    """Yield the name and everything that takes it as a prefix of whole words, longest first.
+
+    >>> list(prefixes_of("error.tool.search"))
+    ['error.tool.search', 'error.tool', 'error', '*']
+    """
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+    yield EVERY
+
+
+def is_taken(name: EventName, words: Collection[EventName]) -> bool:
+    """Whether one of the words takes the event, or everything that another word takes.
+
+    One look-up for each word of the name, however many words there are.
+
+    >>> is_taken("error.tool", {"error"}), is_taken("errors", {"error"}), is_taken("errors", {"*"})
+    (True, False, True)
+    """
+    return any(prefix in words for prefix in prefixes_of(name))
+
+
+def handles(graph: StateTransitionGraph, leaf: StateName, event: EventName) -> bool:
+    """Whether a transition takes the event from a state that can be active together with the leaf."""
+    return any(
+        edge.event is not None and is_taken(event, words_of(edge.event)) and is_together(graph, node.name, leaf)
+        for node in graph.nodes.values()
+        for edge in node.edges
+    )
+
+
+# States
+
+
+def is_together(graph: StateTransitionGraph, state: StateName, other: StateName) -> bool:
+    """Whether the two states can be active at once: one lies in the other, or they lie in two regions."""
+    line, other_line = ((name, *graph.nodes[name].ancestors) for name in (state, other))
+    common = next(name for name in line if name in other_line)
+    return common in (state, other) or graph.nodes[common].kind is Kind.PARALLEL
+
+
+def is_in(graph: StateTransitionGraph, state: StateName, outer: StateName) -> bool:
+    """Whether the state is the outer one or lies inside it."""
+    return outer in (state, *graph.nodes[state].ancestors)
+
+
+def is_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
+    """Whether the agent ends in the leaf; false if other regions have to end as well."""
+    node = graph.nodes[leaf]
+    return node.kind is Kind.FINAL and (node.is_end or graph.nodes[node.parent].is_end)
+
+
+def has_part_in_an_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
+    """Whether the leaf is a final state that ends the agent, alone or together with other regions."""
+    node = graph.nodes[leaf]
+    return node.kind is Kind.FINAL and any(graph.nodes[name].is_end for name in (leaf, *node.ancestors))
+
+
+def begun(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
+    """Yield the leaves in which a state begins."""
+    node = graph.nodes[state]
+    if node.kind.is_leaf:
+        yield state
+        return
+    inside = node.children if node.kind is Kind.PARALLEL else node.default.targets if node.default else ()
+    for each in inside:
+        yield from begun(graph, each)
+
+
+def entered(graph: StateTransitionGraph, targets: tuple[StateName, ...], domain: StateName) -> frozenset[StateName]:
+    """Return what is entered for the targets within the domain if no history state remembers anything."""
+    stays = frozenset((domain, *graph.nodes[domain].ancestors))
+    entry = entry_of(Tree(graph.nodes, ()), [(targets, domain)], stays)
+    return frozenset((*entry.states, *entry.unremembered))
+
+
+def _recalled(graph: StateTransitionGraph, state: StateName, seen: set[StateName]) -> Iterator[frozenset[StateName]]:
+    """Yield what follows from a shallow history state and a state that it may remember, once both are seen.
+
+    A deep one remembers leaves that were active together with all around them, so it adds nothing.
+    """
+    node = graph.nodes[state]
+    if node.kind is Kind.HISTORY:
+        if node.recall is Recall.SHALLOW:
+            for child in graph.nodes[node.parent].children:
+                if child in seen:
+                    yield entered(graph, (child,), node.parent)
+    elif node.ancestors:
+        histories = graph.nodes[node.parent].histories
+        if any(name in seen and graph.nodes[name].recall is Recall.SHALLOW for name in histories):
+            yield entered(graph, (state,), node.parent)
+
+
+# Transitions
+
+
+def shadowed(node: Node) -> Iterator[tuple[Edge, Edge]]:
+    """Yield each transition of the state that is never taken, with one that always forestalls it.
+
+    A transition of an outer state for the same event is not shadowed: it serves the other states inside. Cost: linear.
+    """
+    always: dict[EventName, Edge] = {}  # "" stands for no event
+    for edge in node.edges:
+        words = ("",) if edge.event is None else words_of(edge.event)
+        before = [_first(always, word) for word in words]
+        if before[0] is not None and all(before):
+            yield edge, before[0]
+        elif edge.ask is None:
+            always.update((word, edge) for word in words)
+
+
+def _first(always: dict[EventName, Edge], word: EventName) -> Edge | None:
+    names = prefixes_of(word) if word else ("",)
+    return next((always[name] for name in names if name in always), None)
+
+
+def _ways(graph: StateTransitionGraph, node: Node) -> tuple[Way, ...]:
+    never = {edge for edge, _ in shadowed(node)}
+    return tuple(_way(graph, edge) for edge in node.edges if edge not in never)
+
+
+def _way(graph: StateTransitionGraph, edge: Edge) -> Way:
+    if not edge.targets:
+        return Way(edge, None, frozenset())
+    domain = outermost_domain(graph, edge)
+    return Way(edge, domain, entered(graph, edge.targets, domain))
+
+
+def outermost_domain(graph: StateTransitionGraph, edge: Edge) -> StateName:
+    """Return the domain of the transition, or a state around it, whatever history states among its targets remember.
+
+    A history state stands for states beside it or further in. So what contains it contains all of them.
+    """
+    themselves = tuple((name, (name,)) for name in edge.targets if graph.nodes[name].kind is Kind.HISTORY)
+    return Tree(graph.nodes, themselves).domain(edge)
+
+
+# Handoffs
+
+
+def _waits(graph: StateTransitionGraph) -> Iterator[Wait]:
+    for asking in askings(graph.nodes):
+        if asking.edge is not None:
+            yield _on_the_way(graph, asking, asking.edge)
+        elif asking.is_left:
+            yield from (_on_the_way(graph, asking, edge) for edge in _leaving(graph, asking.state))
+        else:
+            yield Wait(asking, None, _rests(graph, _entered_with(graph, asking.state)))
+
+
+def _on_the_way(graph: StateTransitionGraph, asking: Asking, edge: Edge) -> Wait:
+    if edge.targets:
+        return Wait(asking, edge, _rests(graph, (leaf for each in edge.targets for leaf in begun(graph, each))))
+    stays = (name for name, node in graph.nodes.items() if node.kind is Kind.ATOMIC and is_in(graph, name, edge.source))
+    return Wait(asking, edge, tuple(stays), home=edge.source)
+
+
+def _leaving(graph: StateTransitionGraph, left: StateName) -> Iterator[Edge]:
+    """Yield the transitions that leave a state."""
+    for node in graph.nodes.values():
+        for edge in node.edges:
+            if edge.targets and _is_left(graph, edge, left):
+                yield edge
+
+
+def _is_left(graph: StateTransitionGraph, edge: Edge, left: StateName) -> bool:
+    if edge.source == left:
+        return not edge.internal or not all(is_in(graph, each, left) for each in edge.targets)
+    if is_in(graph, edge.source, left):
+        return any(each == left or not is_in(graph, each, left) for each in edge.targets)
+    return is_in(graph, left, edge.source)
+
+
+def _entered_with(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
+    """Yield the leaves that can be active once the state is entered."""
+    yield from begun(graph, state)
+    aims = [each for node in graph.nodes.values() for edge in node.edges for each in _aims(graph, edge, state)]
+    aims += [door.state for door in graph.entry_points.values()]
+    for aim in dict.fromkeys(aims):
+        if aim != state and is_in(graph, aim, state):
+            yield from begun(graph, aim)
+
+
+def _aims(graph: StateTransitionGraph, edge: Edge, state: StateName) -> tuple[StateName, ...]:
+    """Return the transition's targets if it enters the state, else nothing."""
+    stays = is_in(graph, edge.source, state) and (edge.internal or edge.source != state)
+    return () if stays else edge.targets
+
+
+def _rests(graph: StateTransitionGraph, leaves: Iterable[StateName]) -> tuple[StateName, ...]:
+    """Return where a turn that comes to these leaves can end, with all that follows of itself."""
+    found: dict[StateName, bool] = {}
+    ahead = list(leaves)
+    while ahead:
+        leaf = ahead.pop(0)
+        if leaf not in found:
+            onward = list(_onward(graph, leaf))
+            found[leaf] = all(edge.ask is not None for edge in onward)
+            ahead += [each for edge in onward for target in edge.targets for each in begun(graph, target)]
+    return tuple(leaf for leaf, rests in found.items() if rests)
+
+
+def _onward(graph: StateTransitionGraph, leaf: StateName) -> Iterator[Edge]:
+    """Yield the transitions taken within the turn: those without an event, and those on the end of a state."""
+    node = graph.nodes[leaf]
+    done = f"done.state.{node.parent}" if node.kind is Kind.FINAL and node.parent != ROOT else None
+    for name in (leaf, *node.ancestors):
+        for edge in graph.nodes[name].edges:
+            if edge.event is None or (done is not None and is_taken(done, words_of(edge.event))):
+                yield edge

@@ -1,0 +1,222 @@
+"""Rules about transitions and the events that they wait for, as far as the graph itself tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from gatechart.checks.analysis import Analysis, Way, is_taken, is_together, prefixes_of, shadowed, words_of
+from gatechart.checks.finding import Hit, Severity, rule
+from gatechart.errors import nearest
+from gatechart.graph import ROOT, Kind, Node, StateTransitionGraph, steps_of
+from gatechart.values import OFFERED, EventName, StateName, is_reserved
+
+
+@rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
+def forestalled(analysis: Analysis) -> Iterator[Hit]:
+    """Only among the transitions of one state: those of an outer state serve the other states inside."""
+    for node in analysis.graph.nodes.values():
+        for edge, before in shadowed(node):
+            problem = f"it is never taken: {before.label!r} is asked first and has no guard"
+            yield f"transition {edge.label!r}", problem, "guard the earlier one, reorder them, or drop this one"
+
+
+# Cycles of eventless transitions
+
+Arcs: TypeAlias = dict[StateName, frozenset[StateName]]  # from a state with eventless transitions to others such
+
+
+@rule("GC202", Severity.ERROR, "a cycle of eventless transitions without guards")
+def endless(analysis: Analysis) -> Iterator[Hit]:
+    """A turn that comes there fails at the graph's bound of microsteps. Of cycles that share a state, one is told."""
+    for cycle in _endless_cycles(analysis):
+        problem = f"eventless transitions lead round {_ring(cycle)}, and no guard ends it"
+        yield f"state {cycle[0]!r}", problem, "guard one of them, or let it wait for an event"
+
+
+@rule("GC203", Severity.WARNING, "a cycle of eventless transitions that only guards can end")
+def guarded_cycle(analysis: Analysis) -> Iterator[Hit]:
+    """A turn goes round as long as the guards agree. Of cycles that share a state, one is told."""
+    told = {state for cycle in _endless_cycles(analysis) for state in cycle}
+    rest = {source: several for source, several in _eventless(analysis).items() if source not in told}
+    for cycle in _cycles(analysis.graph, _arcs(analysis.graph, rest)):
+        problem = f"eventless transitions lead round {_ring(cycle)} for as long as their guards agree"
+        remedy = "let one of them wait for an event, or allow it if the guards are sure to end it"
+        yield f"state {cycle[0]!r}", problem, remedy
+
+
+def _eventless(analysis: Analysis) -> dict[StateName, tuple[Way, ...]]:
+    found = {
+        source: tuple(way for way in several if way.edge.event is None) for source, several in analysis.ways.items()
+    }
+    return {source: several for source, several in found.items() if several}
+
+
+def _endless_cycles(analysis: Analysis) -> Iterator[tuple[StateName, ...]]:
+    certain = {source: several[:1] for source, several in _eventless(analysis).items() if several[0].edge.ask is None}
+    return _cycles(analysis.graph, _arcs(analysis.graph, certain))
+
+
+def _ring(cycle: tuple[StateName, ...]) -> str:
+    return " → ".join((*cycle, cycle[0]))
+
+
+def _arcs(graph: StateTransitionGraph, eventless: Mapping[StateName, tuple[Way, ...]]) -> Arcs:
+    return {
+        source: frozenset(name for way in several for name in _active_after(graph, source, way) if name in eventless)
+        for source, several in eventless.items()
+    }
+
+
+def _active_after(graph: StateTransitionGraph, source: StateName, way: Way) -> Iterator[StateName]:
+    """Yield what the transition can make active, and its source if that stays active.
+
+    Other states that stay active need no arc: one whose transition is taken over and over is either entered each time
+    by another of the cycle, or never left by its own.
+    """
+    if way.stays_in(source):
+        yield source
+    yield from way.enters
+    for name in way.enters:
+        if graph.nodes[name].kind is Kind.HISTORY:
+            parent = graph.nodes[name].parent
+            yield from (each.name for each in graph.nodes.values() if parent in each.ancestors)
+
+
+def _cycles(graph: StateTransitionGraph, arcs: Arcs) -> Iterator[tuple[StateName, ...]]:
+    """Yield cycles that have no state in common, each from its first state in the document. Cost: linear in each."""
+    while cycle := _a_cycle(arcs):
+        first = cycle.index(min(cycle, key=lambda name: graph.nodes[name].order))
+        yield (*cycle[first:], *cycle[:first])
+        gone = frozenset(cycle)
+        arcs = {state: others - gone for state, others in arcs.items() if state not in gone}
+
+
+def _a_cycle(arcs: Arcs) -> tuple[StateName, ...]:
+    """Return the states of one cycle in the order they follow each other; nothing if there is no cycle."""
+    try:
+        TopologicalSorter(arcs).prepare()
+    except CycleError as error:
+        backwards: list[StateName] = error.args[1]
+        return tuple(reversed(backwards[1:]))
+    return ()
+
+
+# Events that nothing raises, or that nothing waits for
+
+
+@runtime_checkable
+class RaisesEvents(Protocol):
+    """An action that tells which events it raises within the turn."""
+
+    raises: tuple[EventName, ...]
+
+
+_ANYWHERE: Final = (
+    "error.execution",
+    "error.communication",
+    "error.platform",
+    "error.mail",
+    *(f"handoff.{word}" for word in ("accepted", "rejected", "completed", "failed", "expired", "cancelled")),
+    "handoff.withdrawn",
+)
+"""The framework's events that may come in any state, because an operator can have any agent hand on its work."""
+
+
+@rule("GC204", Severity.WARNING, "a transition that waits for an event that nothing raises")
+def never_raised(analysis: Analysis) -> Iterator[Hit]:
+    """Only events with names that the framework reserves: any other event may be sent from outside."""
+    graph = analysis.graph
+    own = own_events(graph)
+    raisers: dict[EventName, list[StateName]] = {}
+    for event, owner in (*own, *_raised_anywhere(graph)):
+        for name in dict.fromkeys((event, *prefixes_of(event))):
+            raisers.setdefault(name, []).append(owner)
+    known = tuple(dict.fromkeys(event for event, _ in own))
+    for node in graph.nodes.values():
+        for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
+            for name in (event,) if event in raisers else words_of(event):
+                owners = raisers.get(name, [])
+                if is_reserved(name) and not any(is_together(graph, node.name, owner) for owner in owners):
+                    yield f"state {node.name!r}, event {event!r}", *_not_raised(name, owners, known)
+
+
+def _raised_anywhere(graph: StateTransitionGraph) -> Iterator[tuple[EventName, StateName]]:
+    """Yield the reserved events that may come in any state, each with the root as its owner."""
+    yield from ((event, ROOT) for event in _ANYWHERE)
+    yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
+    for node in graph.nodes.values():
+        yield from ((event, ROOT) for event in _raised(node) if is_reserved(event))
+
+
+def _not_raised(name: EventName, owners: list[StateName], known: tuple[str, ...]) -> tuple[str, str]:
+    if owners:
+        problem = f"{name!r} comes while {owners[0]!r} is active, and then this state is not"
+        return problem, f"wait for it in {owners[0]!r}, or in a state around it"
+    near = nearest(name, known)
+    return f"nothing raises {name!r}", f"did you mean {near[0]!r}?" if near else _remedy(name)
+
+
+def _remedy(name: EventName) -> str:
+    if name.startswith(("done.", "error.invoke", "progress.", "after.")):
+        return "name an invoke, a delay or a state with a final child as the graph does"
+    return "only the framework sends events with such names, and it sends none called that; choose another name"
+
+
+def own_events(graph: StateTransitionGraph) -> tuple[tuple[EventName, StateName], ...]:
+    """Return the events that come from the graph itself, each with the state that must be active; the root for any."""
+    return tuple(event for node in graph.nodes.values() for event in _own_events(graph, node))
+
+
+def _own_events(graph: StateTransitionGraph, node: Node) -> Iterator[tuple[EventName, StateName]]:
+    for invoke in node.invokes:
+        yield f"done.invoke.{invoke.id}", node.name
+        yield f"error.invoke.{invoke.id}", node.name
+        yield f"progress.invoke.{invoke.id}", node.name
+    for event, _ in node.timers:
+        yield event, node.name
+    if node.name != ROOT and not node.is_end and _can_be_done(graph, node.name):
+        yield f"done.state.{node.name}", ROOT
+
+
+def _can_be_done(graph: StateTransitionGraph, name: StateName) -> bool:
+    node = graph.nodes[name]
+    if node.kind is Kind.PARALLEL:
+        return all(_can_be_done(graph, child) for child in node.children)
+    return any(graph.nodes[child].kind is Kind.FINAL for child in node.children)
+
+
+@rule("GC205", Severity.WARNING, "an event that is raised and that no transition waits for")
+def never_awaited(analysis: Analysis) -> Iterator[Hit]:
+    """Delays, and what actions say that they raise."""
+    awaited = _awaited(analysis.graph)
+    for node in analysis.graph.nodes.values():
+        for event in dict.fromkeys((*(event for event, _ in node.timers), *_raised(node))):
+            if not is_taken(event, awaited):
+                problem = f"it raises {event!r}, and no transition waits for that"
+                yield f"state {node.name!r}", problem, "add one, or drop it"
+
+
+@rule("GC206", Severity.NOTE, "an invoke whose end no transition waits for")
+def result_unused(analysis: Analysis) -> Iterator[Hit]:
+    """The result of the invoke is lost when it comes."""
+    awaited = _awaited(analysis.graph)
+    for node in analysis.graph.nodes.values():
+        for invoke in node.invokes:
+            if not is_taken(f"done.invoke.{invoke.id}", awaited):
+                problem = f"no transition waits for 'done.invoke.{invoke.id}'"
+                yield f"state {node.name!r}", problem, "add one, or allow it if the result does not matter"
+
+
+def _awaited(graph: StateTransitionGraph) -> set[EventName]:
+    """Return the descriptors of all transitions, whole and by their words."""
+    descriptors = {edge.event for node in graph.nodes.values() for edge in node.edges if edge.event is not None}
+    return {name for event in descriptors for name in (event, *words_of(event))}
+
+
+def _raised(node: Node) -> Iterator[EventName]:
+    """Yield what the actions of a state and of its transitions say that they raise."""
+    for step in steps_of(node):
+        if isinstance(step.function, RaisesEvents):
+            yield from step.function.raises

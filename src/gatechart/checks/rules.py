@@ -1,0 +1,224 @@
+"""Rules about states, entry points, fields of the context, and names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol, runtime_checkable
+
+from gatechart.checks.analysis import Analysis, Way, has_part_in_an_end
+from gatechart.checks.finding import Hit, Severity, rule
+from gatechart.errors import listing, suggestion
+from gatechart.graph import ROOT, EntryPoint, Kind, Node, StateTransitionGraph, callable_name, steps_of
+from gatechart.values import StateName
+
+# States
+
+
+@rule("GC101", Severity.WARNING, "a state that no entry point leads to")
+def unreachable(analysis: Analysis) -> Iterator[Hit]:
+    """Guards are assumed to agree and events to come, so a state that is found is never active."""
+    everywhere = frozenset[StateName]().union(*analysis.reached.values())
+    doors = ", ".join(map(repr, analysis.reached))
+    for name in analysis.graph.nodes:
+        if name != ROOT and name not in everywhere:
+            problem = f"no way leads there from the entry points {doors}"
+            yield f"state {name!r}", problem, "let a transition lead there, or drop it"
+
+
+@rule("GC102", Severity.WARNING, "a state that is not final and cannot be left")
+def no_way_out(analysis: Analysis) -> Iterator[Hit]:
+    """A state is left by its own transitions, by those of states around it, and by those of other regions.
+
+    A transition that comes straight back is no way out.
+    """
+    graph, leaving = analysis.graph, _leaving(analysis)
+    for leaf, node in graph.nodes.items():
+        if not node.kind.is_leaf or has_part_in_an_end(graph, leaf) or _has_way_out(graph, leaving, leaf):
+            continue
+        place, problem = f"state {leaf!r}", "no transition leaves it"
+        if node.kind is not Kind.ATOMIC:
+            place, problem = f"state {node.parent!r}", f"no transition leaves it once {leaf!r} has ended it"
+        yield place, problem, "let a transition leave it, or make it final"
+
+
+def _leaving(analysis: Analysis) -> dict[StateName, list[Way]]:
+    """Return for each state the ways that leave whatever is active inside it."""
+    leaving: dict[StateName, list[Way]] = {name: [] for name in analysis.graph.nodes}
+    for source, several in analysis.ways.items():
+        for way in several:
+            if way.domain is not None:
+                for state in _wholly_left(analysis.graph, source, way.domain):
+                    leaving[state].append(way)
+    return leaving
+
+
+def _wholly_left(graph: StateTransitionGraph, source: StateName, domain: StateName) -> tuple[StateName, ...]:
+    """Return the source, and the parallel states between it and the domain, all regions of which are left with it."""
+    ancestors = graph.nodes[source].ancestors
+    between = () if source == domain else ancestors[: ancestors.index(domain)]
+    return source, *(outer for outer in between if graph.nodes[outer].kind is Kind.PARALLEL)
+
+
+def _has_way_out(graph: StateTransitionGraph, leaving: Mapping[StateName, list[Way]], leaf: StateName) -> bool:
+    return any(
+        leaf not in way.enters and way.domain != leaf
+        for state in (leaf, *graph.nodes[leaf].ancestors)
+        for way in leaving[state]
+    )
+
+
+@rule("GC103", Severity.WARNING, "an entry point from which no final state can be reached")
+def no_end(analysis: Analysis) -> Iterator[Hit]:
+    """Only in graphs that have final states. A state from which the work is given away is an end, too."""
+    graph = analysis.graph
+    finals = [name for name in graph.nodes if has_part_in_an_end(graph, name)]
+    for door, states in analysis.reached.items():
+        if finals and states.isdisjoint(finals) and states.isdisjoint(analysis.handed_over):
+            problem = f"no way leads from here to a final state ({', '.join(finals)})"
+            yield f"entry point {door!r}", problem, "let a transition lead there, or allow it"
+
+
+FAILURES: Final = frozenset(
+    {"abort", "aborted", "crash", "crashed", "error", "errored", "fail", "failed", "failure", "unsuccessful"}
+)
+"""Words that name a failure. Rejected, denied, cancelled or expired may be what a chart is for, and are left out."""
+
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+@rule("GC104", Severity.WARNING, "a final state that is named like a failure and is not marked as one")
+def unmarked_failure(analysis: Analysis) -> Iterator[Hit]:
+    """A caller that waits for an agent that ends there is told that all went well."""
+    graph = analysis.graph
+    for name, node in graph.nodes.items():
+        outer = graph.nodes[node.parent] if node.ancestors else node
+        ends = node.kind is Kind.FINAL and (node.is_end or (outer.is_end and outer.kind is Kind.COMPOUND))
+        if ends and not node.failed and not FAILURES.isdisjoint(map(str.casefold, _WORDS.findall(name))):
+            problem = "it is named like a failure, but an agent that ends there counts as done"
+            remedy = "add failed=True, in a chart file `failed: true`; or allow it if it is not a failure"
+            yield f"state {name!r}", problem, remedy
+
+
+# Fields of the context, entry points
+
+
+@runtime_checkable
+class NamesFields(Protocol):
+    """A guard or an action made from an expression, which tells what of the context it uses."""
+
+    @property
+    def context_fields(self) -> tuple[str, ...]:
+        """The names of fields, without what lies inside them."""
+        ...
+
+
+@rule("GC301", Severity.ERROR, "an expression that uses a field that the context type lacks")
+def unknown_field(analysis: Analysis) -> Iterator[Hit]:
+    """Only expressions tell which fields they use; plain functions are not looked into."""
+    graph = analysis.graph
+    for entry in graph.entry_points.values():
+        yield from _unknown_fields(graph, f"entry point {entry.name!r}", entry.guard)
+    for node in graph.nodes.values():
+        for edge in node.edges:
+            yield from _unknown_fields(graph, f"transition {edge.label!r}", edge.ask.function if edge.ask else None)
+        for step in dict.fromkeys((*steps_of(node), *([node.data] if node.data else []))):
+            yield from _unknown_fields(graph, f"state {node.name!r}", step.function)
+
+
+def _unknown_fields(graph: StateTransitionGraph, place: str, function: Callable[..., Any] | None) -> Iterator[Hit]:
+    if not isinstance(function, NamesFields):
+        return
+    fields = tuple(graph.context.model_fields)
+    for name in dict.fromkeys(function.context_fields):
+        if name not in fields:
+            problem = f"{callable_name(function)} uses {name!r}, which {graph.context.__name__} does not have"
+            yield place, problem, suggestion(name, fields) if fields else "add the field"
+
+
+@rule("GC302", Severity.NOTE, "an entry point without a description")
+def undescribed(analysis: Analysis) -> Iterator[Hit]:
+    """Whoever hands on work chooses among entry points by their descriptions."""
+    for entry in analysis.graph.entry_points.values():
+        if not entry.description:
+            remedy = "say in a sentence who begins here, and when"
+            yield f"entry point {entry.name!r}", "it has no description", remedy
+
+
+@rule("GC303", Severity.ERROR, "an entry point that leaves a required field of the context empty")
+def cannot_start(analysis: Analysis) -> Iterator[Hit]:
+    """Left alone if a function may fill the field: a `maps` function, or a validator of the whole context."""
+    for entry in analysis.graph.entry_points.values():
+        missing = _missing(analysis.graph, entry)
+        if missing:
+            problem = f"nothing fills {listing(missing)}, which {analysis.graph.context.__name__} requires"
+            yield f"entry point {entry.name!r}", problem, "give defaults, or let takes= and maps= bring them"
+
+
+def _missing(graph: StateTransitionGraph, entry: EntryPoint) -> tuple[str, ...]:
+    """Return the required fields that nothing fills; none if a function may fill them, which cannot be known."""
+    validators = graph.context.__pydantic_decorators__.model_validators.values()
+    if callable(entry.maps) or any(each.info.mode != "after" for each in validators):
+        return ()
+    takes = entry.takes.model_fields if entry.takes else ()
+    filled = set(takes if entry.maps is None else entry.maps.values())
+    return tuple(name for name, info in graph.context.model_fields.items() if info.is_required() and name not in filled)
+
+
+# Names
+
+SHORTEST: Final = 5  # letters; shorter names are near each other by chance
+
+
+@rule("GC304", Severity.WARNING, "a state whose name looks like a misspelling of another")
+def misspelt(analysis: Analysis) -> Iterator[Hit]:
+    """A plain state that is named once, a letter away from one that is used elsewhere too.
+
+    A name that is declared nowhere becomes a state of its own, so a misspelling does, too. A letter is missing, added,
+    replaced or two are swapped; capitals and underscores do not count. Names that differ only in digits are left alone.
+    """
+    # Linear in the letters of all names: names are looked up without one letter each.
+    # Source: W. Garbe, symmetric delete spelling correction, 2012.
+    graph = analysis.graph
+    uses = _uses(graph)
+    suspects = {name for name, node in graph.nodes.items() if _is_plain(node) and uses[name] == 1}
+    near: dict[str, list[StateName]] = {}
+    for name in graph.nodes:
+        for key in _keys(name) if name not in suspects else ():
+            near.setdefault(key, []).append(name)
+    for name in (name for name in graph.nodes if name in suspects):
+        others = (other for key in sorted(_keys(name)) for other in near.get(key, ()) if _is_slip(name, other))
+        meant = next(others, None)
+        if meant is not None:
+            problem = f"only one transition names it, and it looks like {meant!r}"
+            yield f"state {name!r}", problem, f"write {meant!r}, or rename it"
+
+
+def _uses(graph: StateTransitionGraph) -> Counter[StateName]:
+    """Count how often each state is named by transitions, initial states and entry points."""
+    named = [name for node in graph.nodes.values() for edge in node.edges for name in {edge.source, *edge.targets}]
+    named += [name for node in graph.nodes.values() if node.default and node.ancestors for name in node.default.targets]
+    return Counter(named + [entry.state for entry in graph.entry_points.values()])
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether nothing but a name is known of the state."""
+    return node.kind is Kind.ATOMIC and not (node.on_entry or node.on_exit or node.timers or node.invokes)
+
+
+def _letters(name: StateName) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _keys(name: StateName) -> set[str]:
+    letters = _letters(name)
+    if len(letters) < SHORTEST:
+        return set()
+    return {letters, *(letters[:place] + letters[place + 1 :] for place in range(len(letters)))}
+
+
+def _is_slip(name: StateName, other: StateName) -> bool:
+    """Whether the two names, which share a key, differ in more than digits."""
+    plain, others = ("".join(each for each in _letters(text) if not each.isdigit()) for text in (name, other))
+    return plain != others or _letters(name) == _letters(other)
