@@ -125,7 +125,7 @@ async def _start(connections: list[Connection]) -> None:
 
     async def work(connection: Connection) -> None:
         for number in numbers:
-            start = {"graph": ring.name, "at": STATES[0], "id": f"a{number}"}
+            start = {"graph": ring.name, "at": STATES[0], "agent_id": f"a{number}"}
             await connection.post("/agents", json.dumps(start).encode())
 
     await asyncio.gather(*map(work, connections))

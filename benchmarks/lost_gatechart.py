@@ -143,9 +143,9 @@ refunds = StateTransitionGraph(
 async def live(world: World) -> None:
     """The conversation up to the handoff, at whose points the process may die; then what has become of it."""
     async with _opened(world) as runtime:
-        agent = await runtime.start("orders", at="TALKING", id=CONVERSATION)
+        agent = await runtime.start("orders", at="TALKING", agent_id=CONVERSATION)
         for text in (FIRST, SECOND):
-            await agent.send("SAID", {"text": text}, id=text)
+            await agent.send("SAID", {"text": text}, event_id=text)
         world.is_armed = True
         texts = (WISH, HURRY) if world.scenario == "two at once" else (WISH,)
         found = Findings()
@@ -183,7 +183,7 @@ async def _say(runtime: Runtime, text: str) -> None:
     """Says it to who has the conversation, and to the next one where that one has just handed it on."""
     for _ in range(5):
         agent = await runtime.resume(await _owner(runtime))
-        outcome = await agent.send("SAID", {"text": text}, id=text)
+        outcome = await agent.send("SAID", {"text": text}, event_id=text)
         if outcome.applied:
             return
         await _rest(runtime)

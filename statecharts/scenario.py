@@ -62,8 +62,8 @@ class Scenario:
 async def begin(scenario: Scenario, runtime: Runtime, agent_id: str | None = None) -> Agent:
     """Start an agent at the scenario's entry point."""
     if scenario.at is not None:
-        return await runtime.start(scenario.graph, at=scenario.at, payload=scenario.payload, id=agent_id)
-    return await runtime.start_on(scenario.on or "", scenario.payload, id=agent_id)
+        return await runtime.start(scenario.graph, at=scenario.at, payload=scenario.payload, agent_id=agent_id)
+    return await runtime.start_on(scenario.on or "", scenario.payload, agent_id=agent_id)
 
 
 async def tell(agent: Agent, scenario: Scenario, position: int, clock: VirtualClock | None = None) -> Outcome | None:
@@ -74,7 +74,7 @@ async def tell(agent: Agent, scenario: Scenario, position: int, clock: VirtualCl
     step = scenario.events[position]
     if not isinstance(step, Awaited):
         event, payload = step
-        return await agent.send(event, payload, id=f"{agent.id}/{position}")
+        return await agent.send(event, payload, event_id=f"{agent.id}/{position}")
     if agent.snapshot.version > position + 1:  # the start is version 1, and each event one more
         return None
     if step.after:

@@ -52,18 +52,18 @@ class Agent:
         event: Name,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
         """What became of the event, once its turn is committed or it was refused.
 
         payload: a mapping with text keys, or a pydantic model, of JSON values.
-        id: the sender's, to be given again when the sender cannot know whether the event arrived; an event whose id was
-        applied before is not applied again, and has the outcome that it had then, marked as a repeat.
+        event_id: repeating the call with the same id applies the event once; the repeat returns the outcome of the
+        first call, marked as a repeat.
 
         Cancelling the caller withdraws an event whose turn has not begun; else it only stops waiting.
         Raises an EventError where the turn failed, then undone, or where the graph asks for an error on refusal.
         """
-        return self._host.send(event, payload, id)
+        return self._host.send(event, payload, event_id)
 
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
         """The agent's turns with versions above `after`, oldest first, `limit` at the most."""
@@ -73,16 +73,15 @@ class Agent:
         """What the agent was at one of its versions. Raises UnknownVersionError where that is not kept."""
         return await self._host.snapshot_at(version)
 
-    async def rollback(self, version: int, *, reason: str, once: str | None = None) -> Snapshot:
+    async def rollback(self, version: int, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
         """Restores what the agent was at one of its versions, and returns it: as a new version, nothing is erased.
 
         No action runs. What was sent stays sent, and the ids of events stay seen. The timers and invokes of the states
         restored begin anew, the timers set by `turn.after` are cancelled. reason: for the history.
-        once: an id of this very call, kept as that of its event; made again with it, it does nothing again and returns
-        what it came to.
+        idempotency_key: repeating the call with the same key returns the snapshot that the first call made.
         Raises UnknownVersionError, and RollbackError where another version of the graph drove the agent then.
         """
-        return await self._host.rollback(version, reason, once)
+        return await self._host.rollback(version, reason, idempotency_key)
 
     async def until(self, state: Name) -> Snapshot:
         """Waits for the state to be active; returns the first committed snapshot, now or later, in which it is.

@@ -263,7 +263,7 @@ class Host(Protocol):
         """The newest committed snapshot that the runtime knows of."""
         ...
 
-    async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
+    async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """Takes the event to the agent, one at a time and in order; returns once it is committed or refused."""
         ...
 
@@ -275,7 +275,7 @@ class Host(Protocol):
         """What the agent was at a version, as `Store.snapshot_at` gives it."""
         ...
 
-    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
+    async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         """Restores what the agent was at a version, as a new one; no action runs. Raises as `Agent.rollback`."""
         ...
 

@@ -105,7 +105,7 @@ async def play_conversation(conversation: Conversation, catalogue: Catalogue, ru
 async def begin_or_resume(runtime: Runtime, teller: Teller, graph: str, entry_point: str, request: Request) -> Agent:
     """Return the agent of a conversation; an earlier replay may have started it."""
     try:
-        return await runtime.start(graph, at=entry_point, payload=request, id=teller.conversation)
+        return await runtime.start(graph, at=entry_point, payload=request, agent_id=teller.conversation)
     except AgentExistsError:
         agent = await runtime.resume(teller.conversation)
         if agent.snapshot.graph != graph:

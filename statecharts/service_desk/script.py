@@ -118,7 +118,7 @@ def taken(conversation: str) -> ConversationsError:
 
 async def _refusal(agent: Agent, line: Line, id: str) -> Refused | None:  # noqa: A002
     try:
-        outcome = await agent.send(line.event, line.payload, id=id)
+        outcome = await agent.send(line.event, line.payload, event_id=id)
     except (ActionFailedError, ContextInvalidError) as error:  # the turn is undone
         return Refused(agent.configuration[0], line.what, type(error).__name__)
     if outcome.refusal is None:

@@ -53,9 +53,9 @@ async def verbs(request):
 
 
 async def test_an_agent_is_started_fed_and_read_from_elsewhere(verbs):
-    begun = await verbs.start(lamp, at="OFF", payload=Note(text="hi"), id="a")
-    outcome = await verbs.send("a", "SWITCHED", {"text": "on"}, id="1")
-    again = await verbs.send("a", "SWITCHED", {"text": "on"}, id="1")
+    begun = await verbs.start(lamp, at="OFF", payload=Note(text="hi"), agent_id="a")
+    outcome = await verbs.send("a", "SWITCHED", {"text": "on"}, event_id="1")
+    again = await verbs.send("a", "SWITCHED", {"text": "on"}, event_id="1")
     refused = await verbs.send("a", "BURNED")
     assert (begun.configuration, begun.context) == (("OFF",), '{"text":"hi"}')
     assert (outcome.applied, outcome.configuration, again) == (True, ("ON",), outcome.repeated())
@@ -68,25 +68,25 @@ async def test_an_agent_is_started_fed_and_read_from_elsewhere(verbs):
 
 async def test_a_trigger_opens_an_entry_point_from_elsewhere_and_agents_are_found(verbs):
     for agent_id in "ab":
-        await verbs.start_on("DUSK", {"text": ""}, id=agent_id)
+        await verbs.start_on("DUSK", {"text": ""}, agent_id=agent_id)
     page = await verbs.find(graph="lamp", state="OFF", status="active", limit=1)
     assert ([agent.agent_id for agent in page.agents], page.next) == (["a"], "a")
     assert [agent.agent_id for agent in (await verbs.find(after=page.next)).agents] == ["b"]
 
 
 async def test_mail_is_posted_and_listed_from_elsewhere(verbs):
-    receipt = await verbs.post("nobody", "SWITCHED", {"text": "x"}, id="m", due=NOON)
-    assert (await verbs.post("nobody", "SWITCHED", {"text": "x"}, id="m", due=NOON)).repeat
+    receipt = await verbs.post("nobody", "SWITCHED", {"text": "x"}, event_id="m", due=NOON)
+    assert (await verbs.post("nobody", "SWITCHED", {"text": "x"}, event_id="m", due=NOON)).repeat
     (mail,) = await verbs.mail("nobody", status="waiting")
     assert (mail.number, mail.due, mail.payload) == (receipt.number, NOON, {"text": "x"})
     assert await verbs.mail(status=MailStatus.DEAD) == ()
 
 
 async def test_an_agent_goes_back_from_elsewhere_and_only_once_under_an_id(verbs):
-    await verbs.start("lamp", at="ON", id="a")
+    await verbs.start("lamp", at="ON", agent_id="a")
     await verbs.send("a", "SWITCHED")
     for _ in range(2):
-        assert (await verbs.rollback("a", 1, reason="too dark", once="r")).version == 3
+        assert (await verbs.rollback("a", 1, reason="too dark", idempotency_key="r")).version == 3
     assert (await verbs.read("a")).configuration == ("ON",)
     await verbs.erase("a")
     with pytest.raises(UnknownAgentError):
@@ -94,16 +94,16 @@ async def test_an_agent_goes_back_from_elsewhere_and_only_once_under_an_id(verbs
 
 
 async def test_a_start_made_again_under_its_id_begins_nothing_again(verbs):
-    first = await verbs.start("lamp", at="OFF", payload={"text": "x"}, once="s")
-    assert await verbs.start("lamp", at="OFF", payload={"text": "x"}, once="s") == first
+    first = await verbs.start("lamp", at="OFF", payload={"text": "x"}, idempotency_key="s")
+    assert await verbs.start("lamp", at="OFF", payload={"text": "x"}, idempotency_key="s") == first
     await verbs.send(first.agent_id, "SWITCHED")
-    assert (await verbs.start("lamp", at="OFF", payload={"text": "x"}, once="s")).version == 2
+    assert (await verbs.start("lamp", at="OFF", payload={"text": "x"}, idempotency_key="s")).version == 2
     assert len((await verbs.find()).agents) == 1
     assert first.agent_id == "s"
 
 
 async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(verbs):
-    await verbs.start("lamp", at="ON", id="a")
+    await verbs.start("lamp", at="ON", agent_id="a")
     asked = {
         "to": shade,
         "at": "UP",
@@ -112,7 +112,7 @@ async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(ver
         "mode": "delegate",
         "deadline": timedelta(hours=1),
         "fallbacks": Fallbacks(SameTarget(attempts=2), OtherGraph("lamp", at="ON"), Human("lamp", at="OFF", agent="b")),
-        "once": "h",
+        "idempotency_key": "h",
     }
     made = await verbs.handoff("a", **asked)
     assert await verbs.handoff("a", **asked) == made
@@ -121,24 +121,24 @@ async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(ver
     assert record.packet["current_problem"] == "too bright"
     kinds = [step["kind"] for step in record.packet["fallbacks"]]
     assert kinds == ["same_target", "other_graph", "human"]
-    receipt = await verbs.cancel_handoff(made, reason="never mind", once="c")
+    receipt = await verbs.cancel_handoff(made, reason="never mind", idempotency_key="c")
     assert not receipt.repeat
 
 
 async def test_a_handoff_that_is_over_by_then_was_withdrawn_by_this_call_or_by_another(verbs):
-    await verbs.start("lamp", at="ON", id="a")
+    await verbs.start("lamp", at="ON", agent_id="a")
     made = await verbs.handoff("a", to="shade", at="UP", mode="delegate")
     await until(verbs, made, HandoffStatus.ACCEPTED)
-    assert not (await verbs.cancel_handoff(made, reason="never mind", once="c")).repeat
+    assert not (await verbs.cancel_handoff(made, reason="never mind", idempotency_key="c")).repeat
     await until(verbs, made, HandoffStatus.CANCELLED)
-    assert (await verbs.cancel_handoff(made, reason="never mind", once="c")).repeat
+    assert (await verbs.cancel_handoff(made, reason="never mind", idempotency_key="c")).repeat
     with pytest.raises(NoHandoffError):
-        await verbs.cancel_handoff(made, reason="too late", once="d")
+        await verbs.cancel_handoff(made, reason="too late", idempotency_key="d")
 
 
 @pytest.mark.parametrize("deadline", ["10", "2026", "soon", "2026-07-01T12:00:00"])
 async def test_a_deadline_that_is_neither_a_moment_nor_a_delay_is_told_as_such_elsewhere_too(deadline, verbs):
-    await verbs.start("lamp", at="ON", id="a")
+    await verbs.start("lamp", at="ON", agent_id="a")
     with pytest.raises(PayloadError, match=re.escape(f"{deadline!r} is no delay")):
         await verbs.handoff("a", to="shade", at="UP", deadline=deadline)
     assert not await verbs.handoffs()
@@ -146,7 +146,7 @@ async def test_a_deadline_that_is_neither_a_moment_nor_a_delay_is_told_as_such_e
 
 @pytest.mark.parametrize("deadline", [NOON, "10m", 600, timedelta(minutes=10)])
 async def test_a_deadline_is_a_moment_or_a_delay_elsewhere_too(deadline, verbs):
-    await verbs.start("lamp", at="ON", id="a")
+    await verbs.start("lamp", at="ON", agent_id="a")
     before = datetime.now(UTC)
     await verbs.handoff("a", to="shade", at="UP", deadline=deadline)
     (record,) = await verbs.handoffs()
@@ -157,7 +157,7 @@ async def test_a_deadline_is_a_moment_or_a_delay_elsewhere_too(deadline, verbs):
 
 
 async def until(verbs, handoff, status):
-    while (await verbs.handoffs(id=handoff))[0].status is not status:  # noqa: ASYNC110
+    while (await verbs.handoffs(handoff_id=handoff))[0].status is not status:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
 
 
@@ -175,7 +175,7 @@ async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
     )
     async with Runtime.open("memory:", graphs=[strict]) as runtime:
         verbs = Through(runtime)
-        await verbs.start("strict", at="OPEN", id="a")
+        await verbs.start("strict", at="OPEN", agent_id="a")
         with pytest.raises(EventRefusedError) as raised:
             await verbs.send("a", "CLOSED")
     assert raised.value.event == "CLOSED"
@@ -184,7 +184,7 @@ async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
 @pytest.mark.parametrize(
     ("verb", "given"),
     [
-        ("history", {"id": "a", "after": -1}),
+        ("history", {"agent_id": "a", "after": -1}),
         ("find", {"limit": 0}),
         ("find", {"status": "asleep"}),
         ("post", {"to": "a", "event": "E", "due": NOON.replace(tzinfo=None)}),
@@ -192,11 +192,11 @@ async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
         ("post", {"to": "a", "event": "E", "due": "10"}),
         ("send", {"to": "a", "event": "E", "payload": {"a": object()}}),
         ("start", {"graph": "lamp", "at": "ON", "payload": 7}),
-        ("rollback", {"id": "a", "version": "the first", "reason": "x"}),
-        ("read", {"id": "\ud800"}),
-        ("stop", {"id": "a\ud800"}),
-        ("rollback", {"id": "a", "version": 1, "reason": "\udfff"}),
-        ("handoff", {"id": "a", "to": "shade", "at": "\ud800"}),
+        ("rollback", {"agent_id": "a", "version": "the first", "reason": "x"}),
+        ("read", {"agent_id": "\ud800"}),
+        ("stop", {"agent_id": "a\ud800"}),
+        ("rollback", {"agent_id": "a", "version": 1, "reason": "\udfff"}),
+        ("handoff", {"agent_id": "a", "to": "shade", "at": "\ud800"}),
     ],
 )
 async def test_what_cannot_be_asked_is_told_before_it_travels(verb, given, verbs):
@@ -205,15 +205,17 @@ async def test_what_cannot_be_asked_is_told_before_it_travels(verb, given, verbs
 
 
 def test_a_call_of_an_unknown_verb_or_with_an_unknown_field_is_refused():
-    for text in ('{"verb":"dance"}', '{"verb":"stop","id":"a","hard":true}', '{"id":"a"}', "[]"):
+    for text in ('{"verb":"dance"}', '{"verb":"stop","agent_id":"a","hard":true}', '{"id":"a"}', "[]"):
         with pytest.raises(ValidationError):
             CALLS.validate_json(text)
 
 
 def test_a_call_that_writes_gets_an_id_where_it_has_none():
-    assert SendCall(to="a", event="E").named("r").id == "r"
-    assert PostCall(to="a", event="E", id="own").named("r").id == "own"
-    assert StartCall(graph="g", at="A", id="a").named("r") == StartCall(graph="g", at="A", id="a", once="r")
+    assert SendCall(to="a", event="E").named("r").event_id == "r"
+    assert PostCall(to="a", event="E", event_id="own").named("r").event_id == "own"
+    assert StartCall(graph="g", at="A", agent_id="a").named("r") == StartCall(
+        graph="g", at="A", agent_id="a", idempotency_key="r"
+    )
 
 
 @pytest.mark.parametrize("verb", ["start", "start_on", "post", "stop", "erase", "handoff", "cancel_handoff", "find"])
@@ -237,6 +239,6 @@ class Weight(BaseModel):
 
 
 async def test_a_payload_may_be_a_model(verbs):
-    await verbs.start("lamp", at="ON", id="a")
+    await verbs.start("lamp", at="ON", agent_id="a")
     await verbs.send("a", "SWITCHED", Weight(grams=5))
     assert (await verbs.history("a"))[1].event.payload == {"grams": 5}

@@ -38,7 +38,7 @@ async def test_an_owned_database_names_its_owner_and_can_be_read(project, child,
     from desk import both
 
     async with Runtime.open(graphs=both) as runtime:
-        await runtime.start("desk", at="LISTENING", id="a")
+        await runtime.start("desk", at="LISTENING", agent_id="a")
         with unchanged():
             stopped, back = child("stop", "a"), child("rollback", "a", "1", "--reason", "x", "--json")
         listed, told = child("list"), child("history", "a")

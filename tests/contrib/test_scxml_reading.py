@@ -331,7 +331,7 @@ async def test_a_delayed_send_arrives_after_a_restart(sqlite_url):
     waiting = "<onentry><send event='late' delay='30s'/></onentry><transition event='late' target='t'/>"
     graph, clock = read(f"<scxml><state id='s'>{waiting}</state><state id='t'/></scxml>"), VirtualClock()
     async with Runtime.open(sqlite_url, graphs=[graph], clock=clock) as runtime:
-        await runtime.start(graph.name, at="s", id="a-1")
+        await runtime.start(graph.name, at="s", agent_id="a-1")
     async with Runtime.open(sqlite_url, graphs=[graph], clock=clock) as runtime:
         agent = await runtime.resume("a-1")
         clock.advance(30)

@@ -273,7 +273,7 @@ async def _there(runtime, agent_id):
     try:
         return await runtime.resume(agent_id)
     except UnknownAgentError:
-        return await runtime.start("crew", at="IDLE", id=agent_id)
+        return await runtime.start("crew", at="IDLE", agent_id=agent_id)
 
 
 async def _asked(runtime, journal, agent, errand):
@@ -282,10 +282,10 @@ async def _asked(runtime, journal, agent, errand):
     event_id = errand.mark if errand.has_id else None
     if errand.is_post:
         due = None if errand.due_s is None else datetime.now(UTC) + timedelta(seconds=errand.due_s)
-        await runtime.post(agent.id, errand.event, errand.payload, id=event_id, due=due)
+        await runtime.post(agent.id, errand.event, errand.payload, event_id=event_id, due=due)
         return True
     try:
-        return (await agent.send(errand.event, errand.payload, id=event_id)).applied
+        return (await agent.send(errand.event, errand.payload, event_id=event_id)).applied
     except ActionFailedError:
         return False
 

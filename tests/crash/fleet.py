@@ -96,10 +96,10 @@ async def travel_alone(runtime, agent_id, acknowledge):
     try:
         agent = await runtime.resume(agent_id)
     except UnknownAgentError:
-        agent = await runtime.start("tour", at="PORTO", id=agent_id)
+        agent = await runtime.start("tour", at="PORTO", agent_id=agent_id)
     for n in EVENTS:
         name = "ENDED" if n == EVENTS[-1] else "MOVED"
-        outcome = await agent.send(name, {"n": n}, id=f"{agent_id}/{n}")
+        outcome = await agent.send(name, {"n": n}, event_id=f"{agent_id}/{n}")
         assert outcome.applied
         acknowledge(agent_id, f"{agent_id}/{n}", outcome)
 

@@ -58,8 +58,8 @@ async def live(url):
             try:
                 agent = await runtime.resume(kind)
             except UnknownAgentError:
-                agent = await runtime.start("mourner", at="TALKING", id=kind)
-            await agent.send(kind, id=f"{kind}-1")
+                agent = await runtime.start("mourner", at="TALKING", agent_id=kind)
+            await agent.send(kind, event_id=f"{kind}-1")
         for kind in KINDS:
             await (await runtime.resume(kind)).until("SAVED")
 

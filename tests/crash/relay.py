@@ -38,17 +38,17 @@ async def run(url, mode, target, ending):
         if target == "living":
             await _agent(runtime, "target", "crowded", "RESTING")
         source = await _agent(runtime, "source", "first", "TALKING")
-        await source.send("ASK", {"to": "picky", "mode": mode, "fallbacks": target, "say": "a fridge"}, id="ask")
+        await source.send("ASK", {"to": "picky", "mode": mode, "fallbacks": target, "say": "a fridge"}, event_id="ask")
         await _until(runtime, lambda rows, mail: len(rows) == 2 and rows[1].status is not PENDING)
         await _until(runtime, lambda rows, mail: not mail)
         row = (await runtime.handoffs())[1]
         if ending == "left":
-            await source.send("LEAVE", id="end")
+            await source.send("LEAVE", event_id="end")
         elif ending == "cancelled":
             if row.status is HandoffStatus.ACCEPTED:
                 await runtime.cancel_handoff(row.id, reason="enough")
         else:
-            await (await runtime.resume(row.target)).send("DONE" if target == "new" else "SOLVED", id="end")
+            await (await runtime.resume(row.target)).send("DONE" if target == "new" else "SOLVED", event_id="end")
         await _until(runtime, lambda rows, mail: rows[1].status is not HandoffStatus.ACCEPTED and not mail)
 
 
@@ -56,7 +56,7 @@ async def _agent(runtime, agent_id, graph, at):
     try:
         return await runtime.resume(agent_id)
     except UnknownAgentError:
-        return await runtime.start(graph, at=at, id=agent_id)
+        return await runtime.start(graph, at=at, agent_id=agent_id)
 
 
 async def _until(runtime, holds):

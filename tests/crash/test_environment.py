@@ -130,16 +130,18 @@ async def test_who_sends_is_told_and_mail_goes_on_once_the_database_can_be_writt
     clock, outside = VirtualClock(), Outside()
     async with open_store(f"{sqlite_url}?timeout=0.05") as store:  # noqa: SIM117
         async with Runtime.open(store, graphs=[keeper], clock=clock, services=outside) as runtime:
-            agent = await runtime.start("keeper", at="IDLE", id="a")
-            worker = await runtime.start("keeper", at="WORKING", id="w")
+            agent = await runtime.start("keeper", at="IDLE", agent_id="a")
+            worker = await runtime.start("keeper", at="WORKING", agent_id="w")
             await agent.send("SET")
-            await runtime.post("a", "NOTED", {"n": "due", "more": LARGE}, due=clock.at + timedelta(seconds=2), id="due")
+            await runtime.post(
+                "a", "NOTED", {"n": "due", "more": LARGE}, due=clock.at + timedelta(seconds=2), event_id="due"
+            )
             before, mail = await store.load("a"), await runtime.mail()
             async with fault(store, sqlite_path):
                 for call in (
-                    lambda: agent.send("NOTED", {"n": "sent", "more": LARGE}, id="sent"),
-                    lambda: runtime.post("a", "NOTED", {"n": "posted", "more": LARGE}, id="posted"),
-                    lambda: runtime.start("keeper", at="FULL", payload={"notes": [LARGE]}, id="full"),
+                    lambda: agent.send("NOTED", {"n": "sent", "more": LARGE}, event_id="sent"),
+                    lambda: runtime.post("a", "NOTED", {"n": "posted", "more": LARGE}, event_id="posted"),
+                    lambda: runtime.start("keeper", at="FULL", payload={"notes": [LARGE]}, agent_id="full"),
                 ):
                     with pytest.raises(error) as raised:
                         await call()
@@ -153,8 +155,8 @@ async def test_who_sends_is_told_and_mail_goes_on_once_the_database_can_be_writt
             assert agent.context.notes == ["RANG timer", "NOTED due"]
             assert worker.context.notes == ["done.invoke.labour"]
             assert outside.done == ["ran", LARGE]
-            assert not (await agent.send("NOTED", {"n": "sent", "more": LARGE}, id="sent")).repeat
-            assert not (await runtime.post("a", "NOTED", {"n": "posted", "more": LARGE}, id="posted")).repeat
+            assert not (await agent.send("NOTED", {"n": "sent", "more": LARGE}, event_id="sent")).repeat
+            assert not (await runtime.post("a", "NOTED", {"n": "posted", "more": LARGE}, event_id="posted")).repeat
             await agent.send("SET")
             assert await runtime.mail("w") == []
             history = await agent.history()
@@ -196,7 +198,7 @@ async def test_a_damaged_page_is_told_by_an_error_that_names_the_file_and_costs_
 ):
     clock, outside = VirtualClock(), Outside()
     async with Runtime.open(sqlite_url, graphs=[keeper], clock=clock, services=outside) as runtime:
-        agent = await runtime.start("keeper", at="IDLE", id="a")
+        agent = await runtime.start("keeper", at="IDLE", agent_id="a")
         await agent.send("SET")
         before, mail = agent.snapshot, await runtime.mail()
     with damaged(sqlite_path, name):
@@ -204,7 +206,7 @@ async def test_a_damaged_page_is_told_by_an_error_that_names_the_file_and_costs_
             async with Runtime.open(sqlite_url, graphs=[keeper], clock=clock, services=outside) as runtime:
                 agent = await runtime.resume("a")
                 await runtime.mail("a")
-                await runtime.start("keeper", at="WORKING", id="w")
+                await runtime.start("keeper", at="WORKING", agent_id="w")
                 await agent.send("NOTED")
         assert isinstance(raised.value, StoreCorruptError)
         assert str(sqlite_path) in str(raised.value)

@@ -38,15 +38,15 @@ async def drive(runtime, agents, load, progress):
     """Sends each agent its numbers in order, one behind the other; every other one by post."""
 
     async def sent(place, agent_id):
-        agent = await runtime.start("counting", at="COUNTING", id=agent_id)
+        agent = await runtime.start("counting", at="COUNTING", agent_id=agent_id)
         for n in load.numbers:
             told = {"n": n, "rings": n % 7 == 0}
             if n in load.passed_on:
                 told["neighbour"] = agents[(place + 1) % len(agents)]
             if n % 2:
-                await runtime.post(agent_id, "COUNTED", told, id=f"n{n}")
+                await runtime.post(agent_id, "COUNTED", told, event_id=f"n{n}")
             else:
-                await agent.send("COUNTED", told, id=f"n{n}")
+                await agent.send("COUNTED", told, event_id=f"n{n}")
             if n % 4 == 0:
                 await runtime.post(agent_id, "CHARGED")
             if n == load.poisoned:

@@ -33,9 +33,9 @@ class Patient(RestateRuntime):
         await self._told_of_all()
         return await super().find(**query)
 
-    async def history(self, id, *, after=0, limit=None):  # noqa: A002
-        await self._told(id)
-        return await super().history(id, after=after, limit=limit)
+    async def history(self, agent_id, *, after=0, limit=None):
+        await self._told(agent_id)
+        return await super().history(agent_id, after=after, limit=limit)
 
     async def handoffs(self, **query):
         await self._told_of_all()
@@ -55,11 +55,11 @@ class Patient(RestateRuntime):
         asked = self.place.known | self.place.written_to
         return [mail for each in asked for mail in await RestateRuntime.mail(self, each, **query)]
 
-    async def erase(self, id):  # noqa: A002
-        await super().erase(id)
-        self.place.known.pop(id, None)
+    async def erase(self, agent_id):
+        await super().erase(agent_id)
+        self.place.known.pop(agent_id, None)
         async with asyncio.timeout(PATIENCE_S):
-            while id in [each.agent_id for each in (await RestateRuntime.find(self, limit=1000)).agents]:  # noqa: ASYNC110
+            while agent_id in [each.agent_id for each in (await RestateRuntime.find(self, limit=1000)).agents]:  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_S)
 
     async def at_rest(self):

@@ -138,7 +138,7 @@ async def runtime(place, tools):
 
 @pytest.fixture
 async def agent(runtime):
-    return await runtime.start("desk_work", at="IDLE", id="a-1")
+    return await runtime.start("desk_work", at="IDLE", agent_id="a-1")
 
 
 async def notes(runtime, agent_id="a-1"):
@@ -166,15 +166,15 @@ async def in_state(runtime, agent_id, state):
 
 async def test_mail_is_applied_in_the_order_accepted_and_once_for_each_id(runtime, agent):
     for n in range(10):
-        await runtime.post("a-1", "NOTED", {"n": n}, id=f"m-{n // 2 * 2}" if n % 2 == 0 else None)
-    await runtime.post("a-1", "NOTED", {"n": 0}, id="m-0")
+        await runtime.post("a-1", "NOTED", {"n": n}, event_id=f"m-{n // 2 * 2}" if n % 2 == 0 else None)
+    await runtime.post("a-1", "NOTED", {"n": 0}, event_id="m-0")
     await agent.send("NOTED", {"n": "last"})
     assert [n for _, n in agent.context.notes] == [*range(10), "last"]
 
 
 async def test_mail_under_an_id_that_stands_for_something_else_is_kept_as_refused(runtime, agent):
-    await runtime.post("a-1", "NOTED", {"n": 1}, id="m")
-    await runtime.post("a-1", "NOTED", {"n": 2}, id="m")
+    await runtime.post("a-1", "NOTED", {"n": 1}, event_id="m")
+    await runtime.post("a-1", "NOTED", {"n": 2}, event_id="m")
     await agent.send("NOTED", {"n": 3})
     (refused,) = await runtime.mail("a-1", status="refused")
     assert refused.payload == {"n": 2}
@@ -190,7 +190,7 @@ async def test_mail_for_an_agent_to_come_waits_for_it_in_order(runtime):
         return len(await runtime.mail("b-1", status="waiting")) == 3
 
     await eventually(waits)
-    agent = await runtime.start("desk_work", at="IDLE", id="b-1")
+    agent = await runtime.start("desk_work", at="IDLE", agent_id="b-1")
     await agent.send("NOTED", {"n": "sent"})
     assert [n for _, n in agent.context.notes] == [0, 1, 2, "sent"]
     assert await runtime.mail("b-1") == []
@@ -222,7 +222,7 @@ async def test_an_event_whose_turns_fail_is_parked_and_the_others_go_on(runtime,
 
 
 async def test_what_a_turn_sends_arrives_once_and_in_order(runtime, agent):
-    other = await runtime.start("desk_work", at="IDLE", id="a-2")
+    other = await runtime.start("desk_work", at="IDLE", agent_id="a-2")
     for n in range(5):
         await agent.send("TOLD", {"to": other.id, "n": n})
     await noted(runtime, *(["NOTED", n] for n in range(5)), agent_id="a-2")
@@ -252,7 +252,7 @@ async def test_an_action_cannot_call_the_runtime(runtime, agent, tools):
 async def test_what_was_under_way_when_a_service_ended_goes_on_with_the_next_one_at_its_address(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate, limits=Limits(close_s=0.05)) as runtime:
-        await runtime.start("gated", at="RESTING", id="g-1")
+        await runtime.start("gated", at="RESTING", agent_id="g-1")
         await runtime.post("g-1", "PASSED", {"at": "begun with the first"})
         await gate.reached()
     gate.opened.set()
@@ -265,7 +265,7 @@ async def test_what_was_under_way_when_a_service_ended_goes_on_with_the_next_one
 async def test_calls_under_way_end_before_a_runtime_is_left(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         sends = [asyncio.ensure_future(agent.send("PASSED", {"at": str(n)})) for n in range(3)]
         await gate.reached()
         asyncio.get_running_loop().call_soon(gate.opened.set)
@@ -277,7 +277,7 @@ async def test_calls_under_way_end_before_a_runtime_is_left(place):
 async def test_who_still_calls_when_a_runtime_is_left_is_told_so(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate, limits=Limits(close_s=0.05)) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         sending = asyncio.ensure_future(agent.send("PASSED"))
         await gate.reached()
     with pytest.raises(RuntimeClosedError):
@@ -286,7 +286,7 @@ async def test_who_still_calls_when_a_runtime_is_left_is_told_so(place):
 
 async def test_all_that_is_asked_of_an_agent_at_once_comes_in_the_order_asked(runtime, agent):
     for _ in range(5):
-        again = await runtime.start("desk_work", at="IDLE", id="o-1")
+        again = await runtime.start("desk_work", at="IDLE", agent_id="o-1")
         asked = (again.send("NOTED"), runtime.erase("o-1"), again.send("NOTED"), runtime.stop("o-1"))
         sent, erased, *others = await asyncio.gather(*asked, return_exceptions=True)
         assert (sent.version, erased) == (2, None)
@@ -459,15 +459,15 @@ async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime
     )
 
     async def is_taken():
-        return [each.status for each in await runtime.handoffs(id=made)] == [HandoffStatus.ACCEPTED]
+        return [each.status for each in await runtime.handoffs(handoff_id=made)] == [HandoffStatus.ACCEPTED]
 
     await eventually(is_taken)
-    (row,) = await runtime.handoffs(id=made)
+    (row,) = await runtime.handoffs(handoff_id=made)
     assert [step["kind"] for step in row.packet["fallbacks"]] == ["same_target", "human"]
     await runtime.cancel_handoff(made, reason="it has become needless")
 
     async def is_cancelled():
-        return [each.status for each in await runtime.handoffs(id=made)] == [HandoffStatus.CANCELLED]
+        return [each.status for each in await runtime.handoffs(handoff_id=made)] == [HandoffStatus.CANCELLED]
 
     await eventually(is_cancelled)
     with pytest.raises(NoHandoffError):

@@ -16,13 +16,13 @@ async def test_agents_live_on_in_a_copy_of_the_folder_of_an_engine_that_was_stop
         with there_or_skipped(before) as engine:
             await register(engine.admin, f"http://127.0.0.1:{port}")
             async with RestateRuntime.open(engine.ingress, graphs=[counting]) as runtime:
-                agent = await runtime.start("counting", at="COUNTING", id="a")
-                await agent.send("COUNTED", {"n": 1}, id="first")
+                agent = await runtime.start("counting", at="COUNTING", agent_id="a")
+                await agent.send("COUNTED", {"n": 1}, event_id="first")
         copytree(before / "data", after / "data")
         rmtree(before)
         with there_or_skipped(after) as engine:
             async with RestateRuntime.open(engine.ingress, graphs=[counting]) as runtime:
                 agent = await runtime.resume("a")
-                assert (await agent.send("COUNTED", {"n": 1}, id="first")).repeat
+                assert (await agent.send("COUNTED", {"n": 1}, event_id="first")).repeat
                 await agent.send("COUNTED", {"n": 2})
                 assert agent.context.seen == [1, 2]

@@ -61,7 +61,7 @@ async def test_more_bytes_than_an_agent_may_keep_are_not_accepted(place):
                 await runtime.post("l-1", "NOTED", {"text": "x" * size})
         await runtime.post("l-2", "NOTED", {"text": "x" * 3000})
         await arrived(runtime, "l-1", 3)
-        agent = await runtime.start("large", at="OPEN", id="l-1")
+        agent = await runtime.start("large", at="OPEN", agent_id="l-1")
         await agent.send("NOTED")  # behind what waited
         await runtime.post("l-1", "NOTED", {"text": "x" * 3000})
 
@@ -73,7 +73,7 @@ async def test_an_agent_that_was_erased_has_room_again(place):
                 await runtime.post("l-1", "NOTED")
             with pytest.raises(InboxFullError):
                 await runtime.post("l-1", "NOTED")
-            await runtime.start("large", at="OPEN", id="l-1")
+            await runtime.start("large", at="OPEN", agent_id="l-1")
             await runtime.erase("l-1")
 
 
@@ -95,7 +95,7 @@ async def test_mail_of_agents_waits_outside_where_an_agent_keeps_too_much(place)
         await agent.send("SENT_ON", {"times": 9, "size": 5000})
         await arrived(runtime, "nobody", 3)
         assert (await state_bytes(place, "nobody"))["agent"] < 20_000
-        other = await runtime.start("large", at="OPEN", id="nobody")
+        other = await runtime.start("large", at="OPEN", agent_id="nobody")
 
         async def all_applied():
             return (await runtime.resume("nobody")).snapshot.version == 10
@@ -115,7 +115,7 @@ async def test_a_turn_that_sends_more_than_a_message_carries_is_undone(place):
 async def test_an_agent_that_keeps_all_that_a_message_carries_is_erased(place):
     """More would fit into no message of the engine, and nothing could change the agent any more."""
     async with opened(place, most_kept_bytes=2**40) as runtime:
-        await runtime.start("large", at="OPEN", id="l-1")
+        await runtime.start("large", at="OPEN", agent_id="l-1")
         for count in (1, 2):
             await deliver_much(runtime, "l-1", 15)
             await arrived(runtime, "l-1", count)
@@ -126,7 +126,7 @@ async def test_an_agent_that_keeps_all_that_a_message_carries_is_erased(place):
             await runtime.erase("l-1")
         with pytest.raises(UnknownAgentError):
             await runtime.resume("l-1")
-        assert (await runtime.start("large", at="OPEN", id="l-1")).id == "l-1"
+        assert (await runtime.start("large", at="OPEN", agent_id="l-1")).id == "l-1"
 
 
 async def deliver_much(runtime, agent_id, megabytes):

@@ -103,7 +103,7 @@ async def test_history_and_handoffs_go_along(engine, tmp_path, here):
             agent = await old.resume("plain-0")
             assert await new.snapshot_at("plain-0", 4) == await agent.snapshot_at(4)
             assert {each.id for each in await new.handoffs()} == {each.id for each in await old.handoffs()}
-            outcome = await (await new.resume("plain-0")).send("NOTED", {"n": 1}, id="event-1")
+            outcome = await (await new.resume("plain-0")).send("NOTED", {"n": 1}, event_id="event-1")
             assert outcome.repeat
 
 
@@ -150,7 +150,7 @@ async def test_a_dry_run_changes_nothing_beside_an_owner_who_keeps_a_move_off(en
 
 async def test_an_agent_that_lives_there_stops_the_move_before_anything_is_moved(engine, tmp_path, here):
     async with home(engine, tmp_path) as (namespace, _tools, opened), opened() as runtime:
-        other = await runtime.start("traveller", at="RESTING", id="plain-0")
+        other = await runtime.start("traveller", at="RESTING", agent_id="plain-0")
         await runtime.post("timed-0", "NOTED", {"n": "early"})  # to nobody yet
         with pytest.raises(MoveError, match=r"live there already.*'plain-0'") as raised:
             await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
@@ -223,8 +223,8 @@ async def test_until_all_are_there_they_live_where_they_were_and_sleep_there(eng
         with pytest.raises(AgentAsleepError, match="'plain-0' is being moved here"):
             await (await runtime.resume("plain-0")).send("NOTED", {"n": "not yet"})
         with pytest.raises(AgentAsleepError):
-            await runtime.start("traveller", at="RESTING", id="nobody-0")
-        await runtime.post("plain-0", "NOTED", {"n": "late"}, id="late")
+            await runtime.start("traveller", at="RESTING", agent_id="nobody-0")
+        await runtime.post("plain-0", "NOTED", {"n": "late"}, event_id="late")
         async with Runtime.open(here, graphs=graphs, services=Tools(), limits=LIMITS) as owner:
             await eventually(lambda: has(owner, "asker-0", "handoff.accepted"))
             await eventually(lambda: has(owner, "caller-0", "handoff.accepted"))
@@ -263,7 +263,7 @@ async def test_a_place_that_is_held_is_held_there(engine, tmp_path, here):
         await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
 
         async def asked(agent_id):
-            agent = await runtime.start("first", at="TALKING", id=agent_id)
+            agent = await runtime.start("first", at="TALKING", agent_id=agent_id)
             await agent.send("ASK", {"to": "crowded", "mode": "delegate"})
             await eventually(lambda: has(runtime, agent_id, "handoff."))
             return agent.context.told[0]

@@ -27,7 +27,7 @@ async def test_what_was_accepted_is_tried_however_often_the_service_was_not_ther
     async with RestateRuntime.open(engine.ingress, **service) as runtime:
         async with serving(f"127.0.0.1:{port}", **service):
             await register(engine.admin, f"http://127.0.0.1:{port}")
-            await runtime.start("counting", at="COUNTING", id="a")
+            await runtime.start("counting", at="COUNTING", agent_id="a")
         await runtime.post("a", "COUNTED", {"n": 1})
         await eventually(is_tried_often, 15)
         async with serving(f"127.0.0.1:{port}", **service):
@@ -41,7 +41,7 @@ async def test_the_next_node_is_called_where_one_does_not_answer(engine):
     nodes = [f"http://127.0.0.1:{nobody}", f"{engine.ingress}/"]
     async with RestateRuntime.open(nodes, **service) as runtime, serving(f"127.0.0.1:{port}", **service):
         await register(engine.admin, f"http://127.0.0.1:{port}")
-        agent = await runtime.start("counting", at="COUNTING", id="a")
+        agent = await runtime.start("counting", at="COUNTING", agent_id="a")
         await agent.send("COUNTED", {"n": 1})
         assert agent.context.seen == [1]
 

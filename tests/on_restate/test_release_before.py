@@ -91,10 +91,10 @@ async def test_mail_and_calls_that_came_while_no_service_ran_are_taken_in_order(
 
 async def test_ids_that_were_applied_are_still_known(runtime):
     await noted(runtime, "plain", *[*(await runtime.resume("plain")).context.notes])
-    agent = await runtime.start("notes", at="RESTING", id="plain", once="begun")
+    agent = await runtime.start("notes", at="RESTING", agent_id="plain", idempotency_key="begun")
     before = agent.snapshot.version
-    assert (await agent.send("NOTED", {"n": 1}, id="event-1")).repeat
-    assert (await agent.send("NOTED", {"n": "unprojected"}, id="unprojected")).repeat
+    assert (await agent.send("NOTED", {"n": 1}, event_id="event-1")).repeat
+    assert (await agent.send("NOTED", {"n": "unprojected"}, event_id="unprojected")).repeat
     assert (await runtime.resume("plain")).snapshot.version == before
 
 
@@ -187,9 +187,9 @@ async def test_agents_that_have_ended_have_ended_and_refused_and_dead_mail_is_ke
 
 
 async def test_mail_of_an_agent_that_is_yet_to_begin_waits_and_is_not_accepted_again(runtime):
-    await runtime.post("unborn", "NOTED", {"n": 0}, id="posted-0")
-    await runtime.post("unborn", "NOTED", {"n": 3}, id="posted-3")
-    await runtime.start("notes", at="RESTING", id="unborn")
+    await runtime.post("unborn", "NOTED", {"n": 0}, event_id="posted-0")
+    await runtime.post("unborn", "NOTED", {"n": 3}, event_id="posted-3")
+    await runtime.start("notes", at="RESTING", agent_id="unborn")
     await noted(runtime, "unborn", *(f"NOTED {n}" for n in range(4)))
 
 
@@ -197,7 +197,7 @@ async def test_large_mail_and_a_large_context_are_read_and_what_was_put_off_come
     large = await runtime.resume("large")
     assert large.context.text == "x" * 200_000
     await large.send("NOTED", {"n": 1})
-    await runtime.start("notes", at="RESTING", id="hoard")
+    await runtime.start("notes", at="RESTING", agent_id="hoard")
     await noted(runtime, "hoard", *(f"NOTED {n}" for n in range(3)))
 
 

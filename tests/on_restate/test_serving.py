@@ -41,7 +41,7 @@ async def test_a_service_is_begun_registered_used_and_stopped_from_the_command_l
     async with RestateRuntime.open(
         engine.ingress, graphs=[counting], namespace="cli", projection=store, patience_s=10
     ) as runtime:
-        agent = await runtime.start("counting", at="COUNTING", id="c-1")
+        agent = await runtime.start("counting", at="COUNTING", agent_id="c-1")
         await agent.send("COUNTED", {"n": 1})
         await runtime.caught_up("c-1")
         assert [entry.event.name for entry in await agent.history()] == ["agent.started.COUNTING", "COUNTED"]
@@ -89,7 +89,7 @@ async def test_processes_share_an_address_and_one_that_projects_has_its_own(engi
     async with RestateRuntime.open(
         engine.ingress, graphs=[counting], namespace="shared", projection=store, patience_s=10
     ) as runtime:
-        agent = await runtime.start("counting", at="COUNTING", id="s-1")
+        agent = await runtime.start("counting", at="COUNTING", agent_id="s-1")
         one.kill()
         await agent.send("COUNTED", {"n": 1})
         begun(port, *shared)

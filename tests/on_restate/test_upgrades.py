@@ -75,7 +75,7 @@ async def has_seen(runtime, numbers):
 
 async def test_agents_move_to_the_version_that_a_service_comes_back_with_and_keep_mail_and_timers(hosted, runtime):
     async with hosted(FIRST):
-        await runtime.start(FIRST, at="WAITING", id="a")
+        await runtime.start(FIRST, at="WAITING", agent_id="a")
         await runtime.post("a", "COUNTED", {"n": 1})
         await eventually(lambda: has_seen(runtime, [1]))
         (timer,) = await runtime.mail("a")
@@ -92,7 +92,7 @@ async def test_agents_move_to_the_version_that_a_service_comes_back_with_and_kee
 
 async def test_agents_keep_the_version_that_a_service_comes_back_with_beside_another(hosted, runtime):
     async with hosted(FIRST):
-        await runtime.start(FIRST, at="WAITING", id="a")
+        await runtime.start(FIRST, at="WAITING", agent_id="a")
     runtime.register(SECOND)
     async with hosted(FIRST, SECOND):
         await runtime.post("a", "COUNTED", {"n": 1})
@@ -103,7 +103,7 @@ async def test_agents_keep_the_version_that_a_service_comes_back_with_beside_ano
 async def test_mail_waits_in_order_while_only_a_process_of_an_older_release_answers(hosted, runtime):
     runtime.register(SECOND)
     async with hosted(FIRST, SECOND):
-        await runtime.start(SECOND, at="PATIENT", id="a")
+        await runtime.start(SECOND, at="PATIENT", agent_id="a")
     async with hosted(FIRST):
         for n in (1, 2):
             await runtime.post("a", "COUNTED", {"n": n})

@@ -93,7 +93,7 @@ def test_a_run_of_before_waits_could_be_ended_only_sleeps_when_it_is_repeated():
 
 async def test_the_wait_of_mail_is_ended_in_its_place(place, model):
     async with Runtime.open(place, graphs=[line], services=model, mail_retry=PATIENT) as runtime:
-        await runtime.start("line", at="OPEN", id="l-1")
+        await runtime.start("line", at="OPEN", agent_id="l-1")
         await runtime.post("l-1", "ASKED")
         await runtime.post("l-1", "NOTED")
 

@@ -108,20 +108,20 @@ async def fill(url, copies=1, soon_s=SOON_S):
 
 
 async def _live(runtime, n, soon_s):
-    plain = await runtime.start("traveller", at="RESTING", id=f"plain-{n}")
+    plain = await runtime.start("traveller", at="RESTING", agent_id=f"plain-{n}")
     for each in range(5):
-        await plain.send("NOTED", {"n": each}, id=f"event-{each}")
-    timed = await runtime.start("traveller", at="RESTING", id=f"timed-{n}")
+        await plain.send("NOTED", {"n": each}, event_id=f"event-{each}")
+    timed = await runtime.start("traveller", at="RESTING", agent_id=f"timed-{n}")
     await timed.send("SET", {"soon": soon_s})
-    away = await runtime.start("traveller", at="RESTING", id=f"away-{n}")
+    away = await runtime.start("traveller", at="RESTING", agent_id=f"away-{n}")
     await away.send("LEFT")
-    stumbled = await runtime.start("traveller", at="RESTING", id=f"stumbled-{n}")
-    await runtime.post(stumbled.id, "STUMBLED", id="stumble")
+    stumbled = await runtime.start("traveller", at="RESTING", agent_id=f"stumbled-{n}")
+    await runtime.post(stumbled.id, "STUMBLED", event_id="stumble")
     await runtime.post(stumbled.id, "ARRIVED")
     await runtime.post(stumbled.id, "NOTED", {"n": "too late"})
-    reader = await runtime.start("traveller", at="RESTING", id=f"reader-{n}")
+    reader = await runtime.start("traveller", at="RESTING", agent_id=f"reader-{n}")
     await reader.send("OPENED")
-    await runtime.start("traveller", at="RESTING", id=f"stopped-{n}")
+    await runtime.start("traveller", at="RESTING", agent_id=f"stopped-{n}")
     await runtime.stop(f"stopped-{n}")
     await runtime.post(f"plain-{n}", "NOTED", {"n": "delayed"}, due=datetime.now(UTC) + timedelta(seconds=soon_s))
     await runtime.post(f"nobody-{n}", "NOTED", {"n": "anybody?"})
@@ -134,7 +134,7 @@ async def _hand_on(runtime, n):
         if name == "guest" and n != "0":  # there is one place
             continue
         to = "crowded" if name == "guest" else "second"
-        agent = await runtime.start("first", at="TALKING", id=f"{name}-{n}")
+        agent = await runtime.start("first", at="TALKING", agent_id=f"{name}-{n}")
         await agent.send("ASK", {"to": to, "mode": mode, "stays": True})
 
 
@@ -146,11 +146,11 @@ async def _is_still(runtime, tools, copies):
 async def _leave(runtime, n):
     """What only a host would do: mail, and offers to a new agent and to a living one."""
     for each in range(3):
-        await runtime.post(f"timed-{n}", "NOTED", {"n": each}, id=f"posted-{each}")
-    asker = await runtime.start("first", at="TALKING", id=f"asker-{n}")
+        await runtime.post(f"timed-{n}", "NOTED", {"n": each}, event_id=f"posted-{each}")
+    asker = await runtime.start("first", at="TALKING", agent_id=f"asker-{n}")
     await asker.send("ASK", {"to": "second", "mode": "delegate"})
-    await runtime.start("desk", at="RESTING", id=f"helper-{n}")
-    caller = await runtime.start("first", at="TALKING", id=f"caller-{n}")
+    await runtime.start("desk", at="RESTING", agent_id=f"helper-{n}")
+    caller = await runtime.start("first", at="TALKING", agent_id=f"caller-{n}")
     await caller.send("ASK", {"to": "desk", "agent": f"helper-{n}", "mode": "delegate"})
 
 

@@ -37,7 +37,7 @@ def pass_on(context, event, turn):
     """Sends what the payload lists: recipient, event, and the rest of a payload."""
     note(context, event)
     for to, name in event.payload["to"]:
-        turn.send(to, name, {"n": f"{name} of {turn.agent_id}"}, id=event.payload.get("id"))
+        turn.send(to, name, {"n": f"{name} of {turn.agent_id}"}, event_id=event.payload.get("id"))
 
 
 def set_timer(context, event, turn):

@@ -32,20 +32,20 @@ async def runtime(place, gate):
 
 @pytest.fixture
 async def agent(runtime):
-    return await runtime.start("gated", at="RESTING", id="g-1")
+    return await runtime.start("gated", at="RESTING", agent_id="g-1")
 
 
 async def test_a_turn_that_has_not_begun_is_withdrawn(agent, gate):
     first = asyncio.ensure_future(agent.send("PASSED", {"at": "first"}))
     await gate.reached()
-    second, third = (asyncio.ensure_future(agent.send("PASSED", {"at": at}, id=at)) for at in ("second", "third"))
+    second, third = (asyncio.ensure_future(agent.send("PASSED", {"at": at}, event_id=at)) for at in ("second", "third"))
     await asyncio.sleep(0)
     await cancel(second)
     gate.opened.set()
     assert (await soon(first)).version == 2
     assert (await soon(third)).version == 3
     assert agent.context.stops == ["first", "third"]
-    assert not (await soon(agent.send("PASSED", {"at": "second"}, id="second"))).repeat
+    assert not (await soon(agent.send("PASSED", {"at": "second"}, event_id="second"))).repeat
 
 
 async def test_a_caller_cancelled_before_it_ever_ran_sends_nothing(runtime, agent):

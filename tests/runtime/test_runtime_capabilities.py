@@ -84,7 +84,7 @@ def elsewhere(call, instead):
 
 
 async def begun(runtime):
-    return await runtime.start("parcel", at="PACKING", id="p-1")
+    return await runtime.start("parcel", at="PACKING", agent_id="p-1")
 
 
 # A check for each field: `has` is what is declared.
@@ -165,7 +165,7 @@ async def watches_changes(home, has):
 async def migrates_ahead(home, has):
     old, new = named("1"), named("2", migrations=Migration("1", "2", lambda stored: stored))
     async with home.open(old) as runtime:
-        await runtime.start("named", at="A", id="n-1")
+        await runtime.start("named", at="A", agent_id="n-1")
     async with home.open(new) as runtime:
         if has:
             assert [each.agent_id async for each in runtime.migrate()] == ["n-1"]
@@ -180,7 +180,7 @@ async def migrates_ahead(home, has):
 async def bounds_inboxes(home, has):
     gate = Gate()
     async with home.open(gated, services=gate, limits=Limits(inbox=1)) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         passing = asyncio.ensure_future(agent.send("PASSED"))
         await gate.reached()
         await runtime.post("g-1", "STAMPED")
@@ -206,21 +206,21 @@ async def bounds_backlogs(home, has):
 async def withdraws(home, has):
     gate = Gate()
     async with home.open(gated, services=gate) as runtime, home.another(runtime, gated) as other:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         passing = asyncio.ensure_future(agent.send("PASSED"))
         await gate.reached()
-        late = asyncio.ensure_future((await other.resume("g-1")).send("STAMPED", id="late"))
+        late = asyncio.ensure_future((await other.resume("g-1")).send("STAMPED", event_id="late"))
         await home.asked(late)
         late.cancel()
         gate.opened.set()
         await passing
-        assert (await agent.send("STAMPED", id="late")).repeat is not has
+        assert (await agent.send("STAMPED", event_id="late")).repeat is not has
 
 
 async def tells_repeats(home, has):
     async with home.open() as runtime:
         agent = await begun(runtime)
-        first, again = [await runtime.post("p-1", "STAMPED", {"at": "Porto"}, id="m") for _ in range(2)]
+        first, again = [await runtime.post("p-1", "STAMPED", {"at": "Porto"}, event_id="m") for _ in range(2)]
         assert (first.repeat, again.repeat, first.number > 0) == (False, has, has)
         await agent.send("SENT")
         assert agent.context.stops.count("Porto") == 1
@@ -281,9 +281,9 @@ async def keeps_ids(home, most):
     async with home.open(**few) as runtime:
         agent = await begun(runtime)
         for n in range(4):
-            await agent.send("STAMPED", {"at": str(n)}, id=str(n))
-        assert (await agent.send("STAMPED", {"at": "3"}, id="3")).repeat
-        assert (await agent.send("STAMPED", {"at": "0"}, id="0")).repeat is (most is None)
+            await agent.send("STAMPED", {"at": str(n)}, event_id=str(n))
+        assert (await agent.send("STAMPED", {"at": "3"}, event_id="3")).repeat
+        assert (await agent.send("STAMPED", {"at": "0"}, event_id="0")).repeat is (most is None)
     if most is not None:
         from gatechart.restate import Terms
 

@@ -19,9 +19,9 @@ from tests.runtime.support import Gate, everything, gated, parcel, soon
 async def test_turns_under_way_and_those_behind_them_end_before_the_runtime_closes(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         sends = [asyncio.ensure_future(agent.send("PASSED", {"at": str(n)})) for n in range(3)]
-        starting = asyncio.ensure_future(runtime.start("gated", at="ENTERING", id="g-2"))
+        starting = asyncio.ensure_future(runtime.start("gated", at="ENTERING", agent_id="g-2"))
         await gate.reached(turns=2)
         asyncio.get_running_loop().call_soon(gate.opened.set)
     assert [(await soon(send)).version for send in sends] == [2, 3, 4]
@@ -36,7 +36,7 @@ async def test_a_runtime_closes_after_an_error_in_its_block_too(place):
 
     async def leave_with_an_error():
         async with Runtime.open(place, graphs=[parcel]) as runtime:
-            agent = await runtime.start("parcel", at="PACKING", id="p-1")
+            agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
             sends.append(asyncio.ensure_future(agent.send("SENT")))
             await asyncio.sleep(0)
             raise LookupError
@@ -51,7 +51,7 @@ async def test_a_runtime_closes_after_an_error_in_its_block_too(place):
 @pytest.mark.parametrize("name", ["send", "history", "until", "start", "start_on", "resume", "find", "stop", "erase"])
 async def test_a_closed_runtime_takes_no_calls(place, name):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         before = await everything(runtime)
     call = {
         "send": lambda: agent.send("SENT"),
@@ -97,7 +97,7 @@ async def test_a_state_reached_while_the_runtime_closes_is_reached(place):
 @pytest.fixture
 async def with_an_agent(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[parcel]) as runtime:
-        await (await runtime.start("parcel", at="PACKING", id="p-1")).send("SENT")
+        await (await runtime.start("parcel", at="PACKING", agent_id="p-1")).send("SENT")
     return sqlite_url
 
 
@@ -130,7 +130,7 @@ async def test_a_runtime_that_only_reads_reads_all_there_is(with_an_agent):
 async def test_a_memory_store_can_be_opened_to_read():
     store = MemoryStore()
     async with Runtime.open(store, graphs=[parcel]) as runtime:
-        await runtime.start("parcel", at="PACKING", id="p-1")
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
     async with Runtime.open(store, graphs=[parcel], read_only=True) as runtime:
         agent = await runtime.resume("p-1")
         with pytest.raises(ReadOnlyError):

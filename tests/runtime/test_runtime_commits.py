@@ -37,7 +37,7 @@ async def runtime(store):
 
 @pytest.fixture
 async def agents(runtime):
-    return [await runtime.start("parcel", at="PACKING", id=f"p-{n}") for n in range(6)]
+    return [await runtime.start("parcel", at="PACKING", agent_id=f"p-{n}") for n in range(6)]
 
 
 class Fails:
@@ -113,7 +113,7 @@ async def test_what_fails_after_a_commit_keeps_no_other_from_its_verdict(store, 
 
 async def test_two_starts_under_one_id_are_in_different_commits(store, runtime):
     begun, going_on = held_back(store)
-    starts = [asyncio.ensure_future(runtime.start("parcel", at="PACKING", id="p-1")) for _ in range(3)]
+    starts = [asyncio.ensure_future(runtime.start("parcel", at="PACKING", agent_id="p-1")) for _ in range(3)]
     await begun.wait()
     for _ in range(10):
         await asyncio.sleep(0)
@@ -156,7 +156,7 @@ async def test_a_commit_whose_connection_failed_after_it_was_written_is_settled_
 ):
     store.groups.clear()
     store.after = Fails(error, times=1)
-    outcome = await soon(agents[0].send("STAMPED", id="crm-1"))
+    outcome = await soon(agents[0].send("STAMPED", event_id="crm-1"))
     assert (outcome.version, outcome.repeat) == (2, False)
     assert len(store.groups) == 1
     assert [entry.event.name for entry in await agents[0].history(after=1)] == ["STAMPED"]
@@ -180,10 +180,10 @@ async def test_a_group_whose_connection_failed_after_it_was_written_is_settled_b
 
 async def test_a_start_whose_connection_failed_after_it_was_written_is_settled_by_reading(store, runtime):
     store.after = Fails(LOST, times=1)
-    agent = await soon(runtime.start("parcel", at="PACKING", id="p-1"))
+    agent = await soon(runtime.start("parcel", at="PACKING", agent_id="p-1"))
     assert agent.context == Parcel(stops=["entered"])
     with pytest.raises(AgentExistsError):
-        await runtime.start("parcel", at="PACKING", id="p-1")
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
     store.after = Fails(LOST, times=1)
     assert (await soon(runtime.stop("p-1"))).status is Status.STOPPED
     assert len(await agent.history()) == 2
@@ -206,11 +206,15 @@ async def test_a_commit_that_failed_before_it_was_written_is_tried_again(store, 
 async def test_a_store_that_fails_raises_and_nothing_changes(store, runtime, agents, error):
     async with nothing_changes(runtime, *agents):
         store.before = Fails(error)
-        for call in (agents[0].send("STAMPED", id="crm-1"), runtime.stop("p-1"), runtime.start("parcel", at="PACKING")):
+        for call in (
+            agents[0].send("STAMPED", event_id="crm-1"),
+            runtime.stop("p-1"),
+            runtime.start("parcel", at="PACKING"),
+        ):
             with pytest.raises(type(error), match=str(error)):
                 await soon(call)
     store.before = nothing
-    outcome = await agents[0].send("STAMPED", id="crm-1")
+    outcome = await agents[0].send("STAMPED", event_id="crm-1")
     assert (outcome.version, outcome.repeat) == (2, False)
 
 
@@ -235,19 +239,19 @@ async def doubtful(store, agents):
     """An agent whose last turn was written, though nobody can know: the connection failed, and the reading too."""
     store.after, store.reading = Fails(LOST), Fails(LOST)
     with pytest.raises(StoreFailedError):
-        await soon(agents[0].send("STAMPED", id="crm-1"))
+        await soon(agents[0].send("STAMPED", event_id="crm-1"))
     store.after = store.reading = nothing
     return agents[0]
 
 
 async def test_an_agent_in_doubt_reads_before_its_next_turn(runtime, doubtful):
     assert (await soon(doubtful.send("SENT"))).version == 3
-    assert (await soon(doubtful.send("STAMPED", id="crm-1"))).repeat
+    assert (await soon(doubtful.send("STAMPED", event_id="crm-1"))).repeat
     assert next(stored for stored, *_ in await everything(runtime)) == doubtful.snapshot
 
 
 async def test_an_agent_in_doubt_reads_before_it_says_that_an_event_is_a_repeat(runtime, doubtful):
-    assert (await soon(doubtful.send("STAMPED", id="crm-1"))).repeat
+    assert (await soon(doubtful.send("STAMPED", event_id="crm-1"))).repeat
     assert next(stored for stored, *_ in await everything(runtime)) == doubtful.snapshot
 
 
@@ -265,7 +269,7 @@ async def test_a_resident_is_the_only_one_though_it_is_resumed_before_its_start_
         await going_on.wait()
 
     store.after = wait
-    starting = asyncio.ensure_future(runtime.start("parcel", at="PACKING", id="p-1"))
+    starting = asyncio.ensure_future(runtime.start("parcel", at="PACKING", agent_id="p-1"))
     await written.wait()
     resumed = await runtime.resume("p-1")
     going_on.set()
@@ -276,7 +280,7 @@ async def test_a_resident_is_the_only_one_though_it_is_resumed_before_its_start_
 
 
 async def test_two_resumes_at_once_lead_to_one_resident(store, runtime):
-    await runtime.start("parcel", at="PACKING", id="p-1")
+    await runtime.start("parcel", at="PACKING", agent_id="p-1")
     handles = await asyncio.gather(*(runtime.resume("p-1") for _ in range(4)))
     outcomes = await asyncio.gather(*(handle.send("STAMPED") for handle in handles))
     assert [outcome.version for outcome in outcomes] == [2, 3, 4, 5]
@@ -286,7 +290,7 @@ async def test_a_commit_is_not_taken_for_written_where_a_rival_wrote_that_versio
     """Agent, version and event tell: the version stands, but by another's event."""
     store = WrappedStore(MemoryStore())
     async with Runtime.open(store, graphs=[parcel]) as one, Runtime.open(store.store, graphs=[parcel]) as two:
-        agent = await one.start("parcel", at="PACKING", id="p-1")
+        agent = await one.start("parcel", at="PACKING", agent_id="p-1")
         rival = await two.resume("p-1")
 
         async def be_overtaken(turns):
@@ -305,7 +309,7 @@ async def test_an_agent_changed_by_another_writer_is_read_anew():
     """As where a store of one's own lets several runtimes write."""
     store = MemoryStore()
     async with Runtime.open(store, graphs=[parcel]) as one, Runtime.open(store, graphs=[parcel]) as two:
-        agent = await one.start("parcel", at="PACKING", id="p-1")
+        agent = await one.start("parcel", at="PACKING", agent_id="p-1")
         other = await two.resume("p-1")
         await other.send("SENT")
         with pytest.raises(StaleAgentError, match="'p-1' was changed by another writer after version 1; send again"):
@@ -317,7 +321,7 @@ async def test_an_agent_changed_by_another_writer_is_read_anew():
 async def test_who_waits_for_a_state_that_another_writer_brought_about_is_told():
     store = MemoryStore()
     async with Runtime.open(store, graphs=[parcel]) as one, Runtime.open(store, graphs=[parcel]) as two:
-        agent = await one.start("parcel", at="PACKING", id="p-1")
+        agent = await one.start("parcel", at="PACKING", agent_id="p-1")
         waiting = asyncio.ensure_future(agent.until("TRANSIT"))
         await asyncio.sleep(0)
         await (await two.resume("p-1")).send("SENT")
@@ -328,7 +332,7 @@ async def test_who_waits_for_a_state_that_another_writer_brought_about_is_told()
 
 async def test_an_owner_that_was_taken_over_cannot_write(sqlite_url, sqlite_path):
     async with Runtime.open(sqlite_url, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         raw = sqlite3.connect(sqlite_path)
         with raw:
             raw.execute("UPDATE owner SET epoch = 2")

@@ -43,7 +43,7 @@ def attempt(context, event, turn):
 DONE = {
     "send to": lambda turn, text: turn.send(text, "TOLD"),
     "send an event": lambda turn, text: turn.send("b", text),
-    "send with an id": lambda turn, text: turn.send("b", "TOLD", id=text),
+    "send with an id": lambda turn, text: turn.send("b", "TOLD", event_id=text),
     "send at": lambda turn, moment: turn.send("b", "TOLD", due=moment),
     "raise": lambda turn, text: turn.raise_event(text),
     "set a timer": lambda turn, text: turn.after("1h", "LATE", key=text),
@@ -98,13 +98,13 @@ noting = StateTransitionGraph(
 def bad_calls(text):
     """What a caller can say of an agent `a`, each with this text."""
     return {
-        "start": lambda runtime, _: runtime.start("noting", at="RESTING", id=text),
+        "start": lambda runtime, _: runtime.start("noting", at="RESTING", agent_id=text),
         "post to": lambda runtime, _: runtime.post(text, "TOLD"),
         "post an event": lambda runtime, _: runtime.post("a", text),
-        "post with an id": lambda runtime, _: runtime.post("a", "TOLD", id=text),
+        "post with an id": lambda runtime, _: runtime.post("a", "TOLD", event_id=text),
         "send an event": lambda _, agent: agent.send(text),
-        "send with an id": lambda _, agent: agent.send("TOLD", id=text),
-        "go back once": lambda _, agent: agent.rollback(1, reason="so", once=text),
+        "send with an id": lambda _, agent: agent.send("TOLD", event_id=text),
+        "go back once": lambda _, agent: agent.rollback(1, reason="so", idempotency_key=text),
         "hand on to": lambda runtime, _: runtime.handoff("a", to=text, at="PACKING"),
         "hand on at": lambda runtime, _: runtime.handoff("a", to="parcel", at=text),
         "hand on to an agent": lambda runtime, _: runtime.handoff("a", to="parcel", at="PACKING", agent=text),
@@ -117,7 +117,7 @@ def unreadable_calls(text):
         "go back": lambda _, agent: agent.rollback(1, reason=text),
         "cancel a handoff": lambda runtime, _: runtime.cancel_handoff(text, reason="so"),
         "cancel a handoff because": lambda runtime, _: runtime.cancel_handoff("h", reason=text),
-        "handoffs": lambda runtime, _: runtime.handoffs(id=text),
+        "handoffs": lambda runtime, _: runtime.handoffs(handoff_id=text),
         "handoffs of a request": lambda runtime, _: runtime.handoffs(request=text),
         "handoffs of a source": lambda runtime, _: runtime.handoffs(source=text),
         "handoffs of a target": lambda runtime, _: runtime.handoffs(target=text),
@@ -134,7 +134,7 @@ def unreadable_calls(text):
 @pytest.mark.parametrize("call", list(bad_calls("")))
 async def test_what_no_store_can_keep_is_refused_to_callers(place, text, call):
     async with Runtime.open(place, graphs=[noting, parcel]) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         async with nothing_changes(runtime, agent):
             with pytest.raises((PayloadError, UnknownAgentError)):
                 await bad_calls(text)[call](runtime, agent)
@@ -144,7 +144,7 @@ async def test_what_no_store_can_keep_is_refused_to_callers(place, text, call):
 @pytest.mark.parametrize("call", list(unreadable_calls("")))
 async def test_what_nothing_can_be_called_is_refused_to_callers(place, text, call):
     async with Runtime.open(place, graphs=[noting, parcel]) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         async with nothing_changes(runtime, agent):
             with pytest.raises((NoHandoffError, PayloadError, UnknownAgentError)):
                 await unreadable_calls(text)[call](runtime, agent)
@@ -152,7 +152,7 @@ async def test_what_nothing_can_be_called_is_refused_to_callers(place, text, cal
 
 async def test_reasons_are_longer_but_not_of_any_length(place):
     async with Runtime.open(place, graphs=[noting]) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         with pytest.raises(PayloadError, match=r"reason.*10,001 characters, 10,000 at most"):
             await agent.rollback(1, reason="x" * (LONGEST_REASON + 1))
         with pytest.raises(PayloadError, match="10,000 at most"):
@@ -164,7 +164,7 @@ async def test_reasons_are_longer_but_not_of_any_length(place):
 @pytest.mark.parametrize("what", [what for what in DONE if what not in (*WITH_A_MOMENT, *WITH_WORDS)])
 async def test_what_no_store_can_keep_is_refused_to_actions(place, text, what):
     async with Runtime.open(place, graphs=[noting, parcel], services=text) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         await agent.send("TRIED", {"what": what})
         assert agent.context.refused == [what]
         assert await runtime.handoffs() == await runtime.mail("b") == []
@@ -174,7 +174,7 @@ async def test_what_no_store_can_keep_is_refused_to_actions(place, text, what):
 @pytest.mark.parametrize("what", WITH_WORDS)
 async def test_words_that_no_store_can_keep_are_refused_to_actions(place, text, what):
     async with Runtime.open(place, graphs=[noting, parcel], services=text) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         await agent.send("TRIED", {"what": what})
         assert agent.context.refused == [what]
 
@@ -182,7 +182,7 @@ async def test_words_that_no_store_can_keep_are_refused_to_actions(place, text, 
 @pytest.mark.parametrize(("event", "text"), [*(("STEPPED", text) for text in UNKEPT), ("NAMED", HALF)])
 async def test_what_no_store_can_keep_fails_an_invoke(place, text, event):
     async with Runtime.open(place, graphs=[noting], services=text) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         await agent.send(event)
         await soon(agent.until("FAILED"))
 
@@ -191,17 +191,17 @@ async def test_the_longest_that_may_be_is_kept(place):
     """In each place of an index at once, and in the characters that take most room."""
     largest = "\U0001f600" * LONGEST_NAME
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id=largest)
-        await agent.send("STAMPED", {"at": "x"}, id=largest)
-        await runtime.post(largest, "STAMPED", {"at": "y"}, id=f"{JUST[:-1]}1")
-        await runtime.post("nobody yet", JUST, id=JUST)
+        agent = await runtime.start("parcel", at="PACKING", agent_id=largest)
+        await agent.send("STAMPED", {"at": "x"}, event_id=largest)
+        await runtime.post(largest, "STAMPED", {"at": "y"}, event_id=f"{JUST[:-1]}1")
+        await runtime.post("nobody yet", JUST, event_id=JUST)
         assert (await runtime.resume(largest)).context.stops[:2] == ["entered", "x"]
 
 
 @moments
 async def test_a_moment_that_utc_does_not_have_is_refused_to_callers(place, moment):
     async with Runtime.open(place, graphs=[noting, parcel]) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         async with nothing_changes(runtime, agent):
             with pytest.raises(PayloadError, match="between the years 1 and 9999"):
                 await runtime.post("a", "TOLD", due=moment)
@@ -213,7 +213,7 @@ async def test_a_moment_that_utc_does_not_have_is_refused_to_callers(place, mome
 @pytest.mark.parametrize("what", WITH_A_MOMENT)
 async def test_a_moment_that_utc_does_not_have_is_refused_to_actions(place, moment, what):
     async with Runtime.open(place, graphs=[noting, parcel], services=moment) as runtime:
-        agent = await runtime.start("noting", at="RESTING", id="a")
+        agent = await runtime.start("noting", at="RESTING", agent_id="a")
         await agent.send("TRIED", {"what": what})
         assert agent.context.refused == [what]
 
@@ -222,7 +222,7 @@ async def test_a_moment_that_utc_does_not_have_is_refused_to_actions(place, mome
 async def test_such_a_moment_may_be_in_payloads_and_contexts(place, moment):
     """There it is a text of whoever brings it; and what holds it is read again like anything else."""
     async with Runtime.open(place, graphs=[noting]) as runtime:
-        agent = await runtime.start("noting", at="BROUGHT", id="a", payload=Brought(when=moment))
+        agent = await runtime.start("noting", at="BROUGHT", agent_id="a", payload=Brought(when=moment))
         assert agent.context.when == moment
         await agent.send("KEPT", {"when": moment})
         await runtime.post("nobody yet", "TOLD", {"when": moment})
@@ -238,7 +238,7 @@ async def test_such_a_moment_may_be_in_payloads_and_contexts(place, moment):
 async def test_moments_are_kept_in_utc(place):
     due = datetime(2200, 1, 1, 12, tzinfo=timezone(timedelta(hours=5, seconds=1)))
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        await runtime.start("parcel", at="PACKING", id="a")
+        await runtime.start("parcel", at="PACKING", agent_id="a")
         await runtime.post("a", "STAMPED", due=due)
         (mail,) = await runtime.mail("a")
         assert (mail.due, mail.due.utcoffset()) == (due, timedelta(0))
@@ -246,7 +246,7 @@ async def test_moments_are_kept_in_utc(place):
 
 async def test_the_last_moment_that_there_is_can_be_waited_for(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        await runtime.start("parcel", at="PACKING", id="a")
+        await runtime.start("parcel", at="PACKING", agent_id="a")
         await runtime.post("a", "STAMPED", due=LATEST)
         await runtime.post("a", "STAMPED", due=datetime.max.replace(tzinfo=UTC) - timedelta(days=1))
     async with Runtime.open(place, graphs=[parcel]) as runtime:

@@ -103,14 +103,14 @@ async def runtime(store, clock, services):
 
 @pytest.fixture
 async def agents(runtime):
-    return [await runtime.start("digging", at="RESTING", id=each) for each in "ab"]
+    return [await runtime.start("digging", at="RESTING", agent_id=each) for each in "ab"]
 
 
 async def in_doubt(store, agent, *, before=False):
     """Sends what enters a state and sends mail, and nobody knows whether it is committed."""
     store.lose_connection(before=before)
     with pytest.raises(StoreFailedError):
-        await soon(agent.send("SENT", NEWS, id="1"))
+        await soon(agent.send("SENT", NEWS, event_id="1"))
 
 
 async def test_what_a_turn_in_doubt_asked_for_is_done_as_soon_as_the_store_answers(store, clock, runtime, agents):
@@ -150,7 +150,7 @@ async def test_a_turn_in_doubt_that_was_not_written_asks_for_nothing(store, cloc
     clock.advance(60)
     await at_rest(runtime, clock)
     assert (one.configuration, other.context.notes, begun) == (("RESTING",), [], [])
-    assert not (await soon(one.send("SENT", NEWS, id="1"))).repeat
+    assert not (await soon(one.send("SENT", NEWS, event_id="1"))).repeat
     await at_rest(runtime, clock)
     assert (other.context.notes, begun) == (["NOTED of a"], ["a"])
 
@@ -202,7 +202,7 @@ async def test_an_invoke_whose_end_is_in_doubt_tells_its_agent(store, clock, run
         reached.set()
         raise StoreFailedError("agents.db", "the connection was lost")
 
-    agent = await runtime.start("digging", at="DIGGING", id="a")
+    agent = await runtime.start("digging", at="DIGGING", agent_id="a")
     store.after = lose
     await soon(reached.wait())
     await at_rest(runtime, clock)
@@ -216,9 +216,9 @@ async def test_an_invoke_whose_end_is_in_doubt_tells_its_agent(store, clock, run
 async def test_mail_whose_posting_is_in_doubt_is_delivered_once(store, clock, runtime, agents):
     store.lose_connection()
     with pytest.raises(StoreFailedError):
-        await soon(runtime.post("a", "NOTED", {"n": "posted"}, id="1"))
+        await soon(runtime.post("a", "NOTED", {"n": "posted"}, event_id="1"))
     store.mend()
-    assert (await runtime.post("a", "NOTED", {"n": "posted"}, id="1")).repeat
+    assert (await runtime.post("a", "NOTED", {"n": "posted"}, event_id="1")).repeat
     clock.advance(60)
     await at_rest(runtime, clock)
     assert agents[0].context.notes == ["posted"]
@@ -227,10 +227,10 @@ async def test_mail_whose_posting_is_in_doubt_is_delivered_once(store, clock, ru
 async def test_mail_that_is_posted_behind_mail_in_doubt_comes_behind_it(store, clock, runtime, agents):
     store.lose_connection()
     with pytest.raises(StoreFailedError):
-        await soon(runtime.post("a", "NOTED", {"n": "first"}, id="1"))
+        await soon(runtime.post("a", "NOTED", {"n": "first"}, event_id="1"))
     await at_rest(runtime, clock)
     store.mend()
-    assert (await runtime.post("a", "NOTED", {"n": "first"}, id="1")).repeat
+    assert (await runtime.post("a", "NOTED", {"n": "first"}, event_id="1")).repeat
     await runtime.post("a", "NOTED", {"n": "second"})
     sending = asyncio.ensure_future(agents[0].send("NOTED", {"n": "third"}))
     await at_rest(runtime, clock)
@@ -254,7 +254,7 @@ async def test_mail_whose_posting_failed_is_not_delivered_though_that_was_in_dou
 async def test_a_runtime_that_closes_leaves_what_is_in_doubt_to_the_next_one(store, clock, place, caplog):
     with caplog.at_level(logging.ERROR):
         async with Runtime.open(store, graphs=[digging], clock=clock) as runtime:
-            one, _ = [await runtime.start("digging", at="RESTING", id=each) for each in "ab"]
+            one, _ = [await runtime.start("digging", at="RESTING", agent_id=each) for each in "ab"]
             await in_doubt(store, one)
             await at_rest(runtime, clock)
     assert caplog.records == []

@@ -33,7 +33,7 @@ wishing = StateTransitionGraph(
 
 async def test_a_turn_with_an_unknown_effect_is_undone_and_its_sender_told(place):
     async with Runtime.open(place, graphs=wishing) as runtime:
-        agent, _ = [await runtime.start("wishing", at="A", id=each) for each in ("w-1", "w-2")]
+        agent, _ = [await runtime.start("wishing", at="A", agent_id=each) for each in ("w-1", "w-2")]
         async with nothing_changes(runtime, agent):
             with pytest.raises(UnknownEffectError, match=r"'Wish'.*'Send', 'Timer'"):
                 await agent.send("WISHED")

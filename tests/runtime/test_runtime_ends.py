@@ -14,7 +14,7 @@ from tests.runtime.support import Gate, Parcel, WrappedStore, everything, gated,
 async def test_a_stopped_agent_stays_where_it_is_and_refuses_every_event(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         clock.advance(1)
         snapshot = await runtime.stop("p-1")
         assert snapshot == agent.snapshot
@@ -34,10 +34,10 @@ async def test_a_stopped_agent_stays_where_it_is_and_refuses_every_event(place):
 
 async def test_stopping_an_agent_that_has_ended_changes_nothing(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        done = await runtime.start("parcel", at="DELIVERED", id="p-1")
+        done = await runtime.start("parcel", at="DELIVERED", agent_id="p-1")
         async with nothing_changes(runtime, done):
             assert (await runtime.stop("p-1")).status is Status.DONE
-        await runtime.start("parcel", at="PACKING", id="p-2")
+        await runtime.start("parcel", at="PACKING", agent_id="p-2")
         stopped = await runtime.stop("p-2")
         assert await runtime.stop("p-2") == stopped
 
@@ -45,7 +45,7 @@ async def test_stopping_an_agent_that_has_ended_changes_nothing(place):
 async def test_stopping_waits_for_the_turns_before_it(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         jobs = [agent.send("PASSED"), runtime.stop("g-1"), agent.send("MOVED")]
         running = [asyncio.ensure_future(job) for job in jobs]
         await gate.reached()
@@ -57,7 +57,7 @@ async def test_stopping_waits_for_the_turns_before_it(place):
 
 async def test_who_sends_after_somebody_stops_an_agent_comes_after_the_stop(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         stopping = asyncio.ensure_future(runtime.stop("p-1"))
         await asyncio.sleep(0)  # it is asked for, and has not begun
         assert (await agent.send("SENT")).refusal.reason is RefusalReason.AGENT_ENDED
@@ -67,7 +67,7 @@ async def test_who_sends_after_somebody_stops_an_agent_comes_after_the_stop(plac
 @pytest.mark.parametrize("call", ["stop", "erase"])
 async def test_an_unknown_agent_cannot_be_ended(place, call):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        await runtime.start("parcel", at="PACKING", id="p-1")
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
         async with nothing_changes(runtime):
             with pytest.raises(UnknownAgentError, match="'p-2'"):
                 await getattr(runtime, call)("p-2")
@@ -76,7 +76,7 @@ async def test_an_unknown_agent_cannot_be_ended(place, call):
 @pytest.mark.parametrize("is_held", [True, False])
 async def test_an_erased_agent_is_gone(place, is_held):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agents = [await runtime.start("parcel", at="PACKING", id=f"p-{n}") for n in (1, 2)]
+        agents = [await runtime.start("parcel", at="PACKING", agent_id=f"p-{n}") for n in (1, 2)]
         held = agents[:1] if is_held else agents.clear()
         await runtime.erase("p-1")
         for call in (runtime.resume, runtime.history, runtime.erase, runtime.stop):
@@ -88,7 +88,7 @@ async def test_an_erased_agent_is_gone(place, is_held):
 
 async def test_an_agent_whose_graph_is_not_registered_can_be_erased(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        await runtime.start("parcel", at="PACKING", id="p-1")
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
     async with Runtime.open(place, graphs=[]) as runtime:
         await runtime.erase("p-1")
         assert await everything(runtime) == []
@@ -96,12 +96,12 @@ async def test_an_agent_whose_graph_is_not_registered_can_be_erased(place):
 
 async def test_the_handle_of_an_erased_agent_does_nothing_more(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
-        await agent.send("STAMPED", id="crm-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
+        await agent.send("STAMPED", event_id="crm-1")
         await runtime.erase("p-1")
         for event, event_id in (("STAMPED", None), ("UNHEARD_OF", None), ("STAMPED", "crm-1")):
             with pytest.raises(UnknownAgentError, match="'p-1'"):
-                await agent.send(event, id=event_id)
+                await agent.send(event, event_id=event_id)
         with pytest.raises(UnknownAgentError, match="'p-1'"):
             await agent.history()
         with pytest.raises(UnknownAgentError, match="'p-1'"):
@@ -110,9 +110,9 @@ async def test_the_handle_of_an_erased_agent_does_nothing_more(place):
 
 async def test_the_handle_of_an_erased_agent_is_no_handle_of_its_successor(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="AT_SEA", payload={"stops": ["Porto"]}, id="p-1")
+        agent = await runtime.start("parcel", at="AT_SEA", payload={"stops": ["Porto"]}, agent_id="p-1")
         await runtime.erase("p-1")
-        successor = await runtime.start("parcel", at="PACKING", id="p-1")
+        successor = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         async with nothing_changes(runtime, successor):
             with pytest.raises(UnknownAgentError):
                 await agent.send("STAMPED")
@@ -125,7 +125,7 @@ async def test_the_handle_of_an_erased_agent_is_no_handle_of_its_successor(place
 async def test_erasing_waits_for_the_turns_before_it_and_ends_those_behind(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         behind = [agent.send("UNHEARD_OF"), agent.send("MOVED"), runtime.stop("g-1"), runtime.erase("g-1")]
         running = [asyncio.ensure_future(job) for job in (agent.send("PASSED"), runtime.erase("g-1"), *behind)]
         await gate.reached()
@@ -138,7 +138,7 @@ async def test_erasing_waits_for_the_turns_before_it_and_ends_those_behind(place
 
 async def test_who_waits_for_a_state_of_an_agent_that_is_erased_is_told(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         waiting = asyncio.ensure_future(agent.until("DELIVERED"))
         await asyncio.sleep(0)
         await runtime.erase("p-1")
@@ -151,7 +151,7 @@ async def test_an_erasure_goes_on_when_its_caller_is_cancelled(place):
         store, gate = WrappedErasure(real), asyncio.Event()
         store.gate = gate
         async with Runtime.open(store, graphs=[parcel]) as runtime:
-            agent = await runtime.start("parcel", at="PACKING", id="p-1")
+            agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
             erasing = asyncio.ensure_future(runtime.erase("p-1"))
             await store.reached.wait()
             erasing.cancel()
@@ -161,7 +161,7 @@ async def test_an_erasure_goes_on_when_its_caller_is_cancelled(place):
                 await soon(agent.send("STAMPED"))
             with pytest.raises(UnknownAgentError):
                 await runtime.resume("p-1")
-            successor = await runtime.start("parcel", at="PACKING", id="p-1")
+            successor = await runtime.start("parcel", at="PACKING", agent_id="p-1")
             assert (await successor.send("SENT")).version == 2
 
 
@@ -171,8 +171,8 @@ async def test_a_successor_is_not_mixed_up_with_an_agent_erased_while_it_was_res
     store = WrappedErasure(MemoryStore())
     store.gate.set()
     async with Runtime.open(store, graphs=[parcel], limits=Limits(resident=1)) as runtime:
-        await runtime.start("parcel", at="AT_SEA", payload={"stops": ["Porto"]}, id="p-1")
-        await runtime.start("parcel", at="PACKING", id="another")  # so that the first is read again
+        await runtime.start("parcel", at="AT_SEA", payload={"stops": ["Porto"]}, agent_id="p-1")
+        await runtime.start("parcel", at="PACKING", agent_id="another")  # so that the first is read again
         store.loading = asyncio.Event()
         resuming = asyncio.ensure_future(runtime.resume("p-1"))
         await store.loaded.wait()
@@ -182,7 +182,7 @@ async def test_a_successor_is_not_mixed_up_with_an_agent_erased_while_it_was_res
         loading.set()
         [resumed] = await asyncio.gather(soon(resuming), return_exceptions=True)
         assert isinstance(resumed, UnknownAgentError)
-        successor = await runtime.start("parcel", at="PACKING", id="p-1")
+        successor = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         await successor.send("STAMPED")
         assert successor.context == Parcel(stops=["entered", "STAMPED"])
         _, (stored, *_) = await everything(runtime)

@@ -292,7 +292,7 @@ async def test_a_migration_that_exits_leaves_the_agent_as_it_is(place):
         migrations=Migration("0", "1", unmigrated),
     )
     async with opened(place, before) as runtime:
-        await runtime.start("case", at="OPEN", id="c-1")
+        await runtime.start("case", at="OPEN", agent_id="c-1")
     async with opened(place, after) as runtime:
         with pytest.raises(IncompatibleGraphError, match="SystemExit: 7"):
             await (await runtime.resume("c-1")).send("NOTED")

@@ -47,7 +47,7 @@ failing = StateTransitionGraph(
 
 
 async def begin(runtime, at):
-    return await runtime.start("failing", at=at, id="f-1")
+    return await runtime.start("failing", at=at, agent_id="f-1")
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ async def runtime(place):
     """Six agents: a in PACKING, b ON_ROAD, c AT_SEA, d DELIVERED, e ON_ROAD of another graph, f stopped ON_ROAD."""
     async with Runtime.open(place, graphs=[parcel, gated, drafts]) as runtime:
         for name in "abcd":
-            agent = await runtime.start("parcel", at="PACKING", id=name)
+            agent = await runtime.start("parcel", at="PACKING", agent_id=name)
             for event in {"a": (), "b": ["SENT"], "c": ["SENT", "SHIPPED"], "d": ["SENT", "ARRIVED"]}[name]:
                 await agent.send(event)
             await runtime.find()  # where that lags, agents are found in the order in which it heard of them
-        await runtime.start("drafts", at="ON_ROAD", id="e")
+        await runtime.start("drafts", at="ON_ROAD", agent_id="e")
         await runtime.find()
-        await (await runtime.start("parcel", at="PACKING", id="f")).send("SENT")
+        await (await runtime.start("parcel", at="PACKING", agent_id="f")).send("SENT")
         await runtime.stop("f")
         yield runtime
 
@@ -74,7 +74,7 @@ async def test_pages_join_into_the_whole(runtime, limit):
 
 async def test_what_is_started_between_two_pages_is_on_the_later(runtime):
     first = await runtime.find(limit=4)
-    await runtime.start("parcel", at="PACKING", id="A")
+    await runtime.start("parcel", at="PACKING", agent_id="A")
     await runtime.stop("a")
     second = await runtime.find(limit=4, after=first.next)
     assert [snapshot.agent_id for snapshot in second.agents] == ["e", "f", "A"]
@@ -105,8 +105,8 @@ async def test_a_state_is_found_in_the_graphs_that_have_it():
     )
     open_air = StateTransitionGraph("open air", states=["ROOM"], entry_points=["ROOM"])
     async with Runtime.open("memory:", graphs=[roofed, open_air]) as runtime:
-        await runtime.start("roofed", at="ROOF", id="inside")
-        await runtime.start("open air", at="ROOM", id="outside")
+        await runtime.start("roofed", at="ROOF", agent_id="inside")
+        await runtime.start("open air", at="ROOM", agent_id="outside")
         assert [agent.agent_id for agent in (await runtime.find(state="ROOM")).agents] == ["inside", "outside"]
         assert [agent.agent_id for agent in (await runtime.find(state="ROOF")).agents] == ["inside"]
 
@@ -118,7 +118,7 @@ async def test_an_agent_that_ended_in_regions_is_found_where_each_of_them_ended(
     chart = json.dumps({"type": "parallel", "states": regions})
     machine = load(chart, dialect="xstate", entry_points=["l"])
     async with Runtime.open(place, graphs=[machine]) as runtime:
-        agent = await runtime.start(machine.name, at="l", id="m-1")
+        agent = await runtime.start(machine.name, at="l", agent_id="m-1")
         outcome = await agent.send("GO")
         assert (outcome.configuration, outcome.status) == (("l2", "r2"), Status.DONE)
         for state in ("l2", "r2", "r"):

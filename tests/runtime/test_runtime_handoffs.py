@@ -244,7 +244,7 @@ async def test_a_person_cannot_forge_an_offer(place):
         with pytest.raises(ReservedEventError):
             await target.send("handoff.offered.WORKING", {"any": "thing"})
         with pytest.raises(ReservedEventError):
-            await runtime.post("nobody-yet", "handoff.offered.WORKING", {}, id="1")
+            await runtime.post("nobody-yet", "handoff.offered.WORKING", {}, event_id="1")
         assert (target.configuration, await runtime.handoffs(), await runtime.mail()) == (("RESTING",), [], [])
 
 

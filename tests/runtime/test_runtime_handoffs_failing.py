@@ -144,7 +144,7 @@ async def test_a_packet_that_cannot_be_read_goes_on_with_the_raw_one_and_the_err
         assert row.status is PENDING
         spoilt = row.packet | {"conversation": "not a conversation", "odd": [1]}
         await _offer_instead(runtime, row, spoilt)
-        details = (await runtime.handoffs(id=row.id))[0].changes[-1].details
+        details = (await runtime.handoffs(handoff_id=row.id))[0].changes[-1].details
         assert details.startswith(f"{Obstacle.UNREADABLE.value}: ")
         taker = await target_of(runtime, agent)
         assert taker.snapshot.graph == "second"
@@ -407,7 +407,7 @@ async def test_an_offer_to_a_new_agent_is_answered_by_one_that_was_started_under
             await checked(units)
             effects = [effect for unit in units if isinstance(unit, TurnRecord) for effect in unit.effects]
             for offer in (each for each in effects if isinstance(each, Offer)):
-                start = runtime.start("second", at="RESTING", id=offer.handoff.target)
+                start = runtime.start("second", at="RESTING", agent_id=offer.handoff.target)
                 starts.append(asyncio.ensure_future(start))
 
         store.after = start_under_its_id

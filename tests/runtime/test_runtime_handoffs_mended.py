@@ -75,7 +75,7 @@ def is_answered(agent):
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_an_offer_that_comes_while_its_target_is_erased_is_answered(place, is_in_memory, when):
     async with house(place) as runtime:
-        target_id = (await runtime.start("second", at="RESTING", id="t")).id
+        target_id = (await runtime.start("second", at="RESTING", agent_id="t")).id
     async with house(place) as runtime:
         held = await runtime.resume(target_id) if is_in_memory else None
         store, agents = runtime._core.store, await strangers(runtime, 2)

@@ -15,11 +15,11 @@ async def test_a_repeat_has_the_first_outcome_and_changes_nothing(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
-        first = await agent.send("SENT", {"by": "truck", "n": [1, 2.5, None]}, id="crm-1")
+        first = await agent.send("SENT", {"by": "truck", "n": [1, 2.5, None]}, event_id="crm-1")
         await agent.send("ARRIVED")
         clock.advance(3600)
         async with nothing_changes(runtime, agent):
-            repeat = await agent.send("SENT", {"n": [1, 2.5, None], "by": "truck"}, id="crm-1")
+            repeat = await agent.send("SENT", {"n": [1, 2.5, None], "by": "truck"}, event_id="crm-1")
         assert repeat.repeat
         assert repeat == first.repeated() != first
         assert (repeat.configuration, repeat.version) == (("ON_ROAD",), 2)
@@ -27,38 +27,38 @@ async def test_a_repeat_has_the_first_outcome_and_changes_nothing(place):
 
 async def test_a_repeat_is_known_after_the_database_was_opened_again(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
-        first = await agent.send("SENT", {"by": "truck"}, id="crm-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
+        first = await agent.send("SENT", {"by": "truck"}, event_id="crm-1")
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.resume("p-1")
         async with nothing_changes(runtime, agent):
-            assert await agent.send("SENT", {"by": "truck"}, id="crm-1") == first.repeated()
+            assert await agent.send("SENT", {"by": "truck"}, event_id="crm-1") == first.repeated()
 
 
 @pytest.mark.parametrize(("event", "payload"), [("SENT", {"by": "ship"}), ("SENT", None), ("STAMPED", {"by": "truck"})])
 async def test_an_id_that_stands_for_another_event_is_refused(place, event, payload):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
-        await agent.send("SENT", {"by": "truck"}, id="crm-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
+        await agent.send("SENT", {"by": "truck"}, event_id="crm-1")
         async with nothing_changes(runtime, agent):
             with pytest.raises(EventIdReusedError, match="'p-1' knows the id 'crm-1' from 'SENT' with other content"):
-                await agent.send(event, payload, id="crm-1")
+                await agent.send(event, payload, event_id="crm-1")
 
 
 async def test_ids_are_compared_with_their_types(place):
     """1, 1.0 and true are equal to Python, but they are not the same content."""
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
-        await agent.send("STAMPED", {"at": "x", "n": 1}, id="crm-1")
+        await agent.send("STAMPED", {"at": "x", "n": 1}, event_id="crm-1")
         with pytest.raises(EventIdReusedError):
-            await agent.send("STAMPED", {"at": "x", "n": True}, id="crm-1")
+            await agent.send("STAMPED", {"at": "x", "n": True}, event_id="crm-1")
 
 
 async def test_ids_are_per_agent(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         for _ in "ab":
             agent = await runtime.start("parcel", at="PACKING")
-            outcome = await agent.send("STAMPED", {"at": agent.id}, id="crm-1")
+            outcome = await agent.send("STAMPED", {"at": agent.id}, event_id="crm-1")
             assert not outcome.repeat
             assert agent.context.stops == ["entered", agent.id]
 
@@ -66,7 +66,7 @@ async def test_ids_are_per_agent(place):
 async def test_sends_of_one_id_at_the_same_instant_are_applied_once(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
-        outcomes = await asyncio.gather(*(agent.send("STAMPED", id="crm-1") for _ in range(5)))
+        outcomes = await asyncio.gather(*(agent.send("STAMPED", event_id="crm-1") for _ in range(5)))
         assert [outcome.repeat for outcome in outcomes] == [False, True, True, True, True]
         assert {outcome.version for outcome in outcomes} == {2}
         assert agent.context.stops == ["entered", "STAMPED"]
@@ -76,7 +76,7 @@ async def test_a_repeat_that_comes_during_the_turn_waits_for_its_outcome(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
         agent = await runtime.start("gated", at="RESTING")
-        sends = [asyncio.ensure_future(agent.send("PASSED", id="crm-1")) for _ in "ab"]
+        sends = [asyncio.ensure_future(agent.send("PASSED", event_id="crm-1")) for _ in "ab"]
         await gate.reached()
         gate.opened.set()
         first, second = await soon(asyncio.gather(*sends))
@@ -88,9 +88,9 @@ async def test_a_refused_event_frees_its_id(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
         for _ in "ab":
-            refused = await agent.send("LANDED", id="crm-1")
+            refused = await agent.send("LANDED", event_id="crm-1")
             assert (refused.applied, refused.repeat) == (False, False)
-        applied = await agent.send("STAMPED", {"at": "Porto"}, id="crm-1")
+        applied = await agent.send("STAMPED", {"at": "Porto"}, event_id="crm-1")
         assert (applied.version, applied.repeat) == (2, False)
 
 
@@ -102,8 +102,8 @@ async def test_a_failed_event_frees_its_id(place, event, payload, error):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
         with pytest.raises(error):
-            await agent.send(event, payload, id="crm-1")
-        outcome = await agent.send("STAMPED", {"at": "Porto"}, id="crm-1")
+            await agent.send(event, payload, event_id="crm-1")
+        outcome = await agent.send("STAMPED", {"at": "Porto"}, event_id="crm-1")
         assert (outcome.version, outcome.repeat) == (2, False)
         assert agent.context == Parcel(stops=["entered", "Porto"])
 
@@ -111,9 +111,9 @@ async def test_a_failed_event_frees_its_id(place, event, payload, error):
 async def test_an_ended_agent_still_knows_what_it_applied(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="AT_SEA", payload={"stops": []})
-        last = await agent.send("ARRIVED", id="crm-1")
-        assert await agent.send("ARRIVED", id="crm-1") == last.repeated()
-        assert (await agent.send("ARRIVED", id="crm-2")).refusal.reason is RefusalReason.AGENT_ENDED
+        last = await agent.send("ARRIVED", event_id="crm-1")
+        assert await agent.send("ARRIVED", event_id="crm-1") == last.repeated()
+        assert (await agent.send("ARRIVED", event_id="crm-2")).refusal.reason is RefusalReason.AGENT_ENDED
 
 
 async def test_an_event_without_an_id_is_applied_each_time(place):
@@ -127,12 +127,12 @@ async def test_an_id_goes_with_the_outcome_of_a_sender_that_stopped_waiting(plac
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
         agent = await runtime.start("gated", at="RESTING")
-        sending = asyncio.ensure_future(agent.send("PASSED", {"at": "once"}, id="crm-1"))
+        sending = asyncio.ensure_future(agent.send("PASSED", {"at": "once"}, event_id="crm-1"))
         await gate.reached()
         sending.cancel()
         with suppress(asyncio.CancelledError):
             await sending
         gate.opened.set()
-        outcome = await soon(agent.send("PASSED", {"at": "once"}, id="crm-1"))
+        outcome = await soon(agent.send("PASSED", {"at": "once"}, event_id="crm-1"))
         assert (outcome.repeat, outcome.version) == (True, 2)
         assert agent.context.stops == ["once"]

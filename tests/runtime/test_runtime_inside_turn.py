@@ -63,8 +63,8 @@ async def runtime(place, services):
     "name", ["send", "send to another", "start", "start_on", "resume", "stop", "erase", "until", "find", "history"]
 )
 async def test_a_call_that_could_wait_for_ever_is_an_error_inside_a_turn(runtime, services, name, event):
-    agent = await runtime.start("calling", at="A", id="c-1")
-    other = await runtime.start("parcel", at="PACKING", id="p-1")
+    agent = await runtime.start("calling", at="A", agent_id="c-1")
+    other = await runtime.start("parcel", at="PACKING", agent_id="p-1")
     services.call = {
         "send": lambda: agent.send("NOTED"),
         "send to another": lambda: other.send("SENT"),
@@ -88,11 +88,11 @@ async def test_a_call_that_could_wait_for_ever_is_an_error_inside_a_turn(runtime
 
 
 async def test_a_call_in_an_entry_action_is_an_error_too(runtime, services):
-    other = await runtime.start("parcel", at="PACKING", id="p-1")
+    other = await runtime.start("parcel", at="PACKING", agent_id="p-1")
     services.call = lambda: other.send("SENT")
     async with nothing_changes(runtime, other):
         with pytest.raises(ActionFailedError, match="inside a turn of agent 'c-1'"):
-            await soon(runtime.start("calling", at="CALLING", id="c-1"))
+            await soon(runtime.start("calling", at="CALLING", agent_id="c-1"))
 
 
 @pytest.mark.parametrize("graph", ["calling", "leaving"])

@@ -266,7 +266,7 @@ async def test_the_context_is_that_of_the_commit_that_entered_the_state_and_cann
         return context.query
 
     async with opened(place, busy(Invoke(look)), services, clock) as runtime:
-        agent = await runtime.start("busy", at="BUSY", id="b-1")
+        agent = await runtime.start("busy", at="BUSY", agent_id="b-1")
         await eventually(lambda: services.calls["look"] == 1)
         await agent.send("CHANGED")
     async with opened(place, busy(Invoke(look)), services, clock) as runtime:
@@ -354,7 +354,7 @@ async def test_a_result_that_waits_behind_the_event_that_leaves_the_state_is_dis
         for event, notes in [("LEFT", 0), ("AGAIN", 1)]:
             gate.clear()
             services.open.clear()
-            agent = await runtime.start("racing", at="BUSY", id=event)
+            agent = await runtime.start("racing", at="BUSY", agent_id=event)
             await eventually(lambda: services.calls["wait"])
             services.calls.clear()
             held = asyncio.ensure_future(agent.send("HELD"))
@@ -442,7 +442,7 @@ async def test_invokes_end_with_their_agent(place, clock, services, end):
 
 async def test_an_invoke_that_ignores_its_cancellation_does_not_hold_up_the_close(place, clock, services):
     async with opened(place, busy(Invoke(stubborn)), services, clock, limits=Limits(close_s=0.01)) as runtime:
-        await runtime.start("busy", at="BUSY", id="b-1")
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
         await eventually(lambda: services.calls["stubborn"] == 1)
     services.open.set()
     await asyncio.sleep(0)
@@ -465,7 +465,7 @@ async def test_what_an_invoke_makes_of_the_close_of_its_runtime_is_not_its_resul
 
     graph = busy(Invoke(give_in, timeout_s=timeout_s))
     async with opened(place, graph, services, clock) as runtime:
-        await runtime.start("busy", at="BUSY", id="b-1")
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
         await eventually(lambda: services.calls["give_in"] == 1)
     services.open.set()
     async with opened(place, graph, services, clock) as runtime:
@@ -492,7 +492,7 @@ async def test_a_state_entered_while_the_runtime_closes_has_its_invoke_begun_by_
         entry_points=["IDLE"],
     )
     async with opened(place, graph, services, clock, limits=Limits(close_s=3)) as runtime:
-        agent = await runtime.start("closing", at="IDLE", id="c-1")
+        agent = await runtime.start("closing", at="IDLE", agent_id="c-1")
         sending = asyncio.ensure_future(agent.send("BEGAN"))
         await held.wait()
         closing = asyncio.get_running_loop().time()
@@ -531,7 +531,7 @@ async def test_recovery_begins_an_invoke_again_and_recorded_steps_are_not_done_a
     for opening in range(1, 4):
         async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
             if opening == 1:
-                await runtime.start("busy", at="BUSY", id="b-1")
+                await runtime.start("busy", at="BUSY", agent_id="b-1")
             await eventually(lambda count=opening: len(services.seen) == count)
     services.open.set()
     async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
@@ -564,7 +564,7 @@ async def test_a_result_that_was_committed_and_not_applied_is_applied_by_the_nex
         entry_points=["BUSY"],
     )
     async with opened(place, graph, services, clock) as runtime:
-        agent = await runtime.start("holding", at="BUSY", id="h-1")
+        agent = await runtime.start("holding", at="BUSY", agent_id="h-1")
         held_send = asyncio.ensure_future(agent.send("HELD"))
         await held.wait()
         services.open.set()
@@ -905,7 +905,7 @@ async def test_an_invoke_of_a_graph_that_is_not_registered_waits_for_it(place, c
     graph = busy(Invoke(wait))
     async with opened(place, graph, services, clock) as runtime:
         for agent_id in ("b-1", "b-2"):
-            await runtime.start("busy", at="BUSY", id=agent_id)
+            await runtime.start("busy", at="BUSY", agent_id=agent_id)
         await eventually(lambda: services.calls["wait"] == 2)
     services.open.set()
     other = StateTransitionGraph("other", states=["A"], entry_points=["A"])
@@ -920,7 +920,7 @@ async def test_an_invoke_of_a_graph_that_is_not_registered_waits_for_it(place, c
 
 async def test_an_invoke_that_its_graph_no_longer_declares_ends_in_an_error(place, clock, services, caplog):
     async with opened(place, busy(Invoke(wait)), services, clock) as runtime:
-        await runtime.start("busy", at="BUSY", id="b-1")
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
         await eventually(lambda: services.calls["wait"] == 1)
     changed = StateTransitionGraph(
         "busy",

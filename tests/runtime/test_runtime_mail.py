@@ -64,7 +64,7 @@ async def test_mail_is_applied_in_the_order_accepted(place):
 async def test_mail_that_was_accepted_is_delivered_by_the_next_runtime(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         passing = asyncio.ensure_future(agent.send("PASSED", {"at": "turn under way"}))
         await gate.reached()
         for n in range(3):
@@ -82,7 +82,7 @@ async def test_mail_that_was_accepted_is_delivered_by_the_next_runtime(place):
 async def test_a_send_behind_mail_that_a_closing_runtime_leaves_does_not_overtake_it(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         passing = asyncio.ensure_future(agent.send("PASSED", {"at": "first"}))
         await gate.reached()
         await runtime.post("g-1", "STAMPED", {"at": "second"})
@@ -106,7 +106,7 @@ async def test_mail_for_an_agent_that_does_not_exist_yet_waits_for_it(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         await runtime.post("l-1", "NOTED", {"n": "3"})
         assert await waiting(runtime, "l-1") == ["0", "1", "2", "3"]
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await agent.send("NOTED", {"n": "4"})
         assert agent.context.notes == ["0", "1", "2", "3", "4"]
         assert await runtime.mail() == []
@@ -116,7 +116,7 @@ async def test_an_agent_gets_mail_that_was_posted_at_the_instant_of_its_start_be
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for n in range(20):
             _, agent = await asyncio.gather(
-                runtime.post(f"l-{n}", "NOTED", {"n": "posted"}), runtime.start("ledger", at="OPEN", id=f"l-{n}")
+                runtime.post(f"l-{n}", "NOTED", {"n": "posted"}), runtime.start("ledger", at="OPEN", agent_id=f"l-{n}")
             )
             await agent.send("NOTED", {"n": "sent"})
             assert agent.context.notes == ["posted", "sent"]
@@ -126,7 +126,7 @@ async def test_mail_goes_to_many_agents_that_are_not_in_memory(place):
     ids = [f"l-{n}" for n in range(50)]
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for agent_id in ids:
-            await runtime.start("ledger", at="OPEN", id=agent_id)
+            await runtime.start("ledger", at="OPEN", agent_id=agent_id)
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         await asyncio.gather(*(runtime.post(agent_id, "NOTED", {"n": "x"}) for agent_id in ids))
         for agent_id in ids:
@@ -137,12 +137,12 @@ async def test_mail_goes_to_many_agents_that_are_not_in_memory(place):
 
 async def test_what_an_agent_sends_leaves_with_its_turn(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        one = await runtime.start("ledger", at="OPEN", id="one")
-        two = await runtime.start("ledger", at="OPEN", id="two")
+        one = await runtime.start("ledger", at="OPEN", agent_id="one")
+        two = await runtime.start("ledger", at="OPEN", agent_id="two")
         to = [["two", "NOTED"], ["one", "NOTED"], ["later", "NOTED"], ["two", "MOVED"]]
         await one.send("PASSED_ON", {"to": to})
         await soon(two.until("ELSEWHERE"))
-        later = await runtime.start("ledger", at="OPEN", id="later")
+        later = await runtime.start("ledger", at="OPEN", agent_id="later")
         for agent, notes in [(one, ["PASSED_ON", "NOTED of one"]), (two, ["NOTED of one"]), (later, ["NOTED of one"])]:
             await agent.send("NOTED", {"n": "end"})
             assert agent.context.notes == [*notes, "end"]
@@ -150,7 +150,7 @@ async def test_what_an_agent_sends_leaves_with_its_turn(place):
 
 
 async def test_a_turn_that_is_undone_sends_nothing(desk):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     with pytest.raises(ActionFailedError):
         await agent.send("PASSED_ON", {"to": [["l-2", "NOTED"], ["l-2"]]})
     assert await desk.mail() == []
@@ -158,8 +158,8 @@ async def test_a_turn_that_is_undone_sends_nothing(desk):
 
 async def test_what_two_agents_send_one_another_arrives_in_order(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        one = await runtime.start("ledger", at="OPEN", id="one")
-        two = await runtime.start("ledger", at="OPEN", id="two")
+        one = await runtime.start("ledger", at="OPEN", agent_id="one")
+        two = await runtime.start("ledger", at="OPEN", agent_id="two")
         for _ in range(10):
             await one.send("PASSED_ON", {"to": [["two", "NOTED"], ["two", "RANG"]]})
         await two.send("NOTED", {"n": "end"})
@@ -168,8 +168,8 @@ async def test_what_two_agents_send_one_another_arrives_in_order(place):
 
 async def test_mail_that_is_sent_twice_under_one_id_is_applied_once(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        one = await runtime.start("ledger", at="OPEN", id="one")
-        two = await runtime.start("ledger", at="OPEN", id="two")
+        one = await runtime.start("ledger", at="OPEN", agent_id="one")
+        two = await runtime.start("ledger", at="OPEN", agent_id="two")
         for _ in range(3):
             assert (await one.send("PASSED_ON", {"to": [["two", "NOTED"]], "id": "x-1"})).applied
         await two.send("NOTED", {"n": "end"})
@@ -182,14 +182,14 @@ async def test_mail_that_is_sent_twice_under_one_id_is_applied_once(place):
 async def test_an_id_is_accepted_once_while_it_waits_and_after_it_was_applied(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for repeat in (False, True, True):
-            assert (await runtime.post("l-1", "NOTED", {"n": "a", "m": 1}, id="x-1")).repeat is repeat
+            assert (await runtime.post("l-1", "NOTED", {"n": "a", "m": 1}, event_id="x-1")).repeat is repeat
         assert await waiting(runtime) == ["a"]
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await agent.send("NOTED", {"n": "end"})
-        assert (await runtime.post("l-1", "NOTED", {"m": 1, "n": "a"}, id="x-1")).repeat
-        assert (await agent.send("NOTED", {"n": "a", "m": 1}, id="x-1")).repeat
+        assert (await runtime.post("l-1", "NOTED", {"m": 1, "n": "a"}, event_id="x-1")).repeat
+        assert (await agent.send("NOTED", {"n": "a", "m": 1}, event_id="x-1")).repeat
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        assert (await runtime.post("l-1", "NOTED", {"n": "a", "m": 1}, id="x-1")).repeat
+        assert (await runtime.post("l-1", "NOTED", {"n": "a", "m": 1}, event_id="x-1")).repeat
         assert (await runtime.resume("l-1")).context.notes == ["a", "end"]
         assert await runtime.mail() == []
 
@@ -197,13 +197,13 @@ async def test_an_id_is_accepted_once_while_it_waits_and_after_it_was_applied(pl
 @pytest.mark.parametrize(("event", "payload"), [("NOTED", {"n": "b"}), ("RANG", {"n": "a"}), ("NOTED", None)])
 async def test_an_id_with_other_content_is_refused(place, event, payload):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        await runtime.post("l-1", "NOTED", {"n": "a"}, id="x-1")
+        await runtime.post("l-1", "NOTED", {"n": "a"}, event_id="x-1")
         with pytest.raises(EventIdReusedError):
-            await runtime.post("l-1", event, payload, id="x-1")
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+            await runtime.post("l-1", event, payload, event_id="x-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await agent.send("NOTED", {"n": "end"})
         with pytest.raises(EventIdReusedError):
-            await runtime.post("l-1", event, payload, id="x-1")
+            await runtime.post("l-1", event, payload, event_id="x-1")
         await agent.send("NOTED", {"n": "end"})
         assert agent.context.notes == ["a", "end", "end"]
         assert await runtime.mail() == []
@@ -212,14 +212,16 @@ async def test_an_id_with_other_content_is_refused(place, event, payload):
 async def test_an_id_is_the_recipients_own(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for agent_id in ("one", "two"):
-            assert not (await runtime.post(agent_id, "NOTED", {"n": agent_id}, id="x-1")).repeat
+            assert not (await runtime.post(agent_id, "NOTED", {"n": agent_id}, event_id="x-1")).repeat
         assert await waiting(runtime) == ["one", "two"]
 
 
 async def test_posts_of_one_id_at_the_same_instant_are_accepted_once(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         agent = await runtime.start("ledger", at="OPEN")
-        receipts = await asyncio.gather(*(runtime.post(agent.id, "NOTED", {"n": "a"}, id="x-1") for _ in range(5)))
+        receipts = await asyncio.gather(
+            *(runtime.post(agent.id, "NOTED", {"n": "a"}, event_id="x-1") for _ in range(5))
+        )
         assert sorted(receipt.repeat for receipt in receipts) == [False, True, True, True, True]
         await agent.send("NOTED", {"n": "end"})
         assert agent.context.notes == ["a", "end"]
@@ -228,14 +230,14 @@ async def test_posts_of_one_id_at_the_same_instant_are_accepted_once(place):
 async def test_mail_whose_id_was_applied_by_a_send_while_it_waited_is_a_repeat(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         passing = asyncio.ensure_future(agent.send("PASSED", {"at": "a"}))
         await gate.reached()
-        first = asyncio.ensure_future(agent.send("STAMPED", {"at": "once"}, id="x-1"))
-        other = asyncio.ensure_future(agent.send("STAMPED", {"at": "other"}, id="x-2"))
+        first = asyncio.ensure_future(agent.send("STAMPED", {"at": "once"}, event_id="x-1"))
+        other = asyncio.ensure_future(agent.send("STAMPED", {"at": "other"}, event_id="x-2"))
         await asyncio.sleep(0)
-        await runtime.post("g-1", "STAMPED", {"at": "once"}, id="x-1")
-        await runtime.post("g-1", "STAMPED", {"at": "not the same"}, id="x-2")
+        await runtime.post("g-1", "STAMPED", {"at": "once"}, event_id="x-1")
+        await runtime.post("g-1", "STAMPED", {"at": "not the same"}, event_id="x-2")
         gate.opened.set()
         await soon(asyncio.gather(passing, first, other))
         await agent.send("STAMPED", {"at": "end"})
@@ -250,8 +252,8 @@ async def test_mail_whose_id_was_applied_by_a_send_while_it_waited_is_a_repeat(p
 
 async def test_refused_mail_is_kept_with_its_reason(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
-        await runtime.post("l-1", "UNHEARD", {"n": "a"}, id="x-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
+        await runtime.post("l-1", "UNHEARD", {"n": "a"}, event_id="x-1")
         await runtime.post("l-1", "COUNTED", {"n": 1})
         await runtime.post("l-1", "NOTED", {"n": "b"})
         await agent.send("NOTED", {"n": "end"})
@@ -267,7 +269,7 @@ async def test_refused_mail_is_kept_with_its_reason(place):
 
 async def test_refused_mail_is_logged_with_its_agent_event_and_reason(caplog):
     async with Runtime.open("memory:", graphs=[ledger]) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await runtime.post("l-1", "UNHEARD", {"n": "a"})
         await agent.send("NOTED", {"n": "end"})
         [mail] = await runtime.mail("l-1", status="refused")
@@ -276,7 +278,7 @@ async def test_refused_mail_is_logged_with_its_agent_event_and_reason(caplog):
 
 async def test_mail_for_an_agent_that_has_ended_is_refused(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await runtime.post("l-1", "ENDED")
         await runtime.post("l-1", "NOTED")
         await soon(agent.until("CLOSED"))
@@ -287,23 +289,23 @@ async def test_mail_for_an_agent_that_has_ended_is_refused(place):
 
 
 async def test_a_refused_or_failed_send_frees_its_id_for_mail(desk):
-    desk_agent = await desk.start("ledger", at="OPEN", id="l-1")
-    assert not (await desk_agent.send("UNHEARD", id="x-1")).applied
+    desk_agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
+    assert not (await desk_agent.send("UNHEARD", event_id="x-1")).applied
     desk_agent._host.core.services.broken.add("a")
     with pytest.raises(ActionFailedError):
-        await desk_agent.send("TRIED", {"n": "a"}, id="x-2")
-    assert not (await desk.post("l-1", "NOTED", {"n": "b"}, id="x-1")).repeat
-    assert not (await desk.post("l-1", "NOTED", {"n": "c"}, id="x-2")).repeat
+        await desk_agent.send("TRIED", {"n": "a"}, event_id="x-2")
+    assert not (await desk.post("l-1", "NOTED", {"n": "b"}, event_id="x-1")).repeat
+    assert not (await desk.post("l-1", "NOTED", {"n": "c"}, event_id="x-2")).repeat
     await desk_agent.send("NOTED", {"n": "end"})
     assert desk_agent.context.notes == ["b", "c", "end"]
 
 
 async def test_refused_mail_frees_its_id(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
-        await runtime.post("l-1", "UNHEARD", id="x-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
+        await runtime.post("l-1", "UNHEARD", event_id="x-1")
         await agent.send("NOTED", {"n": "a"})
-        assert not (await runtime.post("l-1", "NOTED", {"n": "b"}, id="x-1")).repeat
+        assert not (await runtime.post("l-1", "NOTED", {"n": "b"}, event_id="x-1")).repeat
         await agent.send("NOTED", {"n": "end"})
         assert agent.context.notes == ["a", "b", "end"]
 
@@ -312,10 +314,10 @@ async def test_refused_mail_frees_its_id(place):
 
 
 async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(desk, clock):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     faults = agent._host.core.services
     faults.broken.add("a")
-    number = (await desk.post("l-1", "TRIED", {"n": "a"}, id="x-1")).number
+    number = (await desk.post("l-1", "TRIED", {"n": "a"}, event_id="x-1")).number
     for attempts, wait_s in [(1, 10), (2, 30)]:
         await at_rest(desk, clock)
         [mail] = await desk.mail("l-1")
@@ -335,7 +337,7 @@ async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(d
 
 
 async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk, clock):
-    agent, other = [await desk.start("ledger", at="OPEN", id=name) for name in ("l-1", "l-2")]
+    agent, other = [await desk.start("ledger", at="OPEN", agent_id=name) for name in ("l-1", "l-2")]
     faults = agent._host.core.services
     faults.broken.add("a")
     await desk.post("l-1", "TRIED", {"n": "a"})
@@ -355,7 +357,7 @@ async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk,
 
 
 async def test_the_queue_goes_on_behind_dead_mail(desk, clock):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     agent._host.core.services.broken.add("a")
     await desk.post("l-1", "TRIED", {"n": "a"})
     sending = asyncio.ensure_future(agent.send("NOTED", {"n": "b"}))
@@ -368,11 +370,11 @@ async def test_the_queue_goes_on_behind_dead_mail(desk, clock):
 
 
 async def test_a_send_that_fails_is_not_tried_again(desk, clock):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     faults = agent._host.core.services
     faults.broken.add("a")
     with pytest.raises(ActionFailedError):
-        await agent.send("TRIED", {"n": "a"}, id="x-1")
+        await agent.send("TRIED", {"n": "a"}, event_id="x-1")
     clock.advance(3600)
     await at_rest(desk, clock)
     assert (faults.tried["a"], await desk.mail(), clock.sleeping) == (1, [], 0)
@@ -381,7 +383,7 @@ async def test_a_send_that_fails_is_not_tried_again(desk, clock):
 async def test_attempts_are_counted_over_runtimes(place, clock):
     faults = Faults("a")
     async with Runtime.open(place, graphs=[ledger], clock=clock, limits=TWICE, services=faults) as runtime:
-        await runtime.start("ledger", at="OPEN", id="l-1")
+        await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await runtime.post("l-1", "TRIED", {"n": "a"})
         await at_rest(runtime, clock)
         clock.advance(10)
@@ -397,10 +399,10 @@ async def test_attempts_are_counted_over_runtimes(place, clock):
 
 
 async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     faults = agent._host.core.services
     faults.broken.add("a")
-    await desk.post("l-1", "TRIED", {"n": "a"}, id="x-1")
+    await desk.post("l-1", "TRIED", {"n": "a"}, event_id="x-1")
     for wait_s in (10, 30, 0):
         await at_rest(desk, clock)
         clock.advance(wait_s)
@@ -419,7 +421,7 @@ async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock):
 
 
 async def test_refused_mail_is_delivered_once_more_when_asked(desk):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await agent.send("MOVED")
     await desk.post("l-1", "COUNTED", {"n": 2})
     await agent.send("NOTED", {"n": "a"})
@@ -435,7 +437,7 @@ async def test_refused_mail_is_delivered_once_more_when_asked(desk):
 
 
 async def test_discarded_mail_is_forgotten(desk, clock):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await desk.post("l-1", "UNHEARD", {"n": "a"})
     await agent.send("NOTED")
     [refused] = await desk.mail()
@@ -457,9 +459,9 @@ async def test_mail_that_waits_is_neither_retried_nor_discarded(desk):
 
 
 async def test_mail_whose_id_stands_for_another_event_by_now_is_not_delivered_once_more(desk):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
-    await desk.post("l-1", "UNHEARD", {"n": "a"}, id="x-1")
-    await agent.send("NOTED", {"n": "b"}, id="x-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
+    await desk.post("l-1", "UNHEARD", {"n": "a"}, event_id="x-1")
+    await agent.send("NOTED", {"n": "b"}, event_id="x-1")
     [refused] = await desk.mail()
     with pytest.raises(EventIdReusedError):
         await desk.retry(refused.number)
@@ -469,13 +471,13 @@ async def test_mail_whose_id_stands_for_another_event_by_now_is_not_delivered_on
 
 
 async def test_mail_that_has_arrived_under_its_id_meanwhile_is_forgotten_when_it_is_retried(desk):
-    agent = await desk.start("ledger", at="OPEN", id="l-1")
+    agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await agent.send("MOVED")
-    await desk.post("l-1", "COUNTED", {"n": 2}, id="x-1")
+    await desk.post("l-1", "COUNTED", {"n": 2}, event_id="x-1")
     await agent.send("NOTED", {"n": "a"})
     [refused] = await desk.mail()
     await agent.rollback(1, reason="the mail came too late")
-    await agent.send("COUNTED", {"n": 2}, id="x-1")
+    await agent.send("COUNTED", {"n": 2}, event_id="x-1")
     await desk.retry(refused.number)
     assert await desk.mail() == []
     await agent.send("NOTED", {"n": "end"})
@@ -508,7 +510,7 @@ async def test_an_inbox_that_is_full_takes_no_more(place):
             await runtime.post("l-1", "NOTED", {"n": "c"})
         await runtime.post("l-2", "NOTED", {"n": "other"})
         assert await waiting(runtime, "l-1") == ["a", "b"]
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await agent.send("NOTED", {"n": "sent"})
         for n in "def":
             await runtime.post("l-1", "NOTED", {"n": n})
@@ -519,7 +521,7 @@ async def test_an_inbox_that_is_full_takes_no_more(place):
 async def test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_together(place):
     limits = Limits(unclaimed=3)
     async with Runtime.open(place, graphs=[ledger], limits=limits) as runtime:
-        known = await runtime.start("ledger", at="OPEN", id="l-0")
+        known = await runtime.start("ledger", at="OPEN", agent_id="l-0")
         for n in "abc":
             await runtime.post(f"l-{n}", "NOTED", {"n": n})
         for n in "de":
@@ -531,7 +533,7 @@ async def test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_tog
             await runtime.post("l-d", "NOTED", {"n": "d"})
         for n in range(5):  # which is there, though not in memory
             await runtime.post(known.id, "NOTED", {"n": str(n)})
-        agent = await runtime.start("ledger", at="OPEN", id="l-a")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-a")
         await eventually(lambda: agent.context.notes == ["a"])
         await eventually_posted(runtime, "l-d", "NOTED", {"n": "d"})
         assert await waiting(runtime, "l-d") == ["d"]
@@ -540,7 +542,7 @@ async def test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_tog
 async def test_mail_that_is_due_far_ahead_is_bounded(place, clock):
     limits, later = Limits(scheduled=2), NOON + timedelta(days=300)
     async with Runtime.open(place, graphs=[ledger], limits=limits, clock=clock) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-0")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-0")
         await runtime.post("l-0", "NOTED", {"n": "soon"}, due=NOON + timedelta(hours=1))
         await runtime.post("l-0", "NOTED", {"n": "late"}, due=later)
     async with Runtime.open(place, graphs=[ledger], limits=limits, clock=clock) as runtime:
@@ -557,7 +559,7 @@ async def test_mail_that_is_due_far_ahead_is_bounded(place, clock):
 async def test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are_not_in_memory(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for n in range(20):
-            await runtime.start("ledger", at="OPEN", id=f"l-{n}")
+            await runtime.start("ledger", at="OPEN", agent_id=f"l-{n}")
     async with Runtime.open(place, graphs=[ledger], limits=Limits(unclaimed=1)) as runtime:
         for n in range(20):
             await runtime.post(f"l-{n}", "NOTED", {"n": str(n)})
@@ -568,7 +570,7 @@ async def test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are
 
 async def test_mail_with_a_due_time_comes_and_goes_in_any_number(place, clock):
     async with Runtime.open(place, graphs=[ledger], limits=Limits(scheduled=2), clock=clock) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-0")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-0")
         for n in range(10):
             await eventually_posted(runtime, "l-0", "NOTED", {"n": str(n)}, due=clock.now() + timedelta(seconds=1))
             clock.advance(2)
@@ -598,9 +600,9 @@ async def test_posts_at_the_same_instant_do_not_overfill_an_inbox(place):
 async def test_what_is_not_accepted_takes_no_room(place):
     async with Runtime.open(place, graphs=[ledger], limits=NARROW) as runtime:
         for _ in range(5):
-            await runtime.post("l-1", "NOTED", {"n": "a"}, id="x-1")
+            await runtime.post("l-1", "NOTED", {"n": "a"}, event_id="x-1")
             with pytest.raises(EventIdReusedError):
-                await runtime.post("l-1", "NOTED", {"n": "b"}, id="x-1")
+                await runtime.post("l-1", "NOTED", {"n": "b"}, event_id="x-1")
         await runtime.post("l-1", "NOTED", {"n": "c"})
         assert await waiting(runtime) == ["a", "c"]
 
@@ -617,7 +619,7 @@ async def test_mail_with_a_due_time_takes_no_room_before_it_is_due(place, clock)
 async def test_a_poster_waits_for_room_and_those_who_came_first_go_first(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate, limits=PATIENT) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         await runtime.post("g-1", "PASSED", {"at": "0"})
         await gate.reached()
         posts = [asyncio.ensure_future(runtime.post("g-1", "STAMPED", {"at": str(n)})) for n in range(1, 10)]
@@ -636,7 +638,7 @@ async def test_a_poster_waits_for_room_and_those_who_came_first_go_first(place):
 async def test_a_poster_that_stops_waiting_for_room_takes_no_room(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate, limits=PATIENT) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         await runtime.post("g-1", "PASSED", {"at": "0"})
         await runtime.post("g-1", "STAMPED", {"at": "1"})
         await gate.reached()
@@ -670,7 +672,7 @@ async def test_a_poster_that_is_cancelled_at_the_instant_of_its_admission_leaves
             posts[0].cancel()
 
         post_office.finished = finish
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await soon(posts[1])
         await soon(runtime.post("l-1", "NOTED", {"n": "3"}))
         await agent.send("NOTED", {"n": "end"})
@@ -693,7 +695,7 @@ async def test_who_waits_for_room_is_told_that_the_runtime_closes(place):
 async def test_mail_that_is_refused_dead_or_cancelled_makes_room(place, clock):
     limits = Limits(inbox=1, mail_retry=Retry(attempts=1))
     async with Runtime.open(place, graphs=[ledger], limits=limits, services=Faults("a"), clock=clock) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         for event in ("UNHEARD", "TRIED", "NOTED"):
             await runtime.post("l-1", event, {"n": "a"})
             await agent.send("MOVED")
@@ -733,16 +735,16 @@ async def test_posting_under_a_timeout_leaves_mail_whole_or_not_at_all(place):
         for n in range(20):
             with suppress(TimeoutError):
                 async with asyncio.timeout(n / 10_000):
-                    await runtime.post(agent.id, "NOTED", {"n": str(n)}, id=str(n))
+                    await runtime.post(agent.id, "NOTED", {"n": str(n)}, event_id=str(n))
         for n in range(20):
-            await runtime.post(agent.id, "NOTED", {"n": str(n)}, id=str(n))
+            await runtime.post(agent.id, "NOTED", {"n": str(n)}, event_id=str(n))
         await agent.send("NOTED", {"n": "end"})
         assert sorted(agent.context.notes) == sorted([*map(str, range(20)), "end"])
 
 
 async def test_mail_waits_for_a_store_that_cannot_be_read_or_written_for_a_while(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
-        await runtime.start("ledger", at="OPEN", id="l-1")
+        await runtime.start("ledger", at="OPEN", agent_id="l-1")
     store = None
 
     async def fail(_):
@@ -789,7 +791,7 @@ async def nothing_at_all(_):
 
 async def test_mail_is_delivered_when_it_is_due(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         for n, seconds in [("c", 30), ("a", 10), ("b", 20), ("now", 0), ("past", -5)]:
             await runtime.post("l-1", "NOTED", {"n": n}, due=NOON + timedelta(seconds=seconds))
         await agent.send("NOTED", {"n": "sent"})
@@ -805,7 +807,7 @@ async def test_mail_is_delivered_when_it_is_due(place, clock):
 async def test_mail_with_a_due_time_is_kept_for_the_next_runtime(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         await runtime.post("l-1", "NOTED", {"n": "a"}, due=NOON + timedelta(seconds=10))
-        await runtime.start("ledger", at="OPEN", id="l-1")
+        await runtime.start("ledger", at="OPEN", agent_id="l-1")
     clock.advance(5)
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         agent = await runtime.resume("l-1")
@@ -829,8 +831,8 @@ async def test_a_due_time_without_a_zone_is_refused(desk, due):
         ("l-1", "", None, {}, PayloadError),
         ("l-1", "NOTED", [1], {}, PayloadError),
         ("l-1", "NOTED", {"n": object()}, {}, PayloadError),
-        ("l-1", "NOTED", None, {"id": ""}, PayloadError),
-        ("l-1", "NOTED", None, {"id": 7}, PayloadError),
+        ("l-1", "NOTED", None, {"event_id": ""}, PayloadError),
+        ("l-1", "NOTED", None, {"event_id": 7}, PayloadError),
     ],
 )
 async def test_mail_that_no_store_can_keep_is_refused(desk, to, event, payload, more, error):
@@ -844,7 +846,7 @@ async def test_mail_that_no_store_can_keep_is_refused(desk, to, event, payload, 
 
 async def test_mail_for_an_agent_whose_graph_is_not_registered_waits_for_it(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        await runtime.start("ledger", at="OPEN", id="l-1")
+        await runtime.start("ledger", at="OPEN", agent_id="l-1")
     async with Runtime.open(place, graphs=[gated]) as runtime:
         for n in "ab":
             await runtime.post("l-1", "NOTED", {"n": n})
@@ -861,7 +863,7 @@ async def test_mail_accepted_before_reaches_an_agent_whose_graph_comes_later(pla
     async with Runtime.open(place, graphs=[gated]) as runtime:
         await runtime.post("l-1", "NOTED", {"n": "a"})
         runtime.register(ledger)
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await runtime.post("l-1", "NOTED", {"n": "b"})
         await agent.send("NOTED", {"n": "end"})
         assert agent.context.notes == ["a", "b", "end"]
@@ -870,7 +872,7 @@ async def test_mail_accepted_before_reaches_an_agent_whose_graph_comes_later(pla
 async def test_an_agent_that_was_erased_gets_no_mail_of_before(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         passing = asyncio.ensure_future(agent.send("PASSED"))
         await gate.reached()
         erasing = asyncio.ensure_future(runtime.erase("g-1"))
@@ -879,6 +881,6 @@ async def test_an_agent_that_was_erased_gets_no_mail_of_before(place):
         gate.opened.set()
         await soon(asyncio.gather(passing, erasing))
         assert await runtime.mail() == []
-        again = await runtime.start("gated", at="RESTING", id="g-1")
+        again = await runtime.start("gated", at="RESTING", agent_id="g-1")
         await again.send("STAMPED", {"at": "after"})
         assert again.context.stops == ["after"]

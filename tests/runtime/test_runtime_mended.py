@@ -96,8 +96,8 @@ async def test_a_timer_that_a_migration_puts_off_fires_at_the_new_time_and_not_b
 
     after = {"5s": "LATE"}
     async with Runtime.open(place, graphs=[waiting(after=after), parcel], clock=clock) as runtime:
-        await runtime.start("waiting", at="WAITING", id="a")
-        await runtime.start("parcel", at="PACKING", id="first")
+        await runtime.start("waiting", at="WAITING", agent_id="a")
+        await runtime.start("parcel", at="PACKING", agent_id="first")
         await runtime.post("first", "SENT", due=clock.at + timedelta(seconds=1))
     graph = waiting("2", Migration("1", "2", put_off), after=after)
     async with Runtime.open(place, graphs=[graph, parcel], clock=clock) as runtime:
@@ -114,7 +114,7 @@ async def test_a_timer_that_a_migration_puts_off_fires_at_the_new_time_and_not_b
 
 async def test_overdue_timers_of_an_agent_that_is_collected_come_in_the_order_in_which_they_were_due(place, clock):
     async with Runtime.open(place, graphs=[parcel], clock=clock, attend=False) as runtime:
-        await runtime.start("parcel", at="PACKING", id="a")
+        await runtime.start("parcel", at="PACKING", agent_id="a")
         for seconds in (3, 1, 2):
             due = clock.at + timedelta(seconds=seconds)
             await runtime.post("a", "STAMPED", {"at": str(seconds)}, due=due)
@@ -131,7 +131,7 @@ async def test_overdue_timers_of_an_agent_that_is_collected_come_in_the_order_in
 async def test_a_damaged_agent_does_not_keep_the_mail_of_others(sqlite_url, sqlite_path, clock):
     async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, attend=False) as runtime:
         for agent_id in "abc":
-            await runtime.start("parcel", at="PACKING", id=agent_id)
+            await runtime.start("parcel", at="PACKING", agent_id=agent_id)
     async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, attend=False) as runtime:
         for agent_id in "abc":
             await runtime.post(agent_id, "SENT")
@@ -153,7 +153,7 @@ async def test_an_agent_whose_migration_gives_mail_that_nobody_can_write_does_no
 
     async with Runtime.open(place, graphs=[waiting()], clock=clock, attend=False) as runtime:
         for agent_id in "abc":
-            await runtime.start("waiting", at="WAITING", id=agent_id)
+            await runtime.start("waiting", at="WAITING", agent_id=agent_id)
     async with Runtime.open(place, graphs=[waiting()], clock=clock, attend=False) as runtime:
         for agent_id in "abc":
             await runtime.post(agent_id, "MOVED")
@@ -179,7 +179,7 @@ async def test_what_a_migration_begins_begins_although_its_resume_was_cancelled_
         await opened.wait()
 
     async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock) as runtime:
-        await runtime.start("waiting", at="WAITING", id="a")
+        await runtime.start("waiting", at="WAITING", agent_id="a")
     async with open_store(sqlite_url) as store:
         wrapped = WrappedStore(store)
         graph = waiting("2", Migration("1", "2", unchanged), invoke=begin)
@@ -208,7 +208,7 @@ async def test_an_idempotency_key_stays_the_same_when_a_migration_renames_the_st
         known = len(keys)
         async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
             if not known:
-                await runtime.start("waiting", at="PAYING", id="a")
+                await runtime.start("waiting", at="PAYING", agent_id="a")
             await eventually(lambda: len(keys) > known)  # noqa: B023  it is called at once
     assert keys == [keys[0]] * 2
 
@@ -252,7 +252,7 @@ async def test_an_invoke_reads_a_context_whose_validator_sets_a_field_and_cannot
 async def test_an_invoke_that_fails_is_logged_with_its_agent(place, clock, caplog):
     with caplog.at_level(logging.WARNING):
         async with Runtime.open(place, graphs=[working(fail)], clock=clock) as runtime:
-            agent = await runtime.start("working", at="WORKING", id="a")
+            agent = await runtime.start("working", at="WORKING", agent_id="a")
             await soon(agent.until("FAILED"))
     (record,) = caplog.records
     assert (record.agent_id, record.invoke, record.attempts) == ("a", "it", 1)
@@ -297,7 +297,7 @@ async def test_graphs_are_remembered_by_a_runtime_that_attends_to_nothing(place,
         "waiting", states=[State("OUTER", states=["WITHIN", "BESIDE"])], entry_points=["WITHIN"]
     )
     async with Runtime.open(place, graphs=[nested], clock=clock, attend=False) as runtime:
-        await runtime.start("waiting", at="WITHIN", id="a")
+        await runtime.start("waiting", at="WITHIN", agent_id="a")
     graph = waiting("2", Migration("1", "2", unchanged))
     async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
         (migration,) = [each async for each in runtime.migrate(dry_run=True)]

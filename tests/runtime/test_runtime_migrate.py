@@ -112,7 +112,7 @@ def opened(place, clock):
 async def new(opened):
     """The store holds the agent `new`, started in version 1."""
     async with opened(FIRST) as runtime:
-        await runtime.start("case", at="NEW", id="new")
+        await runtime.start("case", at="NEW", agent_id="new")
 
 
 async def all_of(runtime, **more):
@@ -142,7 +142,7 @@ async def test_a_state_is_renamed_with_its_timers_which_fire_when_they_were_due(
 async def test_an_invoke_goes_on_with_the_steps_that_it_has_recorded(opened, clock):
     kitchen = Kitchen()
     async with opened(FIRST, services=kitchen) as runtime:
-        await runtime.start("case", at="SEEKING", id="a")
+        await runtime.start("case", at="SEEKING", agent_id="a")
         await eventually(lambda: kitchen.done == ["soup"])
         await asyncio.sleep(0.05)
     kitchen.opened.set()
@@ -164,7 +164,7 @@ async def test_an_invoke_that_the_new_version_does_not_declare_ends(opened):
         migrations=Migration("1", "2", lambda stored: stored),
     )
     async with opened(FIRST, services=kitchen) as runtime:
-        await runtime.start("case", at="SEEKING", id="a")
+        await runtime.start("case", at="SEEKING", agent_id="a")
         await eventually(lambda: kitchen.done == ["soup"])
     kitchen.opened.set()
     async with opened(calm, services=kitchen) as runtime:
@@ -191,7 +191,7 @@ async def test_waiting_mail_is_amended_or_dropped(new, opened):
 
     async with opened(FIRST, attend=False) as runtime:
         for event in ("OLD", "DROPPED", "NOTED"):
-            await runtime.post("new", event, id=event)
+            await runtime.post("new", event, event_id=event)
     async with opened(case("2", Migration("1", "2", renamed))) as runtime:
         agent = await runtime.resume("new")
         await eventually(lambda: len(agent.context.notes) == 2)
@@ -270,7 +270,7 @@ async def test_the_missing_state_is_told_with_its_full_path(opened):
     before = StateTransitionGraph("deep", states=deep, entry_points=["INNER"])
     after = StateTransitionGraph("deep", states=State("OUTER", states=["MIDDLE"]), entry_points=["MIDDLE"])
     async with opened(before) as runtime:
-        await runtime.start("deep", at="INNER", id="a")
+        await runtime.start("deep", at="INNER", agent_id="a")
     async with opened(after) as runtime:
         with pytest.raises(IncompatibleGraphError, match=r"the agent is in OUTER\.MIDDLE\.INNER, version '1'"):
             await runtime.resume("a")
@@ -282,9 +282,9 @@ async def test_one_that_is_stuck_does_not_stop_the_others_and_its_mail_waits(new
 
     async with opened(FIRST) as runtime:
         await (await runtime.resume("new")).send("NOTED")
-        await runtime.start("case", at="NEW", id="newer")
+        await runtime.start("case", at="NEW", agent_id="newer")
     async with opened(case("2", Migration("1", "2", picky), new="OPEN")) as runtime:
-        await runtime.post("new", "NOTED", id="later")
+        await runtime.post("new", "NOTED", event_id="later")
         assert [(each.agent_id, each.fate) for each in await all_of(runtime)] == [
             ("new", Fate.STUCK),
             ("newer", Fate.MIGRATES),
@@ -326,7 +326,7 @@ async def test_a_change_of_the_same_version_without_the_state_is_refused(new, op
 async def test_an_agent_keeps_a_version_that_is_registered_and_new_ones_get_the_newest(new, opened):
     async with opened(FIRST, RENAMED) as runtime:
         resident = await runtime.resume("new")
-        await runtime.start("case", at="OPEN", id="newer")
+        await runtime.start("case", at="OPEN", agent_id="newer")
         assert [(each.agent_id, each.fate, each.before, each.after) for each in await all_of(runtime)] == [
             ("new", Fate.STAYS, "1", "1"),
             ("newer", Fate.STAYS, "2", "2"),
@@ -357,7 +357,7 @@ async def test_mail_migrates_its_recipient(new, opened, clock):
 async def test_an_invoke_that_is_recovered_migrates_its_agent(opened, clock):
     kitchen = Kitchen()
     async with opened(FIRST, services=kitchen) as runtime:
-        await runtime.start("case", at="SEEKING", id="a")
+        await runtime.start("case", at="SEEKING", agent_id="a")
         await eventually(lambda: kitchen.done == ["soup"])
     kitchen.opened.set()
     async with opened(RENAMED, services=kitchen) as runtime:
@@ -371,7 +371,7 @@ async def test_an_invoke_that_is_recovered_migrates_its_agent(opened, clock):
 async def test_a_dry_run_tells_what_would_change_and_changes_nothing(new, opened):
     kitchen = Kitchen()
     async with opened(FIRST, services=kitchen) as runtime:
-        await runtime.start("case", at="SEEKING", id="seeking")
+        await runtime.start("case", at="SEEKING", agent_id="seeking")
         await eventually(lambda: kitchen.done == ["soup"])
         before = await everything(runtime), await runtime.mail()
     async with opened(RENAMED, read_only=True) as runtime:
@@ -392,7 +392,7 @@ async def test_all_migrate_page_by_page_and_once(opened, monkeypatch):
     ids = [f"a{number}" for number in range(10)]
     async with opened(FIRST) as runtime:
         for agent_id in ids:
-            await runtime.start("case", at="NEW", id=agent_id)
+            await runtime.start("case", at="NEW", agent_id=agent_id)
     async with opened(RENAMED) as runtime:
         first = await all_of(runtime)
         assert [(each.agent_id, each.fate) for each in first] == [(agent_id, Fate.MIGRATES) for agent_id in ids]
@@ -404,7 +404,7 @@ async def test_an_erased_agent_does_not_stop_the_rest(opened, monkeypatch):
     monkeypatch.setattr(maintenance, "PAGE", 2)
     async with opened(FIRST) as runtime:
         for agent_id in "abcd":
-            await runtime.start("case", at="NEW", id=agent_id)
+            await runtime.start("case", at="NEW", agent_id=agent_id)
     async with opened(RENAMED) as runtime:
         seen = []
         async for each in runtime.migrate():

@@ -454,7 +454,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(agent_id=AGENTS, at=st.sampled_from(["IDLE", "RESTING", "CALLING"]))
     def start(self, agent_id, at):
-        starting = self.runtime.start("machine", at=at, id=agent_id)
+        starting = self.runtime.start("machine", at=at, agent_id=agent_id)
         if agent_id in self.model.agents:
             with pytest.raises(AgentExistsError):
                 self._ask(starting)
@@ -470,7 +470,7 @@ class Comparison(RuleBasedStateMachine):
 
         async def send():
             agent = await self.runtime.resume(agent_id)
-            return await agent.send(*event, id=event_id)
+            return await agent.send(*event, event_id=event_id)
 
         if expected in ("failed", "reused"):
             with pytest.raises(ActionFailedError if expected == "failed" else EventIdReusedError):
@@ -483,7 +483,7 @@ class Comparison(RuleBasedStateMachine):
     def post(self, agent_id, event, event_id, due_s):
         due = None if due_s is None else self.clock.at + timedelta(seconds=due_s)
         expected = self.model.post(agent_id, *event, event_id, due)
-        posting = self.runtime.post(agent_id, *event, id=event_id, due=due)
+        posting = self.runtime.post(agent_id, *event, event_id=event_id, due=due)
         if expected == "reused":
             with pytest.raises(EventIdReusedError):
                 self._ask(posting)

@@ -50,18 +50,18 @@ async def test_an_agent_is_started_once(runtime, name):
         lambda **more: runtime.start_on("CALLED", **more),
     ]
     for place, begin in enumerate(start):
-        named = {"once": f"call-{place}", "id": name and f"{name}-{place}"}
+        named = {"idempotency_key": f"call-{place}", "agent_id": name and f"{name}-{place}"}
         first = await begin(payload=ADA, **named)
         await first.send("NOTED")
         again = await begin(payload=ADA, **named)
         assert (again.id, again.snapshot) == (first.id, first.snapshot)
-        assert (again.id, again.snapshot.version) == (named["id"] or f"call-{place}", 2)
+        assert (again.id, again.snapshot.version) == (named["agent_id"] or f"call-{place}", 2)
         with pytest.raises(EventIdReusedError):
             await begin(payload={"name": "Bob"}, **named)
         with pytest.raises(AgentExistsError):
-            await begin(payload=ADA, id=first.id, once="another call")
+            await begin(payload=ADA, agent_id=first.id, idempotency_key="another call")
         with pytest.raises(AgentExistsError):
-            await begin(payload=ADA, id=first.id)
+            await begin(payload=ADA, agent_id=first.id)
         await runtime.erase(first.id)
         assert (await begin(payload=ADA, **named)).snapshot.version == 1
 
@@ -69,8 +69,8 @@ async def test_an_agent_is_started_once(runtime, name):
 async def test_work_is_handed_on_once(runtime):
     agent = await runtime.start("giving", at="ASKING", payload=ADA)
 
-    def hand_on(once):
-        return runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate", once=once)
+    def hand_on(idempotency_key):
+        return runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate", idempotency_key=idempotency_key)
 
     first = await hand_on("h-1")
     await agent.send("NOTED")
@@ -83,24 +83,24 @@ async def test_a_handoff_is_withdrawn_once(runtime):
     agent = await runtime.start("giving", at="ASKING", payload=ADA)
     handoff = await runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate")
     assert [each.id for each in await runtime.handoffs()] == [handoff]
-    await runtime.cancel_handoff(handoff, reason="never mind", once="c-1")
+    await runtime.cancel_handoff(handoff, reason="never mind", idempotency_key="c-1")
     await soon(agent.until("LEFT"))
     async with asyncio.timeout(20):
         while [each.status for each in await runtime.handoffs()] != ["cancelled"]:  # noqa: ASYNC110  a projection lags
             await asyncio.sleep(0.01)
-    again = await runtime.cancel_handoff(handoff, reason="never mind", once="c-1")
+    again = await runtime.cancel_handoff(handoff, reason="never mind", idempotency_key="c-1")
     assert again.repeat
     with pytest.raises(NoHandoffError):
-        await runtime.cancel_handoff(handoff, reason="another reason", once="c-2")
+        await runtime.cancel_handoff(handoff, reason="another reason", idempotency_key="c-2")
 
 
 async def test_an_agent_goes_back_once(runtime):
     agent = await runtime.start("giving", at="ASKING", payload=ADA)
     await agent.send("NOTED")
-    back = await agent.rollback(1, reason="a slip", once="r-1")
-    assert (await agent.rollback(1, reason="a slip", once="r-1")) == back
+    back = await agent.rollback(1, reason="a slip", idempotency_key="r-1")
+    assert (await agent.rollback(1, reason="a slip", idempotency_key="r-1")) == back
     with pytest.raises(EventIdReusedError):
-        await agent.rollback(1, reason="another", once="r-1")
+        await agent.rollback(1, reason="another", idempotency_key="r-1")
     assert (await runtime.resume(agent.id)).snapshot.version == 3
 
 
@@ -115,22 +115,22 @@ async def test_an_agent_started_here_knows_which_ids_it_applied(tmp_path, monkey
     monkeypatch.setattr(SqlStore, "applied", counted)
     url = f"sqlite+aiosqlite:///{tmp_path}/agents.db"
     async with Runtime.open(url, graphs=[giving]) as runtime:
-        agent = await runtime.start("giving", at="ASKING", payload=ADA, id="g-1", once="call")
+        agent = await runtime.start("giving", at="ASKING", payload=ADA, agent_id="g-1", idempotency_key="call")
         asked.clear()
-        assert not (await agent.send("NOTED", id="n-1")).repeat
-        assert not (await agent.send("NOTED", id="n-2")).repeat
+        assert not (await agent.send("NOTED", event_id="n-1")).repeat
+        assert not (await agent.send("NOTED", event_id="n-2")).repeat
         assert asked == []
-        assert (await agent.send("NOTED", id="n-1")).repeat
+        assert (await agent.send("NOTED", event_id="n-1")).repeat
         with pytest.raises(EventIdReusedError):
-            await agent.send("NOTED", id="call")
+            await agent.send("NOTED", event_id="call")
         assert asked == ["n-1", "call"]
         for number in range(MOST_APPLIED_IDS):
-            await agent.send("NOTED", id=f"m-{number}")
+            await agent.send("NOTED", event_id=f"m-{number}")
         assert all(
-            [(await agent.send("NOTED", id=each)).repeat for each in ("n-1", "m-0", f"m-{MOST_APPLIED_IDS - 1}")]
+            [(await agent.send("NOTED", event_id=each)).repeat for each in ("n-1", "m-0", f"m-{MOST_APPLIED_IDS - 1}")]
         )
         version = agent.snapshot.version
     async with Runtime.open(url, graphs=[giving]) as runtime:
         agent = await runtime.resume("g-1")
-        assert (await agent.send("NOTED", id="n-2")).repeat
+        assert (await agent.send("NOTED", event_id="n-2")).repeat
         assert agent.snapshot.version == version

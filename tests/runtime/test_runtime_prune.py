@@ -35,7 +35,7 @@ async def days(clock, agent, *names):
 
 
 async def test_turns_are_forgotten_by_age_or_count(runtime, clock):
-    agent = await runtime.start("ledger", at="OPEN", id="a")
+    agent = await runtime.start("ledger", at="OPEN", agent_id="a")
     await days(clock, agent, *["NOTED"] * 9)
     assert await runtime.prune(turns_before=timedelta(days=8, hours=1)) == Forgotten(turns=2)
     assert await runtime.prune(turns_before=NOON + 2.5 * DAY) == Forgotten(turns=2)
@@ -45,7 +45,7 @@ async def test_turns_are_forgotten_by_age_or_count(runtime, clock):
 
 
 async def test_an_ended_agent_is_erased_in_memory_too_and_those_who_wait_are_told(runtime, clock):
-    ended, active = [await runtime.start("ledger", at="OPEN", id=each) for each in ("ended", "active")]
+    ended, active = [await runtime.start("ledger", at="OPEN", agent_id=each) for each in ("ended", "active")]
     await days(clock, ended, "ENDED")
     assert await runtime.prune(ended_before=DAY - timedelta(seconds=1), ids_for=timedelta()) == Forgotten(agents=1)
     with pytest.raises(UnknownAgentError):
@@ -53,24 +53,24 @@ async def test_an_ended_agent_is_erased_in_memory_too_and_those_who_wait_are_tol
     with pytest.raises(UnknownAgentError):
         await runtime.resume("ended")
     assert (await active.send("NOTED")).applied
-    again = await runtime.start("ledger", at="OPEN", id="ended")
+    again = await runtime.start("ledger", at="OPEN", agent_id="ended")
     assert (await again.send("NOTED")).version == 2
     with pytest.raises(UnknownAgentError):
         await ended.send("NOTED")  # another one of that id
 
 
 async def test_what_is_needed_to_recognise_a_repeat_stays(runtime, clock):
-    agent = await runtime.start("ledger", at="OPEN", id="a")
-    await agent.send("NOTED", id="first")
+    agent = await runtime.start("ledger", at="OPEN", agent_id="a")
+    await agent.send("NOTED", event_id="first")
     await days(clock, agent, *["NOTED"] * 5)
     assert await runtime.prune(keep_turns=1) == Forgotten(turns=1)
-    assert (await agent.send("NOTED", id="first")).repeat
+    assert (await agent.send("NOTED", event_id="first")).repeat
     assert await runtime.prune(keep_turns=1, ids_for=DAY) == Forgotten(turns=5)
-    assert not (await agent.send("NOTED", id="first")).repeat
+    assert not (await agent.send("NOTED", event_id="first")).repeat
 
 
 async def test_refused_mail_is_forgotten_by_age_and_waiting_mail_never(runtime, clock):
-    await runtime.start("ledger", at="OPEN", id="a")
+    await runtime.start("ledger", at="OPEN", agent_id="a")
     await runtime.post("a", "UNHEARD_OF")
     await runtime.post("a", "NOTED", due=NOON + 30 * DAY)
     await at_rest(runtime, clock)
@@ -84,7 +84,7 @@ async def test_progress_is_told_part_by_part_and_turns_go_on_in_between(runtime,
     agents = [await runtime.start("ledger", at="OPEN") for _ in range(250)]
     for agent in agents:
         await agent.send("ENDED")
-    going_on = await runtime.start("ledger", at="OPEN", id="z")
+    going_on = await runtime.start("ledger", at="OPEN", agent_id="z")
     clock.advance(DAY.total_seconds())
     told, sent = [], []
 
@@ -131,14 +131,14 @@ async def test_a_pruning_that_is_given_up_has_forgotten_what_it_told(runtime, cl
     ],
 )
 async def test_a_bound_that_is_none_is_refused(runtime, bounds):
-    agent = await runtime.start("ledger", at="OPEN", id="a")
+    agent = await runtime.start("ledger", at="OPEN", agent_id="a")
     async with nothing_changes(runtime, agent):
         with pytest.raises(PayloadError, match="prune"):
             await runtime.prune(**bounds)
 
 
 async def test_agents_are_erased_by_how_they_ended(runtime, clock):
-    done, stopped = [await runtime.start("ledger", at="OPEN", id=each) for each in ("done", "stopped")]
+    done, stopped = [await runtime.start("ledger", at="OPEN", agent_id=each) for each in ("done", "stopped")]
     await done.send("ENDED")
     await runtime.stop("stopped")
     clock.advance(DAY.total_seconds())
@@ -155,7 +155,7 @@ async def test_a_dry_run_tells_part_by_part_what_would_go_and_forgets_nothing(ru
     agents = [await runtime.start("ledger", at="OPEN") for _ in range(120)]
     for agent in agents:
         await agent.send("ENDED")
-    going_on = await runtime.start("ledger", at="OPEN", id="z")
+    going_on = await runtime.start("ledger", at="OPEN", agent_id="z")
     await days(clock, going_on, *["NOTED"] * 5)
     await runtime.post("z", "UNHEARD_OF")
     await at_rest(runtime, clock)
@@ -179,7 +179,7 @@ async def test_a_dry_run_tells_part_by_part_what_would_go_and_forgets_nothing(ru
 
 async def test_a_reader_tells_what_would_go(sqlite_url, clock):
     async with Runtime.open(sqlite_url, graphs=[ledger], clock=clock) as runtime:
-        await days(clock, await runtime.start("ledger", at="OPEN", id="a"), *["NOTED"] * 5)
+        await days(clock, await runtime.start("ledger", at="OPEN", agent_id="a"), *["NOTED"] * 5)
         async with Runtime.open(sqlite_url, graphs=(), clock=clock, read_only=True) as reader:
             assert await reader.prune(keep_turns=2, dry_run=True) == Forgotten(turns=4)
         assert await runtime.prune(keep_turns=2) == Forgotten(turns=4)
@@ -187,7 +187,7 @@ async def test_a_reader_tells_what_would_go(sqlite_url, clock):
 
 async def test_a_reader_forgets_nothing(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
-        await runtime.start("ledger", at="OPEN", id="a")
+        await runtime.start("ledger", at="OPEN", agent_id="a")
     async with Runtime.open(sqlite_url, graphs=[ledger], read_only=True) as runtime:
         with pytest.raises(ReadOnlyError):
             await runtime.prune(keep_turns=1)

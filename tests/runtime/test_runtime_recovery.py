@@ -70,7 +70,7 @@ def residents_of(runtime: Runtime) -> int:
 async def test_idle_agents_are_not_loaded_when_a_runtime_opens(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for n in range(20):
-            await runtime.start("ledger", at="OPEN", id=f"l-{n}")
+            await runtime.start("ledger", at="OPEN", agent_id=f"l-{n}")
     async with open_store(place) as opened:
         store = CountingStore(opened)
         async with Runtime.open(store, graphs=[ledger]) as runtime:
@@ -88,7 +88,7 @@ async def test_only_agents_with_something_to_do_are_loaded_when_a_runtime_opens(
             await runtime.post(f"g-{n}", "STAMPED", {"at": "a"})
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for n in range(10):
-            await runtime.start("ledger", at="OPEN", id=f"l-{n}")
+            await runtime.start("ledger", at="OPEN", agent_id=f"l-{n}")
     async with open_store(place) as opened:
         store = CountingStore(opened)
         async with Runtime.open(store, graphs=[ledger, gated]) as runtime:
@@ -98,9 +98,9 @@ async def test_only_agents_with_something_to_do_are_loaded_when_a_runtime_opens(
 
 async def test_no_more_idle_agents_stay_in_memory_than_the_limits_allow_and_handles_stay_valid(place):
     async with Runtime.open(place, graphs=[ledger], limits=Limits(resident=3)) as runtime:
-        kept = await runtime.start("ledger", at="OPEN", id="kept")
+        kept = await runtime.start("ledger", at="OPEN", agent_id="kept")
         for n in range(20):
-            agent = await runtime.start("ledger", at="OPEN", id=f"l-{n}")
+            agent = await runtime.start("ledger", at="OPEN", agent_id=f"l-{n}")
             await agent.send("NOTED", {"n": str(n)})
         del agent
         assert residents_of(runtime) <= 4
@@ -124,9 +124,9 @@ async def test_who_was_needed_last_stays_longest(place):
         store = CountingStore(opened)
         async with Runtime.open(store, graphs=[ledger], limits=Limits(resident=2)) as runtime:
             for name in ("a", "b"):
-                await runtime.start("ledger", at="OPEN", id=name)
+                await runtime.start("ledger", at="OPEN", agent_id=name)
             await runtime.resume("a")
-            await runtime.start("ledger", at="OPEN", id="c")
+            await runtime.start("ledger", at="OPEN", agent_id="c")
             gc.collect()
             await runtime.resume("a")
             assert store.loaded == []
@@ -136,9 +136,9 @@ async def test_who_was_needed_last_stays_longest(place):
 
 async def test_two_handles_of_an_agent_see_the_same(place):
     async with Runtime.open(place, graphs=[ledger], limits=Limits(resident=1)) as runtime:
-        one = await runtime.start("ledger", at="OPEN", id="l-1")
+        one = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         for n in range(5):
-            await runtime.start("ledger", at="OPEN", id=f"other-{n}")
+            await runtime.start("ledger", at="OPEN", agent_id=f"other-{n}")
         gc.collect()
         two = await runtime.resume("l-1")
         await one.send("NOTED", {"n": "a"})
@@ -151,11 +151,11 @@ async def test_two_handles_of_an_agent_see_the_same(place):
 
 async def test_changes_are_told_as_they_are_committed_to_all_who_watch(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
-        await runtime.start("ledger", at="OPEN", id="before")
+        await runtime.start("ledger", at="OPEN", agent_id="before")
         async with runtime.changes() as one, runtime.changes() as two:
-            agent = await runtime.start("ledger", at="OPEN", id="l-1")
-            await agent.send("NOTED", {"n": "a"}, id="x-1")
-            await agent.send("NOTED", {"n": "a"}, id="x-1")
+            agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
+            await agent.send("NOTED", {"n": "a"}, event_id="x-1")
+            await agent.send("NOTED", {"n": "a"}, event_id="x-1")
             await agent.send("UNHEARD")
             await runtime.post("before", "NOTED", {"n": "b"})
             await agent.send("MOVED")
@@ -165,7 +165,7 @@ async def test_changes_are_told_as_they_are_committed_to_all_who_watch(place):
                 mine = [entry for entry in told if entry.agent_id == "l-1"]
                 assert mine == list(await agent.history())
                 assert [entry.event.name for entry in told if entry.agent_id == "before"] == ["NOTED"]
-        await runtime.start("ledger", at="OPEN", id="after")
+        await runtime.start("ledger", at="OPEN", agent_id="after")
         assert not runtime._core.changes.is_watched(None)
 
 
@@ -207,7 +207,7 @@ async def test_mail_that_has_not_begun_is_left_to_the_next_runtime(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
         for agent_id in ("g-1", "g-2"):
-            await runtime.start("gated", at="RESTING", id=agent_id)
+            await runtime.start("gated", at="RESTING", agent_id=agent_id)
             await runtime.post(agent_id, "PASSED", {"at": "under way"})
         await gate.reached(turns=2)
         for agent_id in ("g-1", "g-2"):
@@ -225,7 +225,7 @@ async def test_closing_does_not_wait_for_mail_that_is_tried_again_later(place):
     clock = VirtualClock()
     limits = Limits(mail_retry=Retry(attempts=5, first_s=60), close_s=3)
     async with Runtime.open(place, graphs=[ledger], services=Faults("a"), clock=clock, limits=limits) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await runtime.post("l-1", "TRIED", {"n": "a"})
         await at_rest(runtime, clock)
         sending = asyncio.ensure_future(agent.send("NOTED"))
@@ -244,7 +244,7 @@ async def test_closing_does_not_wait_for_mail_that_is_tried_again_later(place):
 
 async def test_an_action_that_never_returns_holds_up_the_close_only_so_long(place):
     async with Runtime.open(place, graphs=[hanging], limits=Limits(close_s=0.02)) as runtime:
-        agent = await runtime.start("hanging", at="UP", id="h-1")
+        agent = await runtime.start("hanging", at="UP", agent_id="h-1")
         await runtime.post("h-1", "HUNG")
         behind = asyncio.ensure_future(agent.send("NOTED"))
         await asyncio.sleep(0)
@@ -262,9 +262,9 @@ async def test_a_turn_that_takes_too_long_is_undone(place):
     async with Runtime.open(place, graphs=[hanging], limits=Limits(turn_s=0.01)) as runtime:
         agent = await runtime.start("hanging", at="UP")
         with pytest.raises(TurnTimeoutError, match=r"on 'HUNG' took longer than 0\.01 s and is undone"):
-            await soon(agent.send("HUNG", id="x-1"))
+            await soon(agent.send("HUNG", event_id="x-1"))
         assert (agent.snapshot.version, agent.context.notes) == (1, [])
-        assert (await agent.send("NOTED", {"n": "a"}, id="x-1")).version == 2
+        assert (await agent.send("NOTED", {"n": "a"}, event_id="x-1")).version == 2
 
 
 async def test_mail_whose_turn_takes_too_long_is_tried_again_and_is_dead_in_the_end(place):
@@ -310,9 +310,9 @@ async def test_a_send_under_a_timeout_takes_effect_wholly_or_not_at_all(place):
         for n in range(30):
             with suppress(TimeoutError):
                 async with asyncio.timeout(n / 20_000):
-                    await agent.send("NOTED", {"n": str(n)}, id=str(n))
+                    await agent.send("NOTED", {"n": str(n)}, event_id=str(n))
         for n in range(30):
-            assert (await agent.send("NOTED", {"n": str(n)}, id=str(n))).applied
+            assert (await agent.send("NOTED", {"n": str(n)}, event_id=str(n))).applied
         assert sorted(agent.context.notes, key=int) == [*map(str, range(30))]
         assert agent.snapshot.version == 31 == len(await agent.history())
 
@@ -337,7 +337,7 @@ async def test_a_runtime_whose_close_is_cancelled_leaves_a_sound_store(sqlite_ur
 
     async def work():
         async with Runtime.open(sqlite_url, graphs=[gated], services=gate) as runtime:
-            agent = await runtime.start("gated", at="RESTING", id="g-1")
+            agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
             asyncio.ensure_future(agent.send("PASSED"))  # noqa: RUF006
             await gate.reached()
             left.set()
@@ -412,7 +412,7 @@ async def test_a_runtime_that_only_reads_takes_no_mail(sqlite_url, name):
 
 async def test_a_runtime_that_only_reads_delivers_nothing(sqlite_url, caplog):
     async with Runtime.open(sqlite_url, graphs=[gated], services=Gate()) as runtime:
-        await runtime.start("gated", at="RESTING", id="g-1")
+        await runtime.start("gated", at="RESTING", agent_id="g-1")
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
         await runtime.post("g-1", "STAMPED")
     caplog.clear()

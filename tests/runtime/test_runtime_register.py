@@ -22,9 +22,9 @@ async def test_a_graph_can_be_added_to_an_open_runtime(place):
 
 async def test_an_agent_keeps_its_version_and_a_new_one_gets_the_newest(place):
     async with Runtime.open(place, graphs=[door("1", "OPEN")]) as runtime:
-        old = await runtime.start("door", at="SHUT", id="old")
+        old = await runtime.start("door", at="SHUT", agent_id="old")
         runtime.register(door("2", "AJAR"))
-        new = await runtime.start("door", at="SHUT", id="new")
+        new = await runtime.start("door", at="SHUT", agent_id="new")
         assert [agent.snapshot.graph_version for agent in (old, new)] == ["1", "2"]
         assert [(await agent.send("PUSHED")).configuration for agent in (old, new)] == [("OPEN",), ("AJAR",)]
         assert [graph.version for graph in runtime.graphs] == ["2"]
@@ -33,7 +33,7 @@ async def test_an_agent_keeps_its_version_and_a_new_one_gets_the_newest(place):
 async def test_stored_agents_of_two_versions_go_on_side_by_side(sqlite_url):
     versions = [door("1", "OPEN"), door("2", "AJAR")]
     async with Runtime.open(sqlite_url, graphs=versions[:1]) as runtime:
-        await runtime.start("door", at="SHUT", id="old")
+        await runtime.start("door", at="SHUT", agent_id="old")
     async with Runtime.open(sqlite_url, graphs=versions) as runtime:
         assert (await (await runtime.resume("old")).send("PUSHED")).configuration == ("OPEN",)
     async with Runtime.open(sqlite_url, graphs=versions[1:]) as runtime:

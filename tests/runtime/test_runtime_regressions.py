@@ -78,7 +78,7 @@ async def test_an_invoke_that_begins_while_the_runtime_closes_does_not_keep_it_o
     graph = chart(Transition("WAITING", "OPENED", "WORKING", actions=pass_gate), invoke=hang)
     async with asyncio.timeout(5):
         async with Runtime.open(sqlite_url, graphs=[graph]) as runtime:
-            agent = await runtime.start("chart", at="WAITING", id="a")
+            agent = await runtime.start("chart", at="WAITING", agent_id="a")
             sending = asyncio.create_task(agent.send("OPENED"))
             await gate.reached()
             asyncio.get_running_loop().call_later(0.1, gate.opened.set)
@@ -106,7 +106,7 @@ async def test_mail_that_waited_for_an_agent_is_applied_before_what_comes_while_
             await runtime.post("a", "STAMPED", {"at": "first"})
             await asyncio.sleep(0.05)
             wrapped.slow = asyncio.Event()
-            starting = asyncio.create_task(runtime.start("parcel", at="PACKING", id="a"))
+            starting = asyncio.create_task(runtime.start("parcel", at="PACKING", agent_id="a"))
             await until(lambda: wrapped.asked)
             await runtime.post("a", "STAMPED", {"at": "second"})
             await asyncio.sleep(0.05)
@@ -121,7 +121,7 @@ async def test_mail_accepted_before_a_restart_is_applied_before_what_is_sent_aft
     async with open_store(sqlite_url) as store:
         wrapped = SlowMail(store)
         async with Runtime.open(wrapped, graphs=[parcel]) as runtime:
-            await runtime.start("parcel", at="PACKING", id="a")
+            await runtime.start("parcel", at="PACKING", agent_id="a")
             wrapped.failing = True
             await runtime.post("b", "STAMPED")
         wrapped.failing = False
@@ -143,10 +143,10 @@ async def test_callers_that_wait_for_room_go_on_when_one_before_them_had_nothing
     gate = Gate()
     async with Runtime.open(sqlite_url, graphs=[gated], services=gate, limits=limits) as runtime:
         agent = await runtime.start("gated", at="RESTING")
-        await agent.send("STAMPED", {"at": "x"}, id="known")
+        await agent.send("STAMPED", {"at": "x"}, event_id="known")
         await runtime.post(agent.id, "PASSED")
         await gate.reached()
-        repeat = asyncio.create_task(runtime.post(agent.id, "STAMPED", {"at": "x"}, id="known"))
+        repeat = asyncio.create_task(runtime.post(agent.id, "STAMPED", {"at": "x"}, event_id="known"))
         await asyncio.sleep(0)
         behind = asyncio.create_task(runtime.post(agent.id, "STAMPED"))
         await asyncio.sleep(0.01)
@@ -214,7 +214,7 @@ async def test_a_start_whose_waiting_mail_cannot_be_read_at_once_loses_none(sqli
             await runtime.post("a", "STAMPED", {"at": "first"})
             await asyncio.sleep(0.05)
             wrapped.failing = True
-            starting = asyncio.create_task(runtime.start("parcel", at="PACKING", id="a"))
+            starting = asyncio.create_task(runtime.start("parcel", at="PACKING", agent_id="a"))
             await asyncio.sleep(0.05)
             wrapped.failing = False
             for _ in range(20):
@@ -228,7 +228,7 @@ async def test_mail_goes_on_when_the_store_could_not_say_whether_it_still_waits(
     async with open_store(sqlite_url) as store:
         wrapped = SlowMail(store)
         async with Runtime.open(wrapped, graphs=[parcel], clock=clock) as runtime:
-            agent = await runtime.start("parcel", at="PACKING", id="a")
+            agent = await runtime.start("parcel", at="PACKING", agent_id="a")
             wrapped.stale = 1
             wrapped.failing = True
             await runtime.post("a", "STAMPED", {"at": "first"})
@@ -291,7 +291,7 @@ async def test_an_invoke_whose_state_is_entered_while_a_runtime_recovers_begins_
 
     graph = chart(invoke=begin)
     async with Runtime.open(sqlite_url, graphs=[graph]) as runtime:
-        await runtime.start("chart", at="WAITING", id="a")
+        await runtime.start("chart", at="WAITING", agent_id="a")
     async with Runtime.open(sqlite_url, graphs=[gated]) as runtime:  # which cannot take it
         await runtime.post("a", "BEGUN")
     async with open_store(sqlite_url) as store:
@@ -318,7 +318,7 @@ async def test_mail_that_was_due_before_the_clock_went_back_is_delivered_when_it
         await runtime.post("a", "STAMPED", {"at": "due"}, due=clock.at)
         await asyncio.sleep(0.05)
         clock.advance(-2)
-        agent = await runtime.start("parcel", at="PACKING", id="a")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="a")
         clock.advance(2)
         await until(lambda: agent.context.stops == ["entered", "due"])
 
@@ -340,13 +340,13 @@ async def test_an_agent_that_comes_and_goes_while_it_is_read_is_not_taken_for_wh
         slow = SlowLoads(store)
         async with Runtime.open(slow, graphs=[parcel], limits=Limits(resident=1)) as runtime:
             for agent_id in "abc":
-                await runtime.start("parcel", at="PACKING", id=agent_id)
+                await runtime.start("parcel", at="PACKING", agent_id=agent_id)
             slow.passing = asyncio.Event()
             resuming = asyncio.create_task(runtime.resume("a"))
             await asyncio.sleep(0.05)
             await runtime.post("a", "STAMPED", {"at": "first"})
             await until(lambda: runtime.history("a", after=1))
-            await runtime.start("parcel", at="PACKING", id="d")  # a has to make room
+            await runtime.start("parcel", at="PACKING", agent_id="d")  # a has to make room
             slow.passing.set()
             agent = await soon(resuming)
             assert agent.snapshot == await store.load("a")
@@ -410,6 +410,6 @@ async def test_mail_is_delivered_when_the_answer_to_its_posting_was_lost(sqlite_
         async with Runtime.open(losing, graphs=[parcel]) as runtime:
             agent = await runtime.start("parcel", at="PACKING")
             losing.lost, losing.unreadable_after = Posting, 1
-            receipt = await runtime.post(agent.id, "STAMPED", {"at": "once"}, id="x")
+            receipt = await runtime.post(agent.id, "STAMPED", {"at": "once"}, event_id="x")
             assert not receipt.repeat
             await until(lambda: agent.context.stops == ["entered", "once"])

@@ -51,9 +51,9 @@ async def asker(owner, place):
 
 
 async def test_who_does_not_own_the_database_starts_feeds_and_reads_agents(owner, asker):
-    begun = await asker.start("lamp", at="ON", id="a")
-    sent = await asker.send("a", "SWITCHED", {"text": "off"}, id="1")
-    again = await asker.send("a", "SWITCHED", {"text": "off"}, id="1")
+    begun = await asker.start("lamp", at="ON", agent_id="a")
+    sent = await asker.send("a", "SWITCHED", {"text": "off"}, event_id="1")
+    again = await asker.send("a", "SWITCHED", {"text": "off"}, event_id="1")
     posted = await asker.post("a", "SWITCHED", due=NOON.replace(year=9000))
     assert (begun.version, sent.configuration, again) == (1, ("OFF",), sent.repeated())
     assert (await owner.resume("a")).snapshot == await asker.read("a")
@@ -61,18 +61,18 @@ async def test_who_does_not_own_the_database_starts_feeds_and_reads_agents(owner
 
 
 async def test_a_refused_event_is_tried_once_and_frees_its_id(asker):
-    await asker.start("lamp", at="OFF", payload={}, id="a")
-    refused = await asker.send("a", "SHATTERED", id="1")
+    await asker.start("lamp", at="OFF", payload={}, agent_id="a")
+    refused = await asker.send("a", "SHATTERED", event_id="1")
     await asker.send("a", "SWITCHED")
-    applied = await asker.send("a", "SHATTERED", id="1")
+    applied = await asker.send("a", "SHATTERED", event_id="1")
     assert (refused.applied, applied.applied, applied.repeat) == (False, True, False)
     assert list(await asker.mail(status=MailStatus.REFUSED)) == []
 
 
 async def test_what_the_owner_raises_is_raised_to_who_asked(asker):
-    await asker.start("lamp", at="ON", id="a")
+    await asker.start("lamp", at="ON", agent_id="a")
     with pytest.raises(AgentExistsError):
-        await asker.start("lamp", at="ON", id="a")
+        await asker.start("lamp", at="ON", agent_id="a")
     with pytest.raises(UnknownAgentError) as raised:
         await asker.send("nobody", "SWITCHED")
     with pytest.raises(UnknownGraphError):
@@ -81,7 +81,7 @@ async def test_what_the_owner_raises_is_raised_to_who_asked(asker):
 
 
 async def test_who_asks_through_the_database_cannot_speak_for_the_framework(owner, asker, place):
-    await asker.start("lamp", at="ON", id="a")
+    await asker.start("lamp", at="ON", agent_id="a")
     for name in RESERVED:
         for ask in (asker.send, asker.post):
             with pytest.raises(ReservedEventError):
@@ -97,7 +97,7 @@ async def test_who_asks_through_the_database_cannot_speak_for_the_framework(owne
 
 
 async def test_an_operator_asks_through_the_database(owner, asker):
-    await asker.start("lamp", at="ON", id="a")
+    await asker.start("lamp", at="ON", agent_id="a")
     posted = await asker.post("a", "SWITCHED", due=NOON.replace(year=9000))
     await asker.fire_timer(posted.number, reason="it is dark already")
     agent = await owner.resume("a")
@@ -118,13 +118,13 @@ async def test_a_call_of_a_newer_gatechart_is_answered_with_an_error(owner, plac
 
 
 async def test_what_one_asks_is_carried_out_in_order_and_others_do_not_wait(owner, asker, place):
-    await asker.start("lamp", at="ON", id="a")
+    await asker.start("lamp", at="ON", agent_id="a")
     async with open_asking(place) as asking:
         late = NOON.replace(year=9000)
         for count in range(20):
             call = f'{{"verb":"send","to":"a","event":"SWITCHED","payload":{{"text":"{count}"}}}}'
             last = await asking.ask(Request(f"r-{count}", "ana", call, late))
-        assert (await asker.start("lamp", at="ON", id="b")).version == 1
+        assert (await asker.start("lamp", at="ON", agent_id="b")).version == 1
         while await asking.answer_to(last) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     turns = (await asker.history("a"))[1:]
@@ -150,12 +150,12 @@ async def silent(place, monkeypatch):
 
 CALLS = {
     "start": lambda asker: asker.start("lamp", at="ON", payload={}),
-    "start with an id": lambda asker: asker.start("lamp", at="ON", id="new"),
+    "start with an id": lambda asker: asker.start("lamp", at="ON", agent_id="new"),
     "start on": lambda asker: asker.start_on("DUSK", {"text": "x"}),
     "send": lambda asker: asker.send("a", "SWITCHED"),
-    "send with an id": lambda asker: asker.send("a", "SWITCHED", id="1"),
+    "send with an id": lambda asker: asker.send("a", "SWITCHED", event_id="1"),
     "post": lambda asker: asker.post("a", "SWITCHED"),
-    "post with an id": lambda asker: asker.post("a", "SWITCHED", id="1"),
+    "post with an id": lambda asker: asker.post("a", "SWITCHED", event_id="1"),
     "stop": lambda asker: asker.stop("a"),
     "rollback": lambda asker: asker.rollback("a", 1, reason="again"),
     "handoff": lambda asker: asker.handoff("a", to="shade", at="UP", mode="delegate"),
@@ -180,7 +180,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
     verb, place, monkeypatch
 ):
     async with Runtime.open(place, graphs=GRAPHS) as runtime:
-        await runtime.start("lamp", at="ON", id="a")
+        await runtime.start("lamp", at="ON", agent_id="a")
         if verb == "cancel":
             handoff = await runtime.handoff("a", to="shade", at="UP", mode="delegate")
             await standing(runtime, HandoffStatus.ACCEPTED)
@@ -207,7 +207,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
 @pytest.mark.parametrize("late", [timedelta(seconds=5), timedelta(days=3)], ids=["soon", "late"])
 async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_after_its_time(late, place):
     until = datetime.now(UTC) - late
-    call = '{"verb":"start","graph":"lamp","at":"ON","id":"a"}'
+    call = '{"verb":"start","graph":"lamp","at":"ON","agent_id":"a"}'
     async with open_store(place) as store, open_asking(place) as asking:
         number = await asking.ask(Request("r-1", "ana", call, until))
         assert [each.number for each in await store.requests.take(until, limit=9)] == [number]
@@ -222,7 +222,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
             assert (begun, raised.value.request, round(raised.value.late_s / 86400)) == ([], "r-1", 3)
             with pytest.raises(RequestLateError):  # nor where somebody comes back to it
                 async with open_database_client(place, graphs=GRAPHS, request="r-1") as asker:
-                    await asker.start("lamp", at="ON", id="a")
+                    await asker.start("lamp", at="ON", agent_id="a")
         else:
             assert begun == ["a"]
 
@@ -242,7 +242,7 @@ async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, 
 
     monkeypatch.setattr(asking, "answer_to", at_last)
     monkeypatch.setattr(asking, "withdraw", meanwhile)
-    call = StartCall(graph="lamp", at="ON", id="a")
+    call = StartCall(graph="lamp", at="ON", agent_id="a")
     request = Request("r-1", "ana", call.model_dump_json(), NOON.replace(year=9000))
     over.set()  # the time is over as soon as it is asked
     text = await asker._answered(await asking.ask(request), request, call, over)
@@ -264,7 +264,7 @@ async def test_an_answer_that_is_not_understood_is_an_error_of_gatechart(odd, pl
         monkeypatch.setattr(room, "answer", answering(odd, room.answer))
     async with Runtime.open(place, graphs=GRAPHS) as owner, open_database_client(place, graphs=GRAPHS) as asker:
         with pytest.raises(AnswerUnreadableError, match="the same version"):
-            await asker.start("lamp", at="ON", id="a")
+            await asker.start("lamp", at="ON", agent_id="a")
         assert (await owner.resume("a")).snapshot.version == 1
 
 
@@ -275,9 +275,9 @@ def answering(odd, answer):
 async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):
     late = NOON.replace(year=9000)
     calls = [
-        '{"verb":"start","graph":"lamp","at":"OFF","id":"a","payload":{"text":"my secret"}}',
+        '{"verb":"start","graph":"lamp","at":"OFF","agent_id":"a","payload":{"text":"my secret"}}',
         '{"verb":"send","to":"a","event":"SWITCHED","payload":{"text":"another secret"}}',
-        '{"verb":"start","graph":"lamp","at":"OFF","id":"b","payload":{"text":"of b"}}',
+        '{"verb":"start","graph":"lamp","at":"OFF","agent_id":"b","payload":{"text":"of b"}}',
     ]
     async with Runtime.open(place, graphs=GRAPHS) as runtime, open_asking(place) as asking:
         numbers = [await asking.ask(Request(f"r-{n}", "ana", call, late)) for n, call in enumerate(calls)]
@@ -296,11 +296,11 @@ async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):
 async def test_an_erased_agent_that_is_called_like_a_common_word_takes_no_answers_of_others_along(place, word):
     late = NOON.replace(year=9000)
     calls = [
-        '{"verb":"start","graph":"lamp","at":"OFF","id":"b","payload":{"text":"of b"}}',
-        '{"verb":"send","to":"b","event":"SWITCHED","payload":{"text":"active"},"id":"b-event"}',
-        f'{{"verb":"start","graph":"lamp","at":"OFF","id":"{word}","payload":{{"text":"my secret"}}}}',
-        f'{{"verb":"start","graph":"lamp","at":"OFF","once":"{word}"}}',
-        f'{{"verb":"rollback","id":"{word}","version":7,"reason":"a secret"}}',
+        '{"verb":"start","graph":"lamp","at":"OFF","agent_id":"b","payload":{"text":"of b"}}',
+        '{"verb":"send","to":"b","event":"SWITCHED","payload":{"text":"active"},"event_id":"b-event"}',
+        f'{{"verb":"start","graph":"lamp","at":"OFF","agent_id":"{word}","payload":{{"text":"my secret"}}}}',
+        f'{{"verb":"start","graph":"lamp","at":"OFF","idempotency_key":"{word}"}}',
+        f'{{"verb":"rollback","agent_id":"{word}","version":7,"reason":"a secret"}}',
     ]
     async with Runtime.open(place, graphs=GRAPHS) as runtime, open_asking(place) as asking:
         numbers = [await asking.ask(Request(f"r-{n}", "ana", call, late)) for n, call in enumerate(calls)]
@@ -331,7 +331,7 @@ async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monk
         asker = await opening.__aenter__()
         monkeypatch.setattr(asker._asking, "is_owned", nobody)
         with pytest.raises(OwnerGoneError) as raised:
-            await asker.start("lamp", at="ON", id="a")
+            await asker.start("lamp", at="ON", agent_id="a")
         await opening.__aexit__(None, None, None)
     assert raised.value.withdrawn
     assert (await told(place))[0] == []
@@ -341,7 +341,7 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
     visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
     async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.05) as asker:
         with pytest.raises(RequestTimeoutError, match="was withdrawn, and nothing was done") as raised:
-            await asker.start("lamp", at="ON", id="a")
+            await asker.start("lamp", at="ON", agent_id="a")
     assert (raised.value.withdrawn, raised.value.verb) == (True, "start")
     async with Runtime.open(place, graphs=GRAPHS) as runtime:
         with pytest.raises(UnknownAgentError):
@@ -351,7 +351,7 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
 async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
     opening = open_database_client(place, graphs=GRAPHS, timeout_s=0.5)
     async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
-        asking = asyncio.ensure_future(asker.start("lamp", at="ON", id="a"))
+        asking = asyncio.ensure_future(asker.start("lamp", at="ON", agent_id="a"))
         await reached.wait()
         with pytest.raises(RequestTimeoutError, match="it has begun") as raised:
             await asking
@@ -383,7 +383,7 @@ async def nothing(*_, **__):
 async def test_a_request_whose_asker_is_gone_is_carried_out_until_its_time_is_over(place):
     async with Runtime.open(place, graphs=GRAPHS, attend=False), open_asking(place) as asking:
         for name, year in (("late", 9000), ("over", 2000)):
-            call = f'{{"verb":"start","graph":"lamp","at":"ON","id":"{name}"}}'
+            call = f'{{"verb":"start","graph":"lamp","at":"ON","agent_id":"{name}"}}'
             await asking.ask(Request(name, "ana", call, NOON.replace(year=year)))
     async with Runtime.open(place, graphs=GRAPHS) as runtime:
         while not (found := (await runtime.find()).agents):  # noqa: ASYNC110
@@ -435,7 +435,7 @@ async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, pl
         Runtime.open(place, graphs=GRAPHS) as owner,
         open_database_client(place, graphs=GRAPHS, timeout_s=20) as asker,
     ):
-        await owner.start("lamp", at="ON", id="a")
+        await owner.start("lamp", at="ON", agent_id="a")
         for kind in taking:
             monkeypatch.setattr(kind, "take", take)
         assert (await asker.send("a", "SWITCHED")).version == 2
@@ -464,14 +464,14 @@ def failing(monkeypatch, asker, times, *names):
 
 async def test_who_asks_outlasts_a_database_that_cannot_be_reached_for_a_while(owner, asker, monkeypatch):
     """Whether the request is kept is in doubt, too; it is carried out once."""
-    await owner.start("lamp", at="ON", id="a")
+    await owner.start("lamp", at="ON", agent_id="a")
     failing(monkeypatch, asker, 3, "ask", "answer_to", "is_owned")
     assert (await asker.send("a", "SWITCHED")).version == 2
     assert len(await owner.history("a")) == 2
 
 
 async def test_what_was_answered_is_told_though_forgetting_it_fails(owner, asker, monkeypatch):
-    await owner.start("lamp", at="ON", id="a")
+    await owner.start("lamp", at="ON", agent_id="a")
     failing(monkeypatch, asker, 1, "forget")
     assert (await asker.send("a", "SWITCHED")).version == 2
 
@@ -482,7 +482,7 @@ async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(nam
     async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
         failing(monkeypatch, asker, 2**62, name)
         with pytest.raises(RequestTimeoutError, match=r"nobody can tell whether the request 'r-1' .*down") as raised:
-            await asker.start("lamp", at="ON", id="a")
+            await asker.start("lamp", at="ON", agent_id="a")
     assert (raised.value.withdrawn, raised.value.request) == (None, "r-1")
 
 
@@ -515,7 +515,7 @@ async def test_many_ask_at_once_and_each_gets_its_own_answer(place):
         ):
             started = await asyncio.gather(
                 *(
-                    asker.start("lamp", at="ON", id=f"{name}-{count}")
+                    asker.start("lamp", at="ON", agent_id=f"{name}-{count}")
                     for count in range(20)
                     for name, asker in (("x", one), ("y", other))
                 )

@@ -122,20 +122,20 @@ def whose(runtime, agent_id):
 
 
 async def test_an_event_of_the_framework_that_is_sent_or_posted_is_refused_and_changes_nothing(office):
-    agent = await office.start("approval", at="WAITING", id="a")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
     before = await office.mail("a")
     for name in RESERVED:
         with pytest.raises(ReservedEventError, match=f"only gatechart itself sends '{name}'"):
             await agent.send(name, {"result": "forged"})
         with pytest.raises(ReservedEventError):
-            await office.post("a", name, {"result": "forged"}, id="forged")
+            await office.post("a", name, {"result": "forged"}, event_id="forged")
     assert (await office.resume("a")).snapshot.version == 1
     assert await office.mail("a") == before
 
 
 async def test_an_agent_cannot_forge_an_event_for_another_or_for_its_own_later_turns(office):
-    await office.start("approval", at="WAITING", id="a")
-    liar = await office.start("approval", at="LYING", id="liar")
+    await office.start("approval", at="WAITING", agent_id="a")
+    liar = await office.start("approval", at="LYING", agent_id="liar")
     before = await office.mail("a")
     for name in RESERVED:
         for event in ("TELL", "REMIND"):
@@ -152,7 +152,7 @@ async def test_what_a_turn_raises_for_itself_may_have_any_name(office):
 
 
 async def test_names_that_charts_use_are_free(office):
-    agent = await office.start("approval", at="PASSED", id="a")
+    agent = await office.start("approval", at="PASSED", agent_id="a")
     for name in FREE:
         assert (await agent.send(name)).applied
         await office.post("a", name)
@@ -189,7 +189,7 @@ async def test_work_that_is_on_offer_cannot_be_talked_out_of_the_asker(place):
         entry_points=["WORKING"],
     )
     async with Runtime.open(place, graphs=[asking]) as runtime:  # nobody here hosts the graph that is asked
-        agent = await runtime.start("asking", at="WORKING", id="asking")
+        agent = await runtime.start("asking", at="WORKING", agent_id="asking")
         await agent.send("ASK")
         with pytest.raises(ReservedEventError):
             await runtime.post("asking", "handoff.accepted", {})
@@ -199,8 +199,8 @@ async def test_work_that_is_on_offer_cannot_be_talked_out_of_the_asker(place):
 
 
 async def test_the_history_tells_who_made_an_event_happen(office):
-    teller = await office.start("approval", at="LYING", id="teller")
-    await office.start("approval", at="WAITING", id="a")
+    teller = await office.start("approval", at="LYING", agent_id="teller")
+    await office.start("approval", at="WAITING", agent_id="a")
     await office.post("a", "POSTED")
     await (await office.resume("a")).send("SENT")
     await teller.send("TELL", {"to": "a", "event": "TOLD"})
@@ -215,33 +215,33 @@ async def test_the_history_tells_who_made_an_event_happen(office):
 
 
 async def test_an_operator_ends_an_invoke_with_a_result_and_the_history_says_so(office):
-    agent = await office.start("approval", at="WAITING", id="a")
-    receipt = await office.end_invoke("a", "scan", {"clean": True}, reason="scanned by hand", once="op-1")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
+    receipt = await office.end_invoke("a", "scan", {"clean": True}, reason="scanned by hand", idempotency_key="op-1")
     await soon(agent.until("PASSED"))
     assert not receipt.repeat
     assert agent.context.result == {"clean": True}
     *_, last = await office.history("a")
     assert (last.event.name, last.event.origin) == ("done.invoke.scan", Origin.OPERATOR)
     assert (last.event.operator_reason, last.event.payload) == ("scanned by hand", {"result": {"clean": True}})
-    again = await office.end_invoke("a", "scan", {"clean": True}, reason="scanned by hand", once="op-1")
+    again = await office.end_invoke("a", "scan", {"clean": True}, reason="scanned by hand", idempotency_key="op-1")
     assert again.repeat
     with pytest.raises(EventIdReusedError):
-        await office.end_invoke("a", "scan", error="no", reason="by hand", once="op-1")
+        await office.end_invoke("a", "scan", error="no", reason="by hand", idempotency_key="op-1")
     with pytest.raises(EventIdReusedError):
-        await office.end_invoke("a", "scan", {"clean": False}, reason="scanned by hand", once="op-1")
+        await office.end_invoke("a", "scan", {"clean": False}, reason="scanned by hand", idempotency_key="op-1")
     assert len(await office.history("a")) == 2
 
 
 async def test_a_call_that_ends_an_invoke_and_is_made_twice_at_once_ends_it_once(office):
-    agent = await office.start("approval", at="WAITING", id="a")
-    same = [office.end_invoke("a", "scan", {"clean": True}, reason="by hand", once="op-1") for _ in range(3)]
+    agent = await office.start("approval", at="WAITING", agent_id="a")
+    same = [office.end_invoke("a", "scan", {"clean": True}, reason="by hand", idempotency_key="op-1") for _ in range(3)]
     receipts = await asyncio.gather(*same)
     await soon(agent.until("PASSED"))
     assert sorted(receipt.repeat for receipt in receipts) == [False, True, True]
 
 
 async def test_an_operator_ends_an_invoke_with_an_error(office):
-    agent = await office.start("approval", at="WAITING", id="a")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
     await office.end_invoke("a", "scan", error="the scanner is gone", reason="decommissioned")
     await soon(agent.until("FAILED"))
     *_, last = await office.history("a")
@@ -250,7 +250,7 @@ async def test_an_operator_ends_an_invoke_with_an_error(office):
 
 
 async def test_an_invoke_that_is_not_running_is_not_ended(office):
-    agent = await office.start("approval", at="WAITING", id="a")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
     with pytest.raises(NoInvokeError, match=r"is not running an invoke 'scam'; it runs 'scan'"):
         await office.end_invoke("a", "scam", reason="by hand")
     with pytest.raises(UnknownAgentError):
@@ -265,7 +265,7 @@ async def test_an_invoke_that_is_not_running_is_not_ended(office):
 
 
 async def test_an_operator_lets_a_timer_fire_now_and_the_history_says_so(office):
-    agent = await office.start("approval", at="WAITING", id="a")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
     (timer,) = await office.mail("a")
     fired = await office.fire_timer(timer.number, reason="the customer called", **whose(office, "a"))
     assert fired.due < timer.due
@@ -278,7 +278,7 @@ async def test_an_operator_lets_a_timer_fire_now_and_the_history_says_so(office)
 
 
 async def test_only_what_waits_for_its_time_can_be_fired(office):
-    agent = await office.start("approval", at="WAITING", id="a")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
     (timer,) = await office.mail("a")
     with pytest.raises(PayloadError):
         await office.fire_timer(timer.number, reason="", **whose(office, "a"))
@@ -292,7 +292,7 @@ async def test_only_what_waits_for_its_time_can_be_fired(office):
 
 async def test_a_timer_fired_without_its_graph_waits_for_whoever_hosts_it(place):
     async with Runtime.open(place, graphs=[approval]) as runtime:
-        await runtime.start("approval", at="WAITING", id="a")
+        await runtime.start("approval", at="WAITING", agent_id="a")
         (timer,) = await runtime.mail("a")
     async with Runtime.open(place, graphs=[approval], attend=False) as visitor:
         await visitor.fire_timer(timer.number, reason="in advance")
@@ -303,7 +303,7 @@ async def test_a_timer_fired_without_its_graph_waits_for_whoever_hosts_it(place)
 
 
 async def test_mail_of_a_reserved_name_that_was_accepted_before_the_gate_stood_is_delivered(office):
-    agent = await office.start("approval", at="WAITING", id="a")
+    agent = await office.start("approval", at="WAITING", agent_id="a")
     core = office._core
     old = Mail(core.store.numbers(1), "a", "done.invoke.scan", {"result": "old"}, core.clock.now())
     await core.persist(Posting(old), lambda: office._effects.accept(old))
@@ -325,7 +325,7 @@ async def test_dead_mail_of_the_framework_is_tried_again_and_stays_the_framework
     )
     quickly = Limits(mail_retry=Retry(attempts=2, first_s=0.01))
     async with Runtime.open(place, graphs=[graph], limits=quickly) as runtime:
-        agent = await runtime.start("fragile", at="OPEN", id="a")
+        agent = await runtime.start("fragile", at="OPEN", agent_id="a")
         await agent.send("SHUT")
         (timer,) = await runtime.mail("a")
         await runtime.fire_timer(timer.number, reason="sooner")

@@ -34,7 +34,7 @@ def variant(**changes):
 async def kept(place, *events):
     """A parcel under way, in a runtime that is closed again."""
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         for event in events:
             await agent.send(event)
         return agent.snapshot
@@ -81,7 +81,7 @@ async def test_an_agent_that_ended_where_the_graph_has_no_state_any_more_is_resu
 
 async def test_handles_of_an_agent_share_what_they_know(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         other, third = await runtime.resume("p-1"), await runtime.resume("p-1")
         await agent.send("SENT")
         assert other.snapshot is agent.snapshot is third.snapshot
@@ -91,11 +91,11 @@ async def test_handles_of_an_agent_share_what_they_know(place):
 
 async def test_an_agent_that_is_no_longer_held_leaves_memory_and_can_be_resumed(place):
     async with Runtime.open(place, graphs=[parcel], limits=Limits(resident=1)) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         await agent.send("SENT")
         resident = weakref.ref(agent._host)
         del agent
-        await runtime.start("parcel", at="PACKING", id="p-2")
+        await runtime.start("parcel", at="PACKING", agent_id="p-2")
         gc.collect()
         assert resident() is None
         assert (await runtime.resume("p-1")).configuration == ("ON_ROAD",)
@@ -192,7 +192,7 @@ async def test_a_graph_changed_under_the_same_version_goes_on_with_a_warning(pla
 
 async def test_an_agent_found_is_the_agent_resumed(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         [found] = (await runtime.find()).agents
         assert found == agent.snapshot == (await runtime.resume(found.agent_id)).snapshot
 
@@ -220,7 +220,7 @@ async def lived(place, steps):
         if stops:
             parts.append([])
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
-        await runtime.start("parcel", at="PACKING", id="p-1")
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
     for part in parts:
         async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
             agent = await runtime.resume("p-1")

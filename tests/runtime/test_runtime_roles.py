@@ -33,6 +33,6 @@ async def test_roles_that_contradict_each_other_are_refused_and_nothing_is_opene
 @pytest.mark.parametrize("flags", [each for each in EVERY_WAY if len(chosen(each)) <= 1], ids=told)
 async def test_each_role_by_itself_opens_a_database(sqlite_url, flags):
     async with Runtime.open(sqlite_url, graphs=parcel) as runtime:
-        await runtime.start("parcel", at="PACKING", id="p")
+        await runtime.start("parcel", at="PACKING", agent_id="p")
     async with Runtime.open(sqlite_url, graphs=parcel, **flags) as runtime:
         assert (await runtime.resume("p")).id == "p"

@@ -90,7 +90,7 @@ async def runtime(place, clock):
 
 @pytest.fixture
 async def agent(runtime):
-    return await runtime.start("trip", at="HOME", id="t-1")
+    return await runtime.start("trip", at="HOME", agent_id="t-1")
 
 
 async def test_every_version_that_an_agent_had_can_be_seen(agent):
@@ -123,7 +123,7 @@ async def test_an_agent_goes_back_to_what_it_was_as_a_new_version(agent, runtime
 
 async def test_an_agent_that_went_back_goes_on_from_there(place, clock):
     async with Runtime.open(place, graphs=[trip()], clock=clock, services=[]) as runtime:
-        agent = await runtime.start("trip", at="HOME", id="t-1")
+        agent = await runtime.start("trip", at="HOME", agent_id="t-1")
         await agent.send("NOTED", {"n": "a"})
         await agent.send("NOTED", {"n": "b"})
         await agent.rollback(2, reason="x")
@@ -149,10 +149,10 @@ async def test_no_action_runs(agent):
 
 
 async def test_ids_stay_seen(agent):
-    await agent.send("NOTED", {"n": "a"}, id="x-1")
+    await agent.send("NOTED", {"n": "a"}, event_id="x-1")
     await agent.rollback(1, reason="x")
     assert agent.context.notes == []
-    repeat = await agent.send("NOTED", {"n": "a"}, id="x-1")
+    repeat = await agent.send("NOTED", {"n": "a"}, event_id="x-1")
     assert (repeat.repeat, repeat.version) == (True, 2)
     assert agent.context.notes == []
 
@@ -230,7 +230,7 @@ async def test_timers_with_a_key_are_cancelled_and_what_was_sent_stays_sent(agen
 
 async def test_mail_that_waits_is_applied_after_the_rollback(place, clock):
     async with Runtime.open(place, graphs=[trip()], clock=clock, services=[]) as runtime:
-        agent = await runtime.start("trip", at="HOME", id="t-1")
+        agent = await runtime.start("trip", at="HOME", agent_id="t-1")
         await agent.send("NOTED", {"n": "a"})
         going_back = asyncio.ensure_future(agent.rollback(1, reason="x"))
         await asyncio.sleep(0)
@@ -276,7 +276,7 @@ async def test_a_version_that_never_was_is_refused(agent, runtime, version):
 @pytest.mark.parametrize("change", ["version", "fingerprint"])
 async def test_another_version_of_the_graph_cannot_be_gone_back_to(place, clock, change):
     async with Runtime.open(place, graphs=[trip()], clock=clock, services=[]) as runtime:
-        agent = await runtime.start("trip", at="HOME", id="t-1")
+        agent = await runtime.start("trip", at="HOME", agent_id="t-1")
         await agent.send("NOTED", {"n": "a"})
     changed = {
         "version": trip("2", migrations=[Migration("1", "2", lambda stored: stored)]),
@@ -302,7 +302,7 @@ async def test_an_agent_that_was_erased_cannot_go_back(agent, runtime):
 
 async def test_going_back_is_for_the_owner_of_an_open_runtime(sqlite_url, clock):
     async with Runtime.open(sqlite_url, graphs=[trip()], clock=clock, services=[]) as runtime:
-        agent = await runtime.start("trip", at="HOME", id="t-1")
+        agent = await runtime.start("trip", at="HOME", agent_id="t-1")
     with pytest.raises(RuntimeClosedError, match="rollback"):
         await agent.rollback(1, reason="x")
     with pytest.raises(RuntimeClosedError, match="snapshot_at"):

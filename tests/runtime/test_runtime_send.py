@@ -48,9 +48,9 @@ raising = StateTransitionGraph(
 async def test_an_event_is_applied_and_its_outcome_says_how(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         clock.advance(60)
-        outcome = await agent.send("SENT", {"by": "truck"}, id="crm-1")
+        outcome = await agent.send("SENT", {"by": "truck"}, event_id="crm-1")
         assert (outcome.event, outcome.configuration, outcome.version) == ("SENT", ("ON_ROAD",), 2)
         assert (outcome.taken, outcome.status) == (("PACKING --SENT--> TRANSIT",), Status.ACTIVE)
         assert (outcome.applied, outcome.repeat, outcome.refusal, outcome.guard_errors) == (True, False, None, ())
@@ -85,7 +85,7 @@ async def test_concurrent_sends_are_applied_in_the_order_of_sending(place, graph
 async def test_an_agent_has_one_turn_at_a_time_while_others_have_theirs(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agents = [await runtime.start("gated", at="RESTING", id=name) for name in "abc"]
+        agents = [await runtime.start("gated", at="RESTING", agent_id=name) for name in "abc"]
         sends = [agent.send("PASSED", {"at": str(n)}) for n in range(4) for agent in agents]
         sending = asyncio.gather(*sends)
         await gate.reached(turns=3)
@@ -115,7 +115,7 @@ async def test_a_newer_event_never_interrupts_a_turn(place):
 async def test_what_is_read_during_a_turn_is_what_is_committed(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        agent = await runtime.start("gated", at="RESTING", id="g-1")
+        agent = await runtime.start("gated", at="RESTING", agent_id="g-1")
         async with nothing_changes(runtime, agent):
             sending = asyncio.ensure_future(agent.send("PASSED"))
             await gate.reached()
@@ -148,7 +148,7 @@ async def test_the_context_of_a_handle_is_a_copy(place):
 )
 async def test_a_refused_event_changes_nothing_and_says_why(place, caplog, graph, event, reason, guards, told):
     async with Runtime.open(place, graphs=[refusing]) as runtime:
-        agent = await runtime.start(graph, at="A", id="r-1")
+        agent = await runtime.start(graph, at="A", agent_id="r-1")
         async with nothing_changes(runtime, agent):
             outcome = await agent.send(event)
         assert not outcome.applied
@@ -181,7 +181,7 @@ async def test_a_guard_that_raises_leaves_the_next_transition_its_chance(place):
 
 async def test_a_graph_may_ask_for_an_error_where_an_event_is_refused(place, caplog):
     async with Runtime.open(place, graphs=[raising]) as runtime:
-        agent = await runtime.start("raising", at="A", id="r-1")
+        agent = await runtime.start("raising", at="A", agent_id="r-1")
         async with nothing_changes(runtime, agent):
             with pytest.raises(EventRefusedError) as caught:
                 await agent.send("STOP")
@@ -231,14 +231,14 @@ async def test_an_event_id_that_cannot_be_one_is_refused(place, wrong):
         agent = await runtime.start("parcel", at="PACKING")
         async with nothing_changes(runtime, agent):
             with pytest.raises(PayloadError, match="does not fit id"):
-                await agent.send("STAMPED", id=wrong)
+                await agent.send("STAMPED", event_id=wrong)
 
 
 async def test_a_payload_belongs_to_the_event_once_it_is_sent(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
         payload = {"at": "Porto"}
-        sending = asyncio.ensure_future(agent.send("STAMPED", payload, id="crm-1"))
+        sending = asyncio.ensure_future(agent.send("STAMPED", payload, event_id="crm-1"))
         await asyncio.sleep(0)
         payload["at"] = "Lisbon"
         await sending
@@ -290,7 +290,7 @@ async def test_an_event_needs_a_name_that_every_store_can_keep(place, event):
 
 async def test_history_is_read_in_parts(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         for n in range(4):
             await agent.send("STAMPED", {"at": str(n)})
         assert [entry.version for entry in await agent.history()] == [1, 2, 3, 4, 5]
@@ -302,7 +302,7 @@ async def test_history_is_read_in_parts(place):
 @pytest.mark.parametrize("part", [{"after": -1}, {"limit": -1}])
 async def test_a_part_of_history_that_cannot_be_is_refused(place, part):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         with pytest.raises(PayloadError, match="history"):
             await agent.history(**part)
         with pytest.raises(PayloadError, match="history"):
@@ -322,7 +322,7 @@ async def test_a_turn_answers_the_same_wherever_it_is_run(sqlite_url):
     for place in ("memory:", sqlite_url):
         async with Runtime.open(place, graphs=[drawing], clock=VirtualClock()) as runtime:
             for agent_id in ("d-1", "d-2"):
-                agent = await runtime.start("drawing", at="A", id=agent_id)
+                agent = await runtime.start("drawing", at="A", agent_id=agent_id)
                 for _ in "ab":
                     await agent.send("DRAWN")
                     drawn.append(tuple(agent.context.stops))

@@ -42,7 +42,7 @@ tally = StateTransitionGraph(
 async def begun(runtime, agent_id):
     async def begin():
         try:
-            return await runtime.start("tally", at="COUNTING", id=agent_id)
+            return await runtime.start("tally", at="COUNTING", agent_id=agent_id)
         except AgentExistsError:
             return await runtime.resume(agent_id)
 
@@ -53,8 +53,8 @@ async def count(runtime, agent_id):
     """Sends and posts events to an agent, one after the other."""
     agent = await begun(runtime, agent_id)
     for n in range(EVENTS):
-        await until_done(lambda n=n: agent.send("COUNTED", {"n": n}, id=f"send {n}"))
-        await until_done(lambda n=n: runtime.post(agent_id, "POSTED", {"n": n}, id=f"post {n}"))
+        await until_done(lambda n=n: agent.send("COUNTED", {"n": n}, event_id=f"send {n}"))
+        await until_done(lambda n=n: runtime.post(agent_id, "POSTED", {"n": n}, event_id=f"post {n}"))
 
 
 async def disturbed(work, disturb, times):

@@ -60,7 +60,7 @@ broken = StateTransitionGraph(
 async def test_an_agent_begins_at_the_entry_point_with_its_entry_actions_run(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
-        agent = await runtime.start("parcel", at="AT_SEA", payload=Label(stops=["Porto"]), id="p-1")
+        agent = await runtime.start("parcel", at="AT_SEA", payload=Label(stops=["Porto"]), agent_id="p-1")
         assert (agent.id, agent.configuration, agent.status) == ("p-1", ("AT_SEA",), Status.ACTIVE)
         assert agent.context == Parcel(stops=["Porto", "entered"])
         assert (agent.snapshot.version, agent.snapshot.graph, agent.snapshot.graph_version) == (1, "parcel", "1")
@@ -107,7 +107,7 @@ async def test_an_agent_that_begins_in_a_final_state_is_done(place):
 
 async def test_an_agent_is_started_on_a_business_trigger(place):
     async with Runtime.open(place, graphs=[gated, parcel]) as runtime:
-        agent = await runtime.start_on("FOUND_ADRIFT", {"stops": ["Porto"]}, id="p-1")
+        agent = await runtime.start_on("FOUND_ADRIFT", {"stops": ["Porto"]}, agent_id="p-1")
         assert (agent.id, agent.snapshot.graph, agent.configuration) == ("p-1", "parcel", ("AT_SEA",))
 
 
@@ -144,33 +144,33 @@ async def test_a_trigger_that_opens_several_graphs_is_refused_and_names_them(pla
 )
 async def test_what_does_not_fit_starts_nothing_and_says_what_would(place, graph, at, payload, error, told):
     async with Runtime.open(place, graphs=[parcel, broken]) as runtime:
-        await runtime.start("parcel", at="PACKING", id="other")
+        await runtime.start("parcel", at="PACKING", agent_id="other")
         async with nothing_changes(runtime):
             with pytest.raises(error, match=told):
-                await runtime.start(graph, at=at, payload=payload, id="p-1")
-        assert (await runtime.start("parcel", at="PACKING", id="p-1")).snapshot.version == 1
+                await runtime.start(graph, at=at, payload=payload, agent_id="p-1")
+        assert (await runtime.start("parcel", at="PACKING", agent_id="p-1")).snapshot.version == 1
 
 
 @pytest.mark.parametrize("wrong", ["", 5, b"p-1", "a\x00b", "\ud800"])
 async def test_an_id_that_cannot_be_one_is_refused(place, wrong):
     async with Runtime.open(place, graphs=[parcel]) as runtime, nothing_changes(runtime):
         with pytest.raises(PayloadError, match="does not fit id"):
-            await runtime.start("parcel", at="PACKING", id=wrong)
+            await runtime.start("parcel", at="PACKING", agent_id=wrong)
 
 
 async def test_a_second_start_under_an_id_leaves_the_first_agent_as_it_is(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         await agent.send("STAMPED")
         async with nothing_changes(runtime, agent):
             with pytest.raises(AgentExistsError, match="there is an agent 'p-1' already"):
-                await runtime.start("parcel", at="DELIVERED", id="p-1")
+                await runtime.start("parcel", at="DELIVERED", agent_id="p-1")
         assert (await agent.send("STAMPED")).version == 3
 
 
 async def test_of_starts_under_one_id_at_the_same_instant_one_succeeds(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        starts = [runtime.start("parcel", at="PACKING", id="p-1") for _ in range(6)]
+        starts = [runtime.start("parcel", at="PACKING", agent_id="p-1") for _ in range(6)]
         results = await asyncio.gather(*starts, return_exceptions=True)
         [agent] = [result for result in results if not isinstance(result, Exception)]
         assert [type(result) for result in results if result is not agent] == [AgentExistsError] * 5
@@ -181,7 +181,7 @@ async def test_of_starts_under_one_id_at_the_same_instant_one_succeeds(place):
 async def test_of_starts_that_wait_in_their_entry_actions_one_succeeds(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        starts = [asyncio.ensure_future(runtime.start("gated", at="ENTERING", id="g-1")) for _ in range(3)]
+        starts = [asyncio.ensure_future(runtime.start("gated", at="ENTERING", agent_id="g-1")) for _ in range(3)]
         await gate.reached()
         gate.opened.set()
         results = await soon(asyncio.gather(*starts, return_exceptions=True))
@@ -191,7 +191,7 @@ async def test_of_starts_that_wait_in_their_entry_actions_one_succeeds(place):
 
 async def test_many_agents_start_at_once(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
-        agents = await asyncio.gather(*(runtime.start("parcel", at="PACKING", id=f"p-{n}") for n in range(50)))
+        agents = await asyncio.gather(*(runtime.start("parcel", at="PACKING", agent_id=f"p-{n}") for n in range(50)))
         found = (await runtime.find()).agents
         assert [snapshot.agent_id for snapshot in found] == [agent.id for agent in agents]
 
@@ -199,7 +199,7 @@ async def test_many_agents_start_at_once(place):
 async def test_a_start_goes_on_when_its_caller_is_cancelled(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
-        starting = asyncio.ensure_future(runtime.start("gated", at="ENTERING", id="g-1"))
+        starting = asyncio.ensure_future(runtime.start("gated", at="ENTERING", agent_id="g-1"))
         await gate.reached()
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -226,10 +226,10 @@ async def test_memory_keeps_nothing():
     for _ in range(2):
         async with Runtime.open("memory:", graphs=[parcel]) as runtime:
             assert await everything(runtime) == []
-            await runtime.start("parcel", at="PACKING", id="p-1")
+            await runtime.start("parcel", at="PACKING", agent_id="p-1")
 
 
 async def test_a_handle_shows_what_it_holds():
     async with Runtime.open("memory:", graphs=[parcel]) as runtime:
-        agent = await runtime.start("parcel", at="PACKING", id="p-1")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         assert repr(agent) == "<Agent 'p-1' of 'parcel', active in PACKING, version 1>"

@@ -390,7 +390,7 @@ async def test_agents_are_the_same_whether_they_are_traced_or_not(monkeypatch):
     async def story():
         clock = VirtualClock()
         async with Runtime.open("memory:", graphs=GRAPHS, clock=clock) as runtime:
-            agent = await runtime.start("orders", at="TALKING", id="source")
+            agent = await runtime.start("orders", at="TALKING", agent_id="source")
             await agent.send("TRANSFER")
             await at_rest(runtime, clock)
             (made,) = await runtime.handoffs()

@@ -148,7 +148,7 @@ async def test_of_a_timer_and_an_event_that_leaves_its_state_the_first_in_the_qu
     async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
         for n, event in enumerate(["LEFT", "AGAIN"]):
             gate.clear()
-            agent = await runtime.start("racing", at="RACING", id=f"r-{n}")
+            agent = await runtime.start("racing", at="RACING", agent_id=f"r-{n}")
             await eventually(lambda: clock.next_due is not None)
             held = asyncio.ensure_future(agent.send("HELD"))
             await asyncio.sleep(0)
@@ -217,7 +217,7 @@ async def test_a_timer_that_its_state_refuses_is_forgotten(place, clock):
 
 async def test_deadlines_are_kept_not_durations(place, clock):
     async with Runtime.open(place, graphs=[kettle], clock=clock) as runtime:
-        await runtime.start("kettle", at="HEATING", id="k-1")
+        await runtime.start("kettle", at="HEATING", agent_id="k-1")
         clock.advance(4)
     clock.advance(5)
     async with Runtime.open(place, graphs=[kettle], clock=clock) as runtime:
@@ -232,8 +232,8 @@ async def test_overdue_timers_fire_at_once_in_due_order_when_a_runtime_opens(pla
     random = Random(4)
     delays = random.sample(range(1, 1000), 40)
     async with Runtime.open(place, graphs=[kettle, ledger], clock=clock) as runtime:
-        await runtime.start("kettle", at="HEATING", id="k-1")
-        one = await runtime.start("ledger", at="OPEN", id="l-1")
+        await runtime.start("kettle", at="HEATING", agent_id="k-1")
+        one = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await one.send("SET", {"timers": [[delay, str(delay), None] for delay in delays]})
     clock.advance(500)
     async with Runtime.open(place, graphs=[kettle, ledger], clock=clock) as runtime:
@@ -250,7 +250,7 @@ async def test_overdue_timers_fire_at_once_in_due_order_when_a_runtime_opens(pla
 
 async def test_a_timer_that_was_dropped_is_not_there_after_a_restart(place, clock):
     async with Runtime.open(place, graphs=[kettle], clock=clock) as runtime:
-        agent = await runtime.start("kettle", at="HEATING", id="k-1")
+        agent = await runtime.start("kettle", at="HEATING", agent_id="k-1")
         await agent.send("SWITCHED")
     clock.advance(3600)
     async with Runtime.open(place, graphs=[kettle], clock=clock) as runtime:
@@ -327,7 +327,7 @@ async def test_a_timer_set_and_cancelled_in_one_turn_never_was(place, clock):
 
 
 async def test_a_timer_that_is_cancelled_while_it_waits_behind_other_mail_does_not_fire(kitchen, clock):
-    agent = await kitchen.start("ledger", at="OPEN", id="l-1")
+    agent = await kitchen.start("ledger", at="OPEN", agent_id="l-1")
     agent._host.core.services.broken.add("a")
     await agent.send("SET", {"timers": [[10, "rang", "k"]]})
     await kitchen.post("l-1", "TRIED", {"n": "a"})
@@ -364,8 +364,8 @@ async def test_a_timer_may_set_itself_anew(place, clock):
 
 @pytest.mark.parametrize("end", ["ENDED", "stop", "erase"])
 async def test_timers_end_with_their_agent(kitchen, clock, end):
-    agent = await kitchen.start("ledger", at="OPEN", id="l-1")
-    heating = await kitchen.start("kettle", at="HEATING", id="k-1")
+    agent = await kitchen.start("ledger", at="OPEN", agent_id="l-1")
+    heating = await kitchen.start("kettle", at="HEATING", agent_id="k-1")
     await agent.send("SET", {"timers": [[10, "rang", "k"], [20, "rang", None]]})
     if end == "ENDED":
         await agent.send("ENDED")
@@ -383,7 +383,7 @@ async def test_a_timer_that_no_state_takes_is_refused_mail(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN")
     await agent.send("SET", {"timers": [[10, "rang", "k"]]})
     await agent.send("ENDED")
-    again = await kitchen.start("kettle", at="COLD", id="k-1")
+    again = await kitchen.start("kettle", at="COLD", agent_id="k-1")
     await kitchen.post("k-1", "RANG", due=NOON + timedelta(seconds=10))
     clock.advance(10)
     await at_rest(kitchen, clock)
@@ -405,7 +405,7 @@ async def test_a_timer_that_no_state_takes_is_refused_mail(kitchen, clock):
         lambda turn: turn.send("", "RANG"),
         lambda turn: turn.send("a\0b", "RANG"),
         lambda turn: turn.send("x", ""),
-        lambda turn: turn.send("x", "RANG", id=""),
+        lambda turn: turn.send("x", "RANG", event_id=""),
         lambda turn: turn.send("x", "RANG", due=datetime(2030, 1, 1)),  # noqa: DTZ001
         lambda turn: turn.raise_event(""),
     ],
@@ -440,7 +440,7 @@ async def test_of_many_timers_only_those_due_first_are_in_memory_and_all_fire_in
     random, limits = Random(7), Limits(timers=10)
     due = [random.randrange(1, 2000) for _ in range(500)]
     async with Runtime.open(place, graphs=[ledger], clock=clock, limits=limits) as runtime:
-        agent = await runtime.start("ledger", at="OPEN", id="l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         for part in range(0, 500, 50):
             await agent.send("SET", {"timers": [[each, str(each), None] for each in due[part : part + 50]]})
             assert len(runtime._effects.timers._mail) <= 20
@@ -465,7 +465,7 @@ async def fire_all(runtime, clock, agent, due):
 async def test_timers_set_and_cancelled_while_others_fire_are_neither_lost_nor_doubled(place, clock):
     random, limits = Random(11), Limits(timers=5)
     async with Runtime.open(place, graphs=[ledger], clock=clock, limits=limits) as runtime:
-        agents = [await runtime.start("ledger", at="OPEN", id=f"l-{n}") for n in range(5)]
+        agents = [await runtime.start("ledger", at="OPEN", agent_id=f"l-{n}") for n in range(5)]
         due = {agent.id: {} for agent in agents}
         fired = {agent.id: [] for agent in agents}
         for turn in range(120):
@@ -528,7 +528,7 @@ async def test_timers_beyond_a_store_that_cannot_be_read_for_a_while_fire_all_th
     async with open_store(place) as opened:
         store = BlindStore(opened)
         async with Runtime.open(store, graphs=[ledger], clock=clock, limits=Limits(timers=2)) as runtime:
-            agent = await runtime.start("ledger", at="OPEN", id="l-1")
+            agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
             await agent.send("SET", {"timers": [[n, str(n), None] for n in range(1, 9)]})
             store.is_blind = True
             for _ in range(4):

@@ -68,8 +68,8 @@ deaf = StateTransitionGraph(
 async def test_what_a_state_gets_and_does_not_handle_is_told_to_who_looks_closely(place, clock, caplog):
     with caplog.at_level(logging.DEBUG, "gatechart"):
         async with Runtime.open(place, graphs=[deaf], clock=clock) as runtime:
-            await runtime.start("deaf", at="WORKING", id="a")
-            await runtime.start("deaf", at="WAITING", id="b")
+            await runtime.start("deaf", at="WORKING", agent_id="a")
+            await runtime.start("deaf", at="WAITING", agent_id="b")
             await at_rest(runtime, clock)
             clock.advance(5)
             await at_rest(runtime, clock)
@@ -84,7 +84,7 @@ async def test_what_a_state_gets_and_does_not_handle_is_told_to_who_looks_closel
 
 
 async def test_what_a_turn_sends_under_the_id_of_something_else_is_listed_as_refused(runtime, clock):
-    one, other = [await runtime.start("ledger", at="OPEN", id=each) for each in "ab"]
+    one, other = [await runtime.start("ledger", at="OPEN", agent_id=each) for each in "ab"]
     for name in ("NOTED", "NOTED", "COUNTED"):
         await one.send("PASSED_ON", {"to": [["b", name]], "id": "1"})
         await at_rest(runtime, clock)
@@ -95,8 +95,8 @@ async def test_what_a_turn_sends_under_the_id_of_something_else_is_listed_as_ref
 
 
 async def test_what_a_turn_sends_under_the_id_of_what_is_due_later_is_refused_and_holds_nothing_up(runtime, clock):
-    one, other = [await runtime.start("ledger", at="OPEN", id=each) for each in "ab"]
-    await runtime.post("b", "NOTED", {"n": "later"}, id="1", due=clock.at + HOUR)
+    one, other = [await runtime.start("ledger", at="OPEN", agent_id=each) for each in "ab"]
+    await runtime.post("b", "NOTED", {"n": "later"}, event_id="1", due=clock.at + HOUR)
     await one.send("PASSED_ON", {"to": [["b", "TRIED"]], "id": "1"})
     await soon(other.send("NOTED", {"n": "behind"}))
     [refused] = await runtime.mail(status="refused")
@@ -148,7 +148,7 @@ async def test_graphs_that_cannot_be_remembered_leave_a_trace(clock, untold, cap
 
 
 async def test_of_an_erased_agent_no_mail_stays_in_memory_that_is_due_later(runtime, clock):
-    agent = await runtime.start("ledger", at="OPEN", id="a")
+    agent = await runtime.start("ledger", at="OPEN", agent_id="a")
     await runtime.post("a", "NOTED", due=clock.at + HOUR)
     await agent.send("SET", {"timers": [[60, "soon", "k"]]})
     await at_rest(runtime, clock)
@@ -156,7 +156,7 @@ async def test_of_an_erased_agent_no_mail_stays_in_memory_that_is_due_later(runt
     await runtime.erase("a")
     await at_rest(runtime, clock)
     assert clock.sleeping == 0
-    agent = await runtime.start("ledger", at="OPEN", id="a")
+    agent = await runtime.start("ledger", at="OPEN", agent_id="a")
     clock.advance(3600)
     await at_rest(runtime, clock)
     assert agent.snapshot.version == 1
@@ -164,7 +164,7 @@ async def test_of_an_erased_agent_no_mail_stays_in_memory_that_is_due_later(runt
 
 async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
-        await runtime.start("ledger", at="OPEN", id="a")
+        await runtime.start("ledger", at="OPEN", agent_id="a")
     async with Runtime.open(place, graphs=[parcel], clock=clock, limits=Limits(inbox=1)) as runtime:
         await runtime.post("a", "NOTED", {"n": "lost"})
         await at_rest(runtime, clock)
@@ -172,14 +172,14 @@ async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(pl
         await at_rest(runtime, clock)
         assert not runtime._effects.post._uncollected
         await runtime.post("a", "STAMPED", {"at": "kept"})
-        agent = await runtime.start("parcel", at="PACKING", id="a")
+        agent = await runtime.start("parcel", at="PACKING", agent_id="a")
         await at_rest(runtime, clock)
         assert agent.context.stops == ["entered", "kept"]
 
 
 async def test_mail_that_is_collected_while_its_recipient_is_erased_is_not_delivered(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
-        await runtime.start("ledger", at="OPEN", id="a")
+        await runtime.start("ledger", at="OPEN", agent_id="a")
         await runtime.post("a", "NOTED", due=clock.at + HOUR)
     reached, going_on = asyncio.Event(), asyncio.Event()
 
@@ -236,7 +236,7 @@ async def test_what_one_agent_invokes_is_ended_without_looking_at_that_of_the_ot
 )
 async def test_who_would_wait_for_ever_beside_the_owner_is_told_what_to_do_instead(sqlite_url, name, instead):
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
-        await runtime.start("ledger", at="OPEN", id="a")
+        await runtime.start("ledger", at="OPEN", agent_id="a")
     async with Runtime.open(sqlite_url, graphs=[ledger], read_only=True) as runtime:
         with pytest.raises(ReadOnlyError, match=f"open it for writing, or {instead}"):
             async with runtime.changes() if name == "changes" else runtime.stream("a", "it"):
@@ -263,7 +263,7 @@ async def test_an_invoke_that_is_under_way_is_not_begun_once_more(clock):
         "digging", states=[State("DIGGING", invoke=Invoke(dig, id="it"))], entry_points=["DIGGING"]
     )
     async with open_store("memory:") as store, Runtime.open(store, graphs=[graph], clock=clock) as runtime:
-        await runtime.start("digging", at="DIGGING", id="a")
+        await runtime.start("digging", at="DIGGING", agent_id="a")
         [(_, running)] = await store.running(after=0, limit=9)
         runtime._effects.invokes.begin(running)
         for _ in range(5):

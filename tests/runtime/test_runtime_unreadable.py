@@ -132,10 +132,10 @@ async def spoil(url, table):
 
 async def lives(runtime, name):
     """An agent, and another one that asks: they have something in every table."""
-    agent = await runtime.start("shop", at="IDLE", id=name)
-    await agent.send("NOTED", {"n": 1}, id="known")
-    await (await runtime.start("shop", at="IDLE", id=f"{name} asks")).send("ASKED")
-    await runtime.post(name, "FAILED", id="dies")
+    agent = await runtime.start("shop", at="IDLE", agent_id=name)
+    await agent.send("NOTED", {"n": 1}, event_id="known")
+    await (await runtime.start("shop", at="IDLE", agent_id=f"{name} asks")).send("ASKED")
+    await runtime.post(name, "FAILED", event_id="dies")
     await agent.send("WORKED_ON")
     await runtime.post(name, "DUE", {"n": 2}, due=datetime.now(UTC) + timedelta(days=1))
 
@@ -168,7 +168,7 @@ async def world(url, table):
             await asking.ask(Request(f"r{n:03}", f"asker {n}", '{"verb":"find"}', until_then))
     async with Runtime.open(url, graphs=[desk], attend=False) as runtime:  # who leaves the mail to the next one
         for name in (*names, "h"):
-            await runtime.post(name, "NOTED", {"late": True}, id="late")
+            await runtime.post(name, "NOTED", {"late": True}, event_id="late")
             await runtime.post(name, "DUE", {"late": True}, due=datetime.now(UTC) + SOON)
     await asyncio.sleep(0.02)
 
@@ -272,9 +272,9 @@ async def test_rows_that_cannot_be_read_keep_no_others_from_being_hosted(url, ta
 
 async def test_turns_that_cannot_be_read_are_listed_among_the_others(url):
     async with Runtime.open(url, graphs=[shop()]) as runtime:
-        agent = await runtime.start("shop", at="IDLE", id="a")
+        agent = await runtime.start("shop", at="IDLE", agent_id="a")
         await agent.send("NOTED")
-        await agent.send("NOTED", {"n": 1}, id="known")
+        await agent.send("NOTED", {"n": 1}, event_id="known")
     await by_hand(url, "UPDATE history SET payload = '{' WHERE version = 3", "SELECT 1")
     async with Runtime.open(url, graphs=[shop()]) as runtime:
         turns = await runtime.history("a")
@@ -294,7 +294,9 @@ async def test_requests_that_cannot_be_read_are_answered(url):
     async with open_asking(url) as asking:
         spoilt_one = await asking.ask(Request("r1", "ana", "{}", late))
         await by_hand(url, f"UPDATE requests SET call = '{{', until_us = {LARGEST}", "SELECT 1")
-        sound = await asking.ask(Request("r2", "bob", '{"verb":"start","graph":"shop","at":"IDLE","id":"a"}', late))
+        sound = await asking.ask(
+            Request("r2", "bob", '{"verb":"start","graph":"shop","at":"IDLE","agent_id":"a"}', late)
+        )
         async with Runtime.open(url, graphs=[shop()]):
 
             async def are_answered():
@@ -309,7 +311,7 @@ async def test_requests_that_cannot_be_read_are_answered(url):
 async def test_moments_beyond_the_calendar_are_read_as_its_first_or_last(url, moment_us):
     """Such moments were accepted once, in another zone: the database could not be opened any more."""
     async with Runtime.open(url, graphs=[shop(), desk]) as runtime:
-        agent = await runtime.start("shop", at="IDLE", id="a")
+        agent = await runtime.start("shop", at="IDLE", agent_id="a")
         for _ in range(8):  # more than a page of timers
             await runtime.post("a", "DUE", due=datetime.now(UTC) + timedelta(days=1))
         await agent.send("ASKED")
@@ -336,7 +338,7 @@ async def test_moments_beyond_the_calendar_are_read_as_its_first_or_last(url, mo
 
 async def test_the_command_line_shows_what_cannot_be_read_and_discards_it(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[shop(), desk]) as runtime:
-        agent = await runtime.start("shop", at="IDLE", id="a")
+        agent = await runtime.start("shop", at="IDLE", agent_id="a")
         await agent.send("ASKED")
         (handoff,) = await runtime.handoffs()
         await runtime.post("nobody", "NOTED", {"n": 1})

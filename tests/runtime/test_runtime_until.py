@@ -18,7 +18,7 @@ async def runtime(place):
 
 @pytest.fixture
 async def agent(runtime):
-    return await runtime.start("parcel", at="PACKING", id="p-1")
+    return await runtime.start("parcel", at="PACKING", agent_id="p-1")
 
 
 async def waiting_for(agent, state):

@@ -86,7 +86,7 @@ async def dead_mail(runtime):
 async def test_mail_that_can_never_be_applied_is_dead_and_what_is_behind_it_goes_on(poisoned):
     url, state = poisoned
     async with Runtime.open(url, graphs=[job], limits=TWICE) as runtime:
-        agent = await runtime.start("job", at="IDLE", id="a")
+        agent = await runtime.start("job", at="IDLE", agent_id="a")
         await poison(url, "history", "event", "POISON", state)
         await runtime.post("a", "POISON")
         await runtime.post("a", "NOTED")
@@ -105,7 +105,7 @@ async def test_mail_that_can_never_be_applied_is_dead_and_what_is_behind_it_goes
 async def test_a_sender_is_told_and_the_agent_goes_on(poisoned):
     url, state = poisoned
     async with Runtime.open(url, graphs=[job]) as runtime:
-        agent = await runtime.start("job", at="IDLE", id="a")
+        agent = await runtime.start("job", at="IDLE", agent_id="a")
         await poison(url, "history", "event", "POISON", state)
         with pytest.raises(UnwritableError, match=r"cannot keep what was to be written: .*poison"):
             await agent.send("POISON")
@@ -116,7 +116,7 @@ async def test_a_sender_is_told_and_the_agent_goes_on(poisoned):
 async def test_others_of_the_same_commit_are_committed(poisoned):
     url, state = poisoned
     async with Runtime.open(url, graphs=[job]) as runtime:
-        agents = [await runtime.start("job", at="IDLE", id=f"a{n}") for n in range(20)]
+        agents = [await runtime.start("job", at="IDLE", agent_id=f"a{n}") for n in range(20)]
         await poison(url, "history", "event", "POISON", state)
         sends = (agent.send("POISON" if n % 5 == 0 else "NOTED") for n, agent in enumerate(agents))
         outcomes = await asyncio.gather(*sends, return_exceptions=True)
@@ -127,7 +127,7 @@ async def test_others_of_the_same_commit_are_committed(poisoned):
 async def test_what_is_posted_and_cannot_be_written_is_told_at_once(poisoned):
     url, state = poisoned
     async with Runtime.open(url, graphs=[job]) as runtime:
-        await runtime.start("job", at="IDLE", id="a")
+        await runtime.start("job", at="IDLE", agent_id="a")
         await poison(url, "mail", "event", "POISON", state)
         with pytest.raises(UnwritableError):
             await runtime.post("a", "POISON")
@@ -160,7 +160,7 @@ async def test_a_database_that_is_full_is_an_outage_as_before(empty_postgres_url
     """SQLSTATE 53: what it refuses now it takes later, so mail waits and is not counted."""
     url = empty_postgres_url  # a database of its own, which nobody else gets with the trigger
     async with Runtime.open(url, graphs=[job], limits=TWICE) as runtime:
-        agent = await runtime.start("job", at="IDLE", id="a")
+        agent = await runtime.start("job", at="IDLE", agent_id="a")
         await poison(url, "history", "event", "POISON", "53100")
         await runtime.post("a", "POISON")
         await runtime.post("a", "NOTED")
@@ -206,7 +206,7 @@ async def test_a_report_whose_commit_is_tried_again_comes_behind_what_was_accept
     async with open_store(url) as store:
         wrapped = WrappedStore(store)
         async with Runtime.open(wrapped, graphs=[job], services={"begun": begun, "gate": gate}) as runtime:
-            agent = await runtime.start("job", at="IDLE", id="a")
+            agent = await runtime.start("job", at="IDLE", agent_id="a")
             await agent.send("WORKED")
             await runtime.post("a", "PASSED")
             await gate.reached()

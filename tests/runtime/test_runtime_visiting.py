@@ -27,7 +27,7 @@ def visit(place, **more):
 
 async def test_mail_that_waits_for_an_agent_goes_before_what_it_is_sent(place):
     async with visit(place) as runtime:
-        await runtime.start("ledger", at="OPEN", id="a")
+        await runtime.start("ledger", at="OPEN", agent_id="a")
     async with visit(place) as runtime:
         await runtime.post("a", "NOTED", {"n": "1"})
         await runtime.post("a", "NOTED", {"n": "2"})
@@ -42,14 +42,14 @@ async def test_mail_that_waits_for_an_agent_goes_before_what_it_is_sent(place):
 async def test_an_agent_that_is_started_takes_the_mail_that_waited_for_it(place):
     async with visit(place) as runtime:
         await runtime.post("a", "NOTED", {"n": "before"})
-        agent = await runtime.start("ledger", at="OPEN", id="a")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="a")
         await eventually(lambda: agent.context.notes == ["before"])
 
 
 async def test_mail_for_others_waits(place):
     async with visit(place) as runtime:
         for agent_id in "ab":
-            await runtime.start("ledger", at="OPEN", id=agent_id)
+            await runtime.start("ledger", at="OPEN", agent_id=agent_id)
     async with visit(place) as runtime:
         await runtime.post("b", "NOTED")
         agent = await runtime.resume("a")
@@ -64,7 +64,7 @@ async def test_mail_for_others_waits(place):
 async def test_no_invoke_is_run_and_the_next_host_runs_it_once(place):
     clock = VirtualClock()
     async with visit(place, clock=clock) as runtime:
-        agent = await runtime.start("asking", at="ASKING", id="a")
+        agent = await runtime.start("asking", at="ASKING", agent_id="a")
         await agent.send("AGAIN")
         await asyncio.sleep(0.01)
         assert agent.configuration == ("ASKING",)
@@ -77,7 +77,7 @@ async def test_no_invoke_is_run_and_the_next_host_runs_it_once(place):
 async def test_an_overdue_timer_of_the_agent_fires_first(place):
     clock = VirtualClock()
     async with visit(place, clock=clock) as runtime:
-        await runtime.start("asking", at="ASKING", id="a")
+        await runtime.start("asking", at="ASKING", agent_id="a")
     clock.advance(11)
     async with visit(place, clock=clock) as runtime:
         agent = await runtime.resume("a")

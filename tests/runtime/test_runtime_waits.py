@@ -94,7 +94,7 @@ def opened(place, clock, services, *graphs):
 
 async def failed_once(runtime, clock, services):
     """The numbers of two pieces of mail: of one that failed and waits for another attempt, and of one behind it."""
-    await runtime.start("line", at="OPEN", id="l-1")
+    await runtime.start("line", at="OPEN", agent_id="l-1")
     asked = await runtime.post("l-1", "ASKED")
     noted = await runtime.post("l-1", "NOTED")
     await eventually(lambda: services.calls == 1)
@@ -231,7 +231,7 @@ async def test_a_handoff_is_offered_again_though_the_clock_was_set_back(place, c
     async with AsyncExitStack() as stack:
         runtime = await stack.enter_async_context(opened(place, clock, None, *graphs))
         clock.at += YEAR
-        agent = await runtime.start("asker", at="OPEN", id="a-1")
+        agent = await runtime.start("asker", at="OPEN", agent_id="a-1")
         await agent.send("ASKED")
         await eventually(lambda: clock.next_due == NOON + YEAR + timedelta(seconds=40))
         clock.at = NOON

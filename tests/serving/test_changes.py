@@ -18,7 +18,7 @@ from .conftest import PATIENCE_S, serving, within
 
 
 async def start(client, agent):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=agent)
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=agent)
 
 
 async def taken(changes, count):

@@ -44,17 +44,17 @@ ONCE = Retry(attempts=1)
 
 
 async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
-    started = await client.start(shop, at="OPEN", payload=Order(name="Ada"), id="a")
+    started = await client.start(shop, at="OPEN", payload=Order(name="Ada"), agent_id="a")
     agent = await served.runtime.resume("a")
     assert started == agent.snapshot
-    outcome = await client.send("a", "NOTED", {"note": "x"}, id="e1")
-    assert outcome.repeated() == await agent.send("NOTED", {"note": "x"}, id="e1")
-    assert outcome.repeated() == await client.send("a", "NOTED", {"note": "x"}, id="e1")
+    outcome = await client.send("a", "NOTED", {"note": "x"}, event_id="e1")
+    assert outcome.repeated() == await agent.send("NOTED", {"note": "x"}, event_id="e1")
+    assert outcome.repeated() == await client.send("a", "NOTED", {"note": "x"}, event_id="e1")
     assert await client.read("a") == agent.snapshot
     assert await client.history("a") == tuple(await agent.history())
     assert await client.snapshot_at("a", 1) == started
     assert await client.find(graph="shop") == await served.runtime.find(graph="shop")
-    assert (await client.start_on("CALLED", {"name": "Bea"}, id="b")).agent_id == "b"
+    assert (await client.start_on("CALLED", {"name": "Bea"}, agent_id="b")).agent_id == "b"
     later = datetime.now(UTC) + timedelta(hours=1)
     receipt = await client.post("b", "COUNTED", due=later)
     (mail,) = await client.mail("b")
@@ -62,7 +62,7 @@ async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
     assert [mail] == list(await served.runtime.mail("b"))
     assert (await client.rollback("a", 1, reason="a slip")).version == 3
     handoff = await client.handoff("a", to="shop", at="OPEN", mode=Mode.DELEGATE)
-    assert list(await client.handoffs(id=handoff)) == list(await served.runtime.handoffs(id=handoff))
+    assert list(await client.handoffs(handoff_id=handoff)) == list(await served.runtime.handoffs(handoff_id=handoff))
     assert (await client.stop("b")).status is Status.STOPPED
     await client.erase("b")
     with pytest.raises(UnknownAgentError):
@@ -76,7 +76,7 @@ def arrays(deep):
 
 async def test_a_payload_of_any_depth_that_is_taken_can_be_read_everywhere(client):
     deepest = {"note": "x", "in": arrays(149)}
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     async with client.changes() as changes:
         await client.send("a", "NOTED", deepest)
         assert (await within(anext(changes))).event.payload == deepest
@@ -85,12 +85,12 @@ async def test_a_payload_of_any_depth_that_is_taken_can_be_read_everywhere(clien
     assert [each.payload for each in await client.mail("a")] == [deepest]
     packet = HandoffPacket(entities={"in": arrays(148)})
     handoff = await client.handoff("a", to="shop", at="OPEN", packet=packet, mode=Mode.DELEGATE)
-    assert (await client.handoffs(id=handoff))[0].packet["entities"] == packet.entities
+    assert (await client.handoffs(handoff_id=handoff))[0].packet["entities"] == packet.entities
 
 
 @pytest.mark.parametrize("brought", [math.inf, math.nan, arrays(150)])
 async def test_a_payload_that_nobody_could_read_again_is_refused_by_the_client_and_the_server(served, client, brought):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     payload = {"note": brought}
     for refused in (
         client.send("a", "NOTED", payload),
@@ -104,7 +104,7 @@ async def test_a_payload_that_nobody_could_read_again_is_refused_by_the_client_a
 
 
 async def test_a_packet_that_nobody_could_read_again_is_refused(served, client):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     packet = HandoffPacket(entities={"in": arrays(149)})
     for refused in (
         client.handoff("a", to="shop", at="OPEN", packet=packet),
@@ -116,9 +116,9 @@ async def test_a_packet_that_nobody_could_read_again_is_refused(served, client):
 
 
 async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     with pytest.raises(AgentExistsError) as exists:
-        await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+        await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     assert exists.value.agent_id == "a"
     with pytest.raises(UnknownGraphError) as unknown:
         await client.start("shup", at="OPEN")
@@ -133,9 +133,9 @@ async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):
         await client.send("a", "JAMMED")
     assert (failed.value.agent_id, failed.value.event, failed.value.action) == ("a", "JAMMED", "jam")
     assert "no paper" not in str(failed.value)  # what an exception says is in the log alone
-    await client.send("a", "COUNTED", id="e1")
+    await client.send("a", "COUNTED", event_id="e1")
     with pytest.raises(EventIdReusedError):
-        await client.send("a", "NOTED", id="e1")
+        await client.send("a", "NOTED", event_id="e1")
     with pytest.raises(UnknownVersionError):
         await client.snapshot_at("a", 99)
     with pytest.raises(NoHandoffError):
@@ -143,32 +143,32 @@ async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):
 
 
 async def test_a_call_under_an_id_of_its_own_is_done_once(client):
-    first = await client.start("shop", at="OPEN", payload={"name": "Ada"}, once="s1")
-    assert await client.start("shop", at="OPEN", payload={"name": "Ada"}, once="s1") == first
+    first = await client.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key="s1")
+    assert await client.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key="s1") == first
     await client.send(first.agent_id, "COUNTED")
-    back = await client.rollback(first.agent_id, 1, reason="a slip", once="r1")
-    assert await client.rollback(first.agent_id, 1, reason="a slip", once="r1") == back
-    asked = await client.handoff(first.agent_id, to="shop", at="OPEN", mode=Mode.DELEGATE, once="h1")
-    assert await client.handoff(first.agent_id, to="shop", at="OPEN", mode=Mode.DELEGATE, once="h1") == asked
+    back = await client.rollback(first.agent_id, 1, reason="a slip", idempotency_key="r1")
+    assert await client.rollback(first.agent_id, 1, reason="a slip", idempotency_key="r1") == back
+    asked = await client.handoff(first.agent_id, to="shop", at="OPEN", mode=Mode.DELEGATE, idempotency_key="h1")
+    assert await client.handoff(first.agent_id, to="shop", at="OPEN", mode=Mode.DELEGATE, idempotency_key="h1") == asked
 
 
 async def test_more_than_a_server_gives_at_once_is_asked_for_in_parts(client, monkeypatch):
     monkeypatch.setattr(paging, "MOST", 3)
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for _ in range(7):
         await client.send("a", "COUNTED")
     assert [entry.version for entry in await client.history("a")] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert [entry.version for entry in await client.history("a", after=2, limit=4)] == [3, 4, 5, 6]
     assert [entry.version for entry in await client.history("a", limit=0)] == []
     for number in range(6):
-        await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=f"b{number}")
+        await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=f"b{number}")
     assert len((await client.find(limit=5)).agents) == 5
     assert (await client.find(limit=7)).next is None
 
 
 async def test_many_callers_share_one_owner(served, client):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
-    await asyncio.gather(*(client.send("a", "COUNTED", id=f"e{number % 50}") for number in range(150)))
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
+    await asyncio.gather(*(client.send("a", "COUNTED", event_id=f"e{number % 50}") for number in range(150)))
     assert '"count":50' in (await client.read("a")).context
     assert (await served.runtime.resume("a")).snapshot.version == 51
 
@@ -247,18 +247,18 @@ ON_AN_AGENT = [
     lambda verbs, agent: verbs.cancel_handoff(agent, reason="x"),
 ]
 UNFIT = [
-    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, id=""),
-    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, id="a\0"),
-    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, once=""),
-    lambda verbs: verbs.send("a", "COUNTED", id=""),
-    lambda verbs: verbs.send("a", "COUNTED", id="\0"),
-    lambda verbs: verbs.post("a", "COUNTED", id=""),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=""),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a\0"),
+    lambda verbs: verbs.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key=""),
+    lambda verbs: verbs.send("a", "COUNTED", event_id=""),
+    lambda verbs: verbs.send("a", "COUNTED", event_id="\0"),
+    lambda verbs: verbs.post("a", "COUNTED", event_id=""),
     lambda verbs: verbs.snapshot_at("a", 2**70),
 ]
 NARROWER = [
     lambda verbs: verbs.snapshot_at("a", 0),
     lambda verbs: verbs.rollback("a", 1, reason=""),
-    lambda verbs: verbs.handoffs(id=""),
+    lambda verbs: verbs.handoffs(handoff_id=""),
     lambda verbs: verbs.send("a", "NOTED", {"note": "x" * 2**20}),
 ]
 
@@ -274,7 +274,7 @@ async def test_an_id_that_nothing_can_have_raises_what_the_runtime_raises(served
 
 
 async def test_what_does_not_fit_is_a_payload_error_as_with_a_runtime(served, client):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for verb in UNFIT:
         with pytest.raises(PayloadError):
             await verb(Direct(served.runtime))
@@ -347,11 +347,11 @@ class Flaky:
         (lambda client: client.stop("a"), 3),
         (lambda client: client.erase("a"), 1),
         (lambda client: client.send("a", "COUNTED"), 1),
-        (lambda client: client.send("a", "COUNTED", id="e1"), 3),
+        (lambda client: client.send("a", "COUNTED", event_id="e1"), 3),
         (lambda client: client.post("a", "COUNTED"), 1),
-        (lambda client: client.post("a", "COUNTED", id="e1"), 3),
-        (lambda client: client.start("shop", at="OPEN", id="a"), 1),
-        (lambda client: client.start("shop", at="OPEN", once="s1"), 3),
+        (lambda client: client.post("a", "COUNTED", event_id="e1"), 3),
+        (lambda client: client.start("shop", at="OPEN", agent_id="a"), 1),
+        (lambda client: client.start("shop", at="OPEN", idempotency_key="s1"), 3),
     ],
 )
 async def test_only_what_is_safe_is_asked_again_where_an_answer_is_lost(verb, asked):

@@ -75,7 +75,7 @@ REQUESTS = [
 @pytest.mark.parametrize(("path", "body", "error", "facts"), REQUESTS, ids=["action", "guard", "maps"])
 async def test_an_error_names_what_failed_and_where_the_log_tells_why(sqlite_url, caplog, path, body, error, facts):
     async with asked(sqlite_url, desk()) as http:
-        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "id": "a"})
+        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "agent_id": "a"})
         with caplog.at_level(logging.WARNING, "gatechart.serving"):
             refused = await http.post(path, json=body)
     document = refused.json()
@@ -89,7 +89,7 @@ async def test_an_error_names_what_failed_and_where_the_log_tells_why(sqlite_url
 
 async def test_guards_that_raised_are_named_in_an_outcome_without_their_words(sqlite_url, caplog):
     async with asked(sqlite_url, desk()) as http:
-        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "id": "a"})
+        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "agent_id": "a"})
         with caplog.at_level(logging.WARNING, "gatechart.serving"):
             outcome = await http.post("/agents/a/events", json={"event": "ASKED"})
     [error] = outcome.json()["guard_errors"]
@@ -100,7 +100,7 @@ async def test_guards_that_raised_are_named_in_an_outcome_without_their_words(sq
 
 async def test_a_migration_that_fails_is_told_without_its_words(sqlite_url, caplog):
     async with asked(sqlite_url, desk()) as http:
-        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "id": "a"})
+        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "agent_id": "a"})
     async with asked(sqlite_url, desk("2", migrations=Migration("1", "2", leak))) as http:
         with caplog.at_level(logging.WARNING, "gatechart.serving"):
             refused = await http.post("/agents/a/events", json={"event": "JAMMED"})
@@ -111,6 +111,6 @@ async def test_a_migration_that_fails_is_told_without_its_words(sqlite_url, capl
 
 async def test_whoever_asks_through_the_database_itself_is_told_all(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=desk()) as runtime, open_database_client(sqlite_url) as asker:
-        await runtime.start("desk", at="OPEN", id="a")
+        await runtime.start("desk", at="OPEN", agent_id="a")
         with pytest.raises(ActionFailedError, match=SECRET):
             await asker.send("a", "JAMMED")

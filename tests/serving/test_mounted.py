@@ -47,7 +47,7 @@ ROUTES = [(mounted, "", "/gc"), (mounted_twice, "", "/api/gc"), (as_it_is, "/gc"
 async def test_it_answers_under_its_path(wrapped, root_path, under):
     async with asked(wrapped, root_path) as http:
         assert (await http.get(f"{under}/health/live")).status_code == 200
-        begun = await http.post(f"{under}/agents", json={"graph": "strict", "at": "WAITING", "id": "a/b"})
+        begun = await http.post(f"{under}/agents", json={"graph": "strict", "at": "WAITING", "agent_id": "a/b"})
         assert begun.status_code == 201
         assert begun.headers["location"] == f"{under}/agents/a%2Fb"
         assert (await http.get(begun.headers["location"])).json()["agent_id"] == "a/b"
@@ -63,7 +63,7 @@ async def test_its_document_says_under_which_path_it_is(wrapped, root_path, unde
 
 async def test_a_mount_with_a_parameter_keeps_its_parameters_to_itself():
     async with asked(lambda application: Starlette(routes=[Mount("/of {id}", application)])) as http:
-        begun = await http.post("/of%20me/agents", json={"graph": "strict", "at": "WAITING", "id": "a/b"})
+        begun = await http.post("/of%20me/agents", json={"graph": "strict", "at": "WAITING", "agent_id": "a/b"})
         assert begun.headers["location"] == "/of%20me/agents/a%2Fb"
         assert (await http.get(begun.headers["location"])).json()["agent_id"] == "a/b"
 

@@ -66,14 +66,14 @@ class Customer:
 
     async def _begun(self, client):
         try:
-            await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=self.agent)
+            await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=self.agent)
         except AgentExistsError:
             return
 
     async def _told(self, client, number):
         tell = client.post if number % 2 else client.send
         try:
-            await tell(self.agent, "NOTED", {"note": f"{number}"}, id=f"e{number}")
+            await tell(self.agent, "NOTED", {"note": f"{number}"}, event_id=f"e{number}")
         except OutsideError:
             self.failures += 1
             raise

@@ -43,7 +43,7 @@ def refused(capsys, monkeypatch):
 async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url):
     with process(sqlite_url) as server:
         async with HttpClient(server.url) as client:
-            await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+            await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
             async with client.changes(patience_s=0.1) as changes:
                 sending = asyncio.create_task(client.send("a", "DAWDLED", {"seconds": 1.0}))
                 await asyncio.sleep(0.3)  # it is under way then
@@ -68,7 +68,9 @@ async def test_it_ends_and_says_so_when_another_runtime_takes_its_database_over(
 
 def test_a_second_signal_stops_it_at_once(sqlite_url):
     with process(sqlite_url, "--grace", "60") as server:
-        httpx.post(f"{server.url}/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "A"}, "id": "a"})
+        httpx.post(
+            f"{server.url}/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "A"}, "agent_id": "a"}
+        )
         with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_S) as http:
             with suppress(httpx.TimeoutException):
                 dawdle = {"event": "DAWDLED", "payload": {"seconds": 50}}
@@ -85,11 +87,11 @@ async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
     with process(sqlite_url) as server:
         async with HttpClient(server.url) as client:
             for agent in agents:
-                await client.start("shop", at="OPEN", payload={"name": "Ada"}, id=agent)
+                await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=agent)
 
             async def send(agent):
                 for number in range(events):
-                    await client.send(agent, "NOTED", {"note": f"{number}"}, id=f"e{number}")
+                    await client.send(agent, "NOTED", {"note": f"{number}"}, event_id=f"e{number}")
 
             sending = [asyncio.create_task(send(agent)) for agent in agents]
             async with asyncio.timeout(PATIENCE_S):
@@ -103,7 +105,7 @@ async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
         async with HttpClient(server.url) as client:
             for agent in agents:
                 outcomes = [
-                    await client.send(agent, "NOTED", {"note": f"{number}"}, id=f"e{number}")
+                    await client.send(agent, "NOTED", {"note": f"{number}"}, event_id=f"e{number}")
                     for number in range(events)
                 ]
                 assert outcomes[0].repeat

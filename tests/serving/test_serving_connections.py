@@ -138,7 +138,7 @@ async def test_requests_go_on_over_one_connection_as_long_as_they_come(patient_u
 
 async def test_a_request_that_takes_long_is_not_taken_for_a_silent_connection(patient_url):
     async with httpx.AsyncClient(base_url=patient_url, trust_env=False, timeout=PATIENCE_S) as http:
-        case = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+        case = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
         (await http.post("/agents", json=case)).raise_for_status()
         slow = {"event": "DAWDLED", "payload": {"seconds": 2.5}}
         assert (await http.post("/agents/a/events", json=slow)).json()["applied"]
@@ -170,7 +170,9 @@ def test_the_command_has_options_for_the_limits(sqlite_url):
     with process(sqlite_url, *options, "--idle-time", "5", "--body-time", "5", "--max-answer", "1000") as served:
         with httpx.Client(base_url=served.url, trust_env=False, timeout=PATIENCE_S) as http:
             assert http.get("/health/live", headers={"x-long": "y" * 2_000}).status_code == 431
-            refused = http.post("/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"})
+            refused = http.post(
+                "/agents", json={"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
+            )
             assert (refused.status_code, "3 values" in refused.json()["message"]) == (413, True)
             large = http.post("/agents", json={"graph": "x" * 600})
             assert (large.status_code, "500 bytes" in large.json()["message"]) == (413, True)

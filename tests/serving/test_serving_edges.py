@@ -16,15 +16,15 @@ from .conftest import serving
 from .shop import graphs
 
 LONG = "ü" * (LONGEST_NAME + 1)
-CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 REFUSED = {
-    "an agent's id": ("/agents", {**CASE, "id": LONG}),
-    "an agent's id of a megabyte": ("/agents", {**CASE, "id": "x" * 1_000_000}),
-    "once": ("/agents", {**CASE, "once": LONG}),
+    "an agent's id": ("/agents", {**CASE, "agent_id": LONG}),
+    "an agent's id of a megabyte": ("/agents", {**CASE, "agent_id": "x" * 1_000_000}),
+    "idempotency_key": ("/agents", {**CASE, "idempotency_key": LONG}),
     "an event": ("/agents/a/events", {"event": LONG}),
-    "an event's id": ("/agents/a/events", {"event": "COUNTED", "id": LONG}),
+    "an event's id": ("/agents/a/events", {"event": "COUNTED", "event_id": LONG}),
     "a mail's event": ("/agents/a/mail", {"event": LONG}),
-    "a mail's id": ("/agents/a/mail", {"event": "COUNTED", "id": LONG}),
+    "a mail's id": ("/agents/a/mail", {"event": "COUNTED", "event_id": LONG}),
     "a mail's moment": ("/agents/a/mail", {"event": "COUNTED", "due": "9999-12-31T23:59:59-05:00"}),
     "an early moment": ("/agents/a/mail", {"event": "COUNTED", "due": "0001-01-01T00:00:00+05:00"}),
     "a reason": ("/agents/a/rollback", {"version": 1, "reason": "x" * (LONGEST_REASON + 1)}),
@@ -47,14 +47,14 @@ async def test_what_no_store_can_keep_is_a_status_of_its_own(what):
 async def test_the_longest_id_has_a_location_that_clients_can_read():
     name = "\U0001f600" * LONGEST_NAME
     async with serving() as served, httpx.AsyncClient(base_url=served.url) as http:
-        made = await http.post("/agents", json={**CASE, "id": name})
+        made = await http.post("/agents", json={**CASE, "agent_id": name})
         assert (await http.get(made.headers["location"])).json()["agent_id"] == name
 
 
 async def test_an_agent_that_had_a_longer_id_before_there_was_a_bound_can_be_read_and_sent_to(sqlite_url):
     name = "x" * 1_000
     async with Runtime.open(sqlite_url, graphs=graphs) as runtime:
-        await runtime.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+        await runtime.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     await by_hand(sqlite_url, f"UPDATE agents SET id = '{name}'")
     async with serving(sqlite_url) as served, httpx.AsyncClient(base_url=served.url) as http:
         assert (await http.get(f"/agents/{name}")).json()["agent_id"] == name
@@ -67,7 +67,7 @@ async def test_an_agent_that_had_a_longer_id_before_there_was_a_bound_can_be_rea
 async def test_what_cannot_be_read_is_listed_among_the_others(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=graphs) as runtime:
         for name in "ab":
-            await runtime.start("shop", at="OPEN", payload={"name": "Ada"}, id=name)
+            await runtime.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=name)
             await runtime.post(f"nobody {name}", "COUNTED", {"n": 1})
     spoilt = ["UPDATE agents SET context = '{' WHERE id = 'a'", "UPDATE mail SET payload = '[' WHERE number = 1"]
     await by_hand(sqlite_url, *spoilt)

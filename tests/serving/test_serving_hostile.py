@@ -15,7 +15,7 @@ from gatechart.serving import ServerLimits
 from .conftest import PATIENCE_S, serving, within
 
 JSON = {"content-type": "application/json"}
-CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 
 
 QUERIES = {
@@ -61,7 +61,7 @@ BODIES = [
     (b'{"event": ""}', 422),
     (b'{"event": "\\u0000"}', 422),
     (b'{"event": 7}', 422),
-    (b'{"event": "COUNTED", "id": 7}', 422),
+    (b'{"event": "COUNTED", "event_id": 7}', 422),
     (b'{"event": "COUNTED", "payload": []}', 422),
     (b'{"event": "COUNTED", "odd": 1}', 422),
     (b'{"event": "COUNTED", "verb": "stop"}', 422),
@@ -300,7 +300,7 @@ ANY_JSON = st.recursive(
 
 
 ANY_BODY = st.one_of(
-    ANY_JSON, st.fixed_dictionaries({"event": ANY_JSON}, optional={"payload": ANY_JSON, "id": ANY_JSON})
+    ANY_JSON, st.fixed_dictionaries({"event": ANY_JSON}, optional={"payload": ANY_JSON, "event_id": ANY_JSON})
 )
 
 

@@ -18,11 +18,11 @@ MOST = 100_000
 async def served(place):
     """A server of small answers, with an agent `a` of large turns, large mail, and large agents beside it."""
     async with serving(place, server=ServerLimits(answer_bytes=MOST)) as found:
-        agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+        agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
         for number in range(12):
             await agent.send("COUNTED", {"note": LARGE, "number": number})
-            await found.runtime.post("nobody", "COUNTED", {"note": LARGE}, id=f"mail-{number}")
-            other = await found.runtime.start("shop", at="OPEN", payload={"name": "Bob"}, id=f"b-{number}")
+            await found.runtime.post("nobody", "COUNTED", {"note": LARGE}, event_id=f"mail-{number}")
+            other = await found.runtime.start("shop", at="OPEN", payload={"name": "Bob"}, agent_id=f"b-{number}")
             await other.send("NOTED", {"note": LARGE})
         yield found
 
@@ -70,7 +70,7 @@ async def test_an_entry_larger_than_an_answer_is_given_alone():
         HttpClient(found.url) as client,
         httpx.AsyncClient(base_url=found.url, trust_env=False) as http,
     ):
-        agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+        agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
         await agent.send("COUNTED", {"note": LARGE})
         assert len((await http.get("/agents/a/history")).json()["history"]) == 1
         assert [entry.version for entry in await client.history("a")] == [1, 2]
@@ -78,7 +78,7 @@ async def test_an_entry_larger_than_an_answer_is_given_alone():
 
 async def test_what_does_not_fit_into_a_page_is_not_read_either(sqlite_url):
     async with serving(sqlite_url, server=ServerLimits(answer_bytes=500_000)) as found:
-        agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+        agent = await found.runtime.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
         for number in range(150):
             await agent.send("COUNTED", {"note": "x" * 200_000, "number": number})
         async with httpx.AsyncClient(base_url=found.url, trust_env=False, timeout=PATIENCE_S) as http:

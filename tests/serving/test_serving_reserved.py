@@ -9,7 +9,7 @@ from tests.runtime.test_runtime_reserved import FREE, RESERVED
 
 from .conftest import within
 
-CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 
 
 async def test_an_event_of_the_framework_is_refused_over_http(http):
@@ -31,16 +31,16 @@ async def test_the_history_tells_over_http_who_made_an_event_happen(http):
 
 
 async def test_an_operator_ends_an_invoke_over_http(http):
-    await http.post("/agents", json={"graph": "shop", "at": "SEARCHING_LONG", "id": "a"})
+    await http.post("/agents", json={"graph": "shop", "at": "SEARCHING_LONG", "agent_id": "a"})
     path = "/agents/a/invokes/search_long/end"
     unexplained = await http.post(path, json={"result": 1})
     assert unexplained.status_code == 422
-    ended = await http.post(path, json={"result": {"n": 1}, "reason": "looked it up", "once": "op-1"})
+    ended = await http.post(path, json={"result": {"n": 1}, "reason": "looked it up", "idempotency_key": "op-1"})
     assert (ended.status_code, ended.json()["repeat"]) == (202, False)
     await within(_until(http, "configuration", ["OPEN"]))
     *_, last = (await http.get("/agents/a/history")).json()["history"]
     assert (last["origin"], last["event"]["operator_reason"]) == ("operator", "looked it up")
-    again = await http.post(path, json={"result": {"n": 1}, "reason": "looked it up", "once": "op-1"})
+    again = await http.post(path, json={"result": {"n": 1}, "reason": "looked it up", "idempotency_key": "op-1"})
     assert again.json()["repeat"]
     over = await http.post(path, json={"result": {"n": 1}, "reason": "looked it up"})
     assert (over.status_code, over.json()["error"]) == (404, "NoInvokeError")
@@ -57,7 +57,7 @@ async def test_an_operator_lets_mail_with_a_due_time_come_now_over_http(http):
 
 
 async def test_our_client_raises_what_the_runtime_raises(client):
-    await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+    await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for call in (client.send, client.post):
         with pytest.raises(ReservedEventError):
             await call("a", "done.invoke.search", {"result": "forged"})

@@ -15,7 +15,7 @@ from gatechart.values import Retry
 from .conftest import TOKEN, serving
 from .shop import graphs
 
-CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "id": "a"}
+CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 GUARDED = ("/agents", "/agents/a", "/changes", "/openapi.json", "/mail", "/handoffs", "/nowhere")
 
 
@@ -102,16 +102,16 @@ async def test_a_database_that_cannot_be_written_is_told_and_nothing_is_doubled_
         HttpClient(found.url, retry=Retry(attempts=1)) as client,
         HttpClient(found.url, retry=Retry(attempts=50, first_s=0.05, factor=1.0)) as patient,
     ):
-        await client.start("shop", at="OPEN", payload={"name": "Ada"}, id="a")
+        await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
         with closing(sqlite3.connect(sqlite_path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            refused = await http.post("/agents/a/events", json={"event": "COUNTED", "id": "e1"})
+            refused = await http.post("/agents/a/events", json={"event": "COUNTED", "event_id": "e1"})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             with pytest.raises(StoreBusyError) as raised:
-                await client.send("a", "COUNTED", id="e1")
+                await client.send("a", "COUNTED", event_id="e1")
             assert (raised.value.path, str(sqlite_path) in refused.text) == ("the server's database", False)
             other.execute("ROLLBACK")
-        assert (await patient.send("a", "COUNTED", id="e1")).applied
+        assert (await patient.send("a", "COUNTED", event_id="e1")).applied
         assert (await client.read("a")).version == 2
 
 

@@ -8,7 +8,7 @@ CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
 
 
 async def test_an_agent_is_started_read_and_found_under_its_location(http):
-    started = await http.post("/agents", json={**CASE, "id": "case-1"})
+    started = await http.post("/agents", json={**CASE, "agent_id": "case-1"})
     assert started.status_code == 201
     assert started.headers["location"] == "/agents/case-1"
     assert started.json()["configuration"] == ["OPEN"]
@@ -18,7 +18,7 @@ async def test_an_agent_is_started_read_and_found_under_its_location(http):
 
 async def test_an_agent_may_have_any_name(http, client):
     for name in ("a/b", "..", ".", "a b%20", "ü?#&=", "'\";--", "\u2028", "x" * 300):
-        await http.post("/agents", json={**CASE, "id": name})
+        await http.post("/agents", json={**CASE, "agent_id": name})
         assert (await client.read(name)).agent_id == name
         assert (await client.send(name, "COUNTED")).applied
         assert [entry.agent_id for entry in await client.history(name)] == [name, name]
@@ -26,7 +26,7 @@ async def test_an_agent_may_have_any_name(http, client):
 
 async def test_agents_that_failed_are_found_as_such(http, client):
     for name, event in (("done", "LEFT"), ("failed", "BROKE"), ("active", "COUNTED")):
-        await http.post("/agents", json={**CASE, "id": name})
+        await http.post("/agents", json={**CASE, "agent_id": name})
         outcome = await http.post(f"/agents/{name}/events", json={"event": event})
         assert outcome.json()["status"] == name
     assert (await http.get("/agents/failed")).json()["status"] == "failed"
@@ -48,17 +48,17 @@ async def test_a_trigger_of_two_graphs_is_a_conflict(http):
 
 
 async def test_an_event_has_its_outcome_and_its_id_takes_effect_once(http):
-    await http.post("/agents", json={**CASE, "id": "a"})
-    first = await http.post("/agents/a/events", json={"event": "COUNTED", "id": "e1"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
+    first = await http.post("/agents/a/events", json={"event": "COUNTED", "event_id": "e1"})
     assert first.status_code == 200
     assert (first.json()["applied"], first.json()["repeat"]) == (True, False)
-    again = await http.post("/agents/a/events", json={"event": "COUNTED", "id": "e1"})
+    again = await http.post("/agents/a/events", json={"event": "COUNTED", "event_id": "e1"})
     assert (again.json()["applied"], again.json()["repeat"]) == (True, True)
     assert (await http.get("/agents/a")).json()["context"]["count"] == 1
 
 
 async def test_a_refused_event_is_an_outcome_and_no_error(http):
-    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
     refused = await http.post("/agents/a/events", json={"event": "UNHEARD_OF"})
     assert refused.status_code == 200
     assert refused.json()["refusal"]["reason"] == "no transition"
@@ -66,30 +66,30 @@ async def test_a_refused_event_is_an_outcome_and_no_error(http):
 
 
 async def test_a_graph_that_asks_for_an_error_gets_a_conflict(http):
-    await http.post("/agents", json={"graph": "strict", "at": "WAITING", "id": "a"})
+    await http.post("/agents", json={"graph": "strict", "at": "WAITING", "agent_id": "a"})
     refused = await http.post("/agents/a/events", json={"event": "UNHEARD_OF"})
     assert (refused.status_code, refused.json()["error"]) == (409, "EventRefusedError")
 
 
 async def test_a_turn_that_fails_is_a_conflict_and_undone(http):
-    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
     failed = await http.post("/agents/a/events", json={"event": "JAMMED"})
     assert (failed.status_code, failed.json()["error"]) == (409, "ActionFailedError")
     assert (await http.get("/agents/a")).json()["version"] == 1
 
 
 async def test_posted_mail_is_accepted_and_applied(http, served):
-    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
     async with served.runtime.changes() as changes:
-        posted = await http.post("/agents/a/mail", json={"event": "COUNTED", "id": "m1"})
+        posted = await http.post("/agents/a/mail", json={"event": "COUNTED", "event_id": "m1"})
         assert (posted.status_code, posted.json()["repeat"]) == (202, False)
         assert (await within(anext(changes))).event.id == "m1"
-    again = await http.post("/agents/a/mail", json={"event": "COUNTED", "id": "m1"})
+    again = await http.post("/agents/a/mail", json={"event": "COUNTED", "event_id": "m1"})
     assert (again.status_code, again.json()["repeat"]) == (202, True)
 
 
 async def test_the_wait_of_mail_that_failed_is_lifted(http):
-    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
     number = (await http.post("/agents/a/mail", json={"event": "JAMMED"})).json()["mail"]
     async with asyncio.timeout(10):
         while (mail := (await http.get("/mail")).json()["mail"])[0]["retry_at"] is None:  # noqa: ASYNC110
@@ -105,7 +105,7 @@ async def test_the_wait_of_mail_that_failed_is_lifted(http):
 
 
 async def test_history_versions_rollback_stop_and_erase(http):
-    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
     await http.post("/agents/a/events", json={"event": "NOTED", "payload": {"note": "x"}})
     turns = (await http.get("/agents/a/history", params={"after": 1})).json()["history"]
     assert [turn["appended"] for turn in turns] == [{"notes": ["x"]}]
@@ -119,7 +119,7 @@ async def test_history_versions_rollback_stop_and_erase(http):
 
 
 async def test_work_is_handed_on_and_the_handoff_can_be_looked_up(http, served):
-    await http.post("/agents", json={**CASE, "id": "a"})
+    await http.post("/agents", json={**CASE, "agent_id": "a"})
     asked = await http.post("/agents/a/handoffs", json={"to": "shop", "at": "OPEN", "mode": "delegate"})
     assert asked.status_code == 202
     found = (await http.get("/handoffs", params={"source": "a"})).json()["handoffs"]
@@ -130,7 +130,7 @@ async def test_work_is_handed_on_and_the_handoff_can_be_looked_up(http, served):
 
 async def test_pages_of_agents_follow_one_another(http):
     for number in range(5):
-        await http.post("/agents", json={**CASE, "id": f"a{number}"})
+        await http.post("/agents", json={**CASE, "agent_id": f"a{number}"})
     first = (await http.get("/agents", params={"limit": 3})).json()
     second = (await http.get("/agents", params={"limit": 3, "after": first["next"]})).json()
     assert [each["agent_id"] for each in first["agents"] + second["agents"]] == [f"a{n}" for n in range(5)]

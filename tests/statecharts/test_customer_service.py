@@ -279,7 +279,9 @@ async def test_an_escalation_without_a_reason_names_the_event_that_led_to_it(in_
 
 
 async def searching(runtime: Runtime, text: str, id: str = "one") -> Agent:  # noqa: A002
-    agent = await runtime.start("customer_service", at="REVIEWING_HISTORY", payload={**CASE, "query": text}, id=id)
+    agent = await runtime.start(
+        "customer_service", at="REVIEWING_HISTORY", payload={**CASE, "query": text}, agent_id=id
+    )
     await agent.send("HISTORY_REVIEWED")
     return agent
 

@@ -41,9 +41,9 @@ async def test_the_same_wish_to_the_former_owner_makes_no_second_one(url: str) -
     async with Runtime.open(url, graphs=GRAPHS) as runtime:
         request = Request(service=CONCERTS, intent="FindConcert", slots={"city": "Lisbon"})
         agent = await runtime.start("concerts", at="ELICITING_CRITERIA", payload=request)
-        assert (await agent.send("USER_MOVED_ON", TO_A_TABLE, id="first")).applied
+        assert (await agent.send("USER_MOVED_ON", TO_A_TABLE, event_id="first")).applied
         await agent.until("AWAY")
-        again = await agent.send("USER_MOVED_ON", TO_A_TABLE, id="second")
+        again = await agent.send("USER_MOVED_ON", TO_A_TABLE, event_id="second")
         assert again.refusal is not None
         assert again.refusal.reason is RefusalReason.NO_TRANSITION
         (handoff,) = await runtime.handoffs()

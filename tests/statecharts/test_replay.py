@@ -291,7 +291,7 @@ async def test_another_conversation_of_an_id_that_the_store_knows_is_not_mixed_w
 
 
 async def test_an_agent_of_somebody_else_is_left_alone(catalogue: Catalogue, in_memory: Runtime) -> None:
-    agent = await in_memory.start("customer_service", at="GREETING_CUSTOMER", id="sound")
+    agent = await in_memory.start("customer_service", at="GREETING_CUSTOMER", agent_id="sound")
     report = await replay([conversation(SOUND)], catalogue, in_memory)
     assert "another agent of this id" in report.unplayed[0].problem
     assert agent.snapshot.version == 1

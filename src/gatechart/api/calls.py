@@ -1,7 +1,7 @@
 """What can be asked of a runtime from elsewhere, as frozen values that travel as JSON.
 
 A call that writes can be made again without being done again, for its sender may not know whether it arrived: under the
-same `id` where it has one that the recipient knows, else under the same `once`, which names the call itself.
+same `event_id` where it has one, else under the same `idempotency_key`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class WritingCall(BaseCall):
 
     def named(self, request: str) -> Self:
         """The call under this id, where it has none of its own, so that it can be made again."""
-        field = "id" if isinstance(self, SendCall | PostCall) else "once"
+        field = "event_id" if isinstance(self, SendCall | PostCall) else "idempotency_key"
         is_free = field in type(self).model_fields and getattr(self, field) is None
         return self.model_copy(update={field: request}) if is_free else self
 
@@ -87,8 +87,8 @@ class StartCall(WritingCall):
     graph: str
     at: str
     payload: Plain | None = None
-    id: AgentId | None = None
-    once: str | None = None
+    agent_id: AgentId | None = None
+    idempotency_key: str | None = None
 
 
 class StartOnCall(WritingCall):
@@ -98,8 +98,8 @@ class StartOnCall(WritingCall):
     verb: Literal["start_on"] = "start_on"
     trigger: str
     payload: Plain | None = None
-    id: AgentId | None = None
-    once: str | None = None
+    agent_id: AgentId | None = None
+    idempotency_key: str | None = None
 
 
 class SendCall(WritingCall):
@@ -110,7 +110,7 @@ class SendCall(WritingCall):
     to: AgentId
     event: str
     payload: Plain = {}
-    id: str | None = None  # the event's
+    event_id: str | None = None
 
 
 class PostCall(WritingCall):
@@ -121,7 +121,7 @@ class PostCall(WritingCall):
     to: AgentId
     event: str
     payload: Plain = {}
-    id: str | None = None  # the mail's
+    event_id: str | None = None
     due: Moment | None = None
 
 
@@ -138,7 +138,7 @@ class StopCall(WritingCall):
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["stop"] = "stop"
-    id: AgentId
+    agent_id: AgentId
 
 
 class RollbackCall(WritingCall):
@@ -146,10 +146,10 @@ class RollbackCall(WritingCall):
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["rollback"] = "rollback"
-    id: AgentId
+    agent_id: AgentId
     version: int
     reason: str
-    once: str | None = None
+    idempotency_key: str | None = None
 
 
 class HandoffCall(WritingCall):
@@ -157,7 +157,7 @@ class HandoffCall(WritingCall):
 
     answer: ClassVar[type[Document]] = AskedDocument
     verb: Literal["handoff"] = "handoff"
-    id: AgentId  # of the agent that hands on
+    agent_id: AgentId  # of the agent that hands on
     to: str  # a graph
     at: str
     packet: HandoffPacket | None = None
@@ -166,7 +166,7 @@ class HandoffCall(WritingCall):
     mode: Mode = Mode.TRANSFER
     deadline: Deadline | None = None
     fallbacks: tuple[FallbackStep, ...] | None = Field(None, validation_alias=AliasChoices(*FALLBACK_FIELDS))
-    once: str | None = None
+    idempotency_key: str | None = None
 
 
 class CancelHandoffCall(WritingCall):
@@ -174,9 +174,9 @@ class CancelHandoffCall(WritingCall):
 
     answer: ClassVar[type[Document]] = ReceiptDocument
     verb: Literal["cancel_handoff"] = "cancel_handoff"
-    id: str
+    handoff_id: str
     reason: str
-    once: str | None = None
+    idempotency_key: str | None = None
 
 
 class FireTimerCall(WritingCall):
@@ -193,12 +193,12 @@ class EndInvokeCall(WritingCall):
 
     answer: ClassVar[type[Document]] = ReceiptDocument
     verb: Literal["end_invoke"] = "end_invoke"
-    id: AgentId
+    agent_id: AgentId
     invoke: str
     result: Result = None
     error: str | None = None
     reason: str
-    once: str | None = None
+    idempotency_key: str | None = None
 
 
 class EraseCall(WritingCall):
@@ -206,7 +206,7 @@ class EraseCall(WritingCall):
 
     answer: ClassVar[type[Document]] = DoneDocument
     verb: Literal["erase"] = "erase"
-    id: AgentId
+    agent_id: AgentId
 
 
 class ReadCall(BaseCall):
@@ -214,7 +214,7 @@ class ReadCall(BaseCall):
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["read"] = "read"
-    id: AgentId
+    agent_id: AgentId
 
 
 class SnapshotAtCall(BaseCall):
@@ -222,7 +222,7 @@ class SnapshotAtCall(BaseCall):
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["snapshot_at"] = "snapshot_at"
-    id: AgentId
+    agent_id: AgentId
     version: int
 
 
@@ -231,7 +231,7 @@ class HistoryCall(BaseCall):
 
     answer: ClassVar[type[Document]] = HistoryDocument
     verb: Literal["history"] = "history"
-    id: AgentId
+    agent_id: AgentId
     after: Count = 0
     limit: Count | None = None
 
@@ -264,7 +264,7 @@ class HandoffsCall(BaseCall):
 
     answer: ClassVar[type[Document]] = HandoffsDocument
     verb: Literal["handoffs"] = "handoffs"
-    id: str | None = None
+    handoff_id: str | None = None
     request: str | None = None
     source: AgentId | None = None
     target: AgentId | None = None

@@ -31,7 +31,7 @@ def made(kind: type[C], **given: Any) -> C:
 
 
 def handoff_call(
-    id: AgentId,  # noqa: A002
+    agent_id: AgentId,
     *,
     to: Name | StateTransitionGraph,
     at: Name,
@@ -41,12 +41,12 @@ def handoff_call(
     mode: Mode | str = Mode.TRANSFER,
     deadline: Delay | datetime | None = None,
     fallbacks: Fallbacks | None = None,
-    once: str | None = None,
+    idempotency_key: str | None = None,
 ) -> HandoffCall:
     """What `Runtime.handoff` is called with. Raises PayloadError."""
     return made(
         HandoffCall,
-        id=id,
+        agent_id=agent_id,
         to=graph_name(to),
         at=name_of(at),
         packet=packet,
@@ -55,7 +55,7 @@ def handoff_call(
         mode=mode,
         deadline=deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
         fallbacks=None if fallbacks is None else fallback_steps(fallbacks),
-        once=once,
+        idempotency_key=idempotency_key,
     )
 
 

@@ -10,15 +10,10 @@ from pydantic_core import from_json
 
 from gatechart.values import AgentId
 
-_ADDRESSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "send": ("to",),  # its id is the event's
-        "post": ("to",),
-        "handoff": ("id", "agent"),
-        "cancel_handoff": (),  # its id is the handoff's
-    }
+_ADDRESSES: Final = ("agent_id", "to", "agent", "id")  # "id": of calls that an earlier release left in the database
+_UNRELATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(  # where these fields name something else
+    {"send": ("id",), "post": ("id",), "handoff": ("to",), "cancel_handoff": ("id",)}
 )
-_ADDRESS: Final = ("id",)  # of all other calls
 
 
 def is_about(agent_id: AgentId, call: str, answer: str) -> bool:
@@ -28,9 +23,13 @@ def is_about(agent_id: AgentId, call: str, answer: str) -> bool:
     False
     """
     asked, told = _object(call), _object(answer)
-    fields = _ADDRESSES.get(str(asked.get("verb")), _ADDRESS)
+    unrelated = _UNRELATED.get(str(asked.get("verb")), ())
     facts = _within(_within(told, "error"), "facts")
-    named = (*(asked.get(name) for name in fields), _within(told, "answer").get("agent_id"), facts.get("agent_id"))
+    named = (
+        *(asked.get(name) for name in _ADDRESSES if name not in unrelated),
+        _within(told, "answer").get("agent_id"),
+        facts.get("agent_id"),
+    )
     return agent_id in named
 
 

@@ -67,8 +67,8 @@ class Performer(Protocol):
         *,
         at: str,
         payload: Any = None,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Agent:
         """See Runtime."""
         ...
@@ -78,13 +78,13 @@ class Performer(Protocol):
         trigger: str,
         payload: Any = None,
         *,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Agent:
         """See Runtime."""
         ...
 
-    async def resume(self, id: AgentId) -> Agent:  # noqa: A002
+    async def resume(self, agent_id: AgentId) -> Agent:
         """See Runtime."""
         ...
 
@@ -94,7 +94,7 @@ class Performer(Protocol):
         event: str,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
         """See Runtime."""
@@ -104,17 +104,17 @@ class Performer(Protocol):
         """See Runtime."""
         ...
 
-    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+    async def stop(self, agent_id: AgentId) -> Snapshot:
         """See Runtime."""
         ...
 
-    async def erase(self, id: AgentId) -> None:  # noqa: A002
+    async def erase(self, agent_id: AgentId) -> None:
         """See Runtime."""
         ...
 
     async def handoff(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         to: str,
         at: str,
@@ -124,12 +124,12 @@ class Performer(Protocol):
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
         fallbacks: Fallbacks | None = None,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> str:
         """See Runtime."""
         ...
 
-    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
         """See Runtime."""
         ...
 
@@ -139,13 +139,13 @@ class Performer(Protocol):
 
     async def end_invoke(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         invoke: str,
         result: Any = None,
         *,
         error: str | None = None,
         reason: str,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """See Runtime."""
         ...
@@ -164,7 +164,7 @@ class Performer(Protocol):
 
     async def history(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         after: int = 0,
         limit: int | None = None,
@@ -181,7 +181,7 @@ class Performer(Protocol):
     async def handoffs(
         self,
         *,
-        id: str | None = None,  # noqa: A002
+        handoff_id: str | None = None,
         request: str | None = None,
         source: AgentId | None = None,
         target: AgentId | None = None,
@@ -214,15 +214,17 @@ async def perform_once(host: Performer, call: Call, request: str) -> Document:
 
 async def _write(host: Performer, call: Call) -> Document:
     match call:
-        case SendCall(to=to, event=event, payload=payload, id=id_):
-            return OutcomeDocument.of(to, await (await host.resume(to)).send(event, payload, id=id_))
+        case SendCall(to=to, event=event, payload=payload, event_id=id_):
+            return OutcomeDocument.of(to, await (await host.resume(to)).send(event, payload, event_id=id_))
         case PostCall() | RetryCall() | FireTimerCall() | EndInvokeCall():
             return await _mail(host, call)
         case HandoffCall():
-            return AskedDocument(handoff=await host.handoff(call.id, **handoff_asked(call), once=call.once))
-        case CancelHandoffCall(id=id_, reason=reason, once=once):
-            return ReceiptDocument.of(await host.cancel_handoff(id_, reason=reason, once=once))
-        case EraseCall(id=id_):
+            return AskedDocument(
+                handoff=await host.handoff(call.agent_id, **handoff_asked(call), idempotency_key=call.idempotency_key)
+            )
+        case CancelHandoffCall(handoff_id=id_, reason=reason, idempotency_key=idempotency_key):
+            return ReceiptDocument.of(await host.cancel_handoff(id_, reason=reason, idempotency_key=idempotency_key))
+        case EraseCall(agent_id=id_):
             await host.erase(id_)
             return DoneDocument()
         case _:
@@ -231,8 +233,8 @@ async def _write(host: Performer, call: Call) -> Document:
 
 async def _mail(host: Performer, call: PostCall | RetryCall | FireTimerCall | EndInvokeCall) -> Document:
     match call:
-        case PostCall(to=to, event=event, payload=payload, id=id_, due=due):
-            return ReceiptDocument.of(await host.post(to, event, payload, id=id_, due=due))
+        case PostCall(to=to, event=event, payload=payload, event_id=id_, due=due):
+            return ReceiptDocument.of(await host.post(to, event, payload, event_id=id_, due=due))
         case RetryCall(number=number):
             return MailDocument.of(await host.retry(number))
         case FireTimerCall(number=number, reason=reason):
@@ -243,24 +245,26 @@ async def _mail(host: Performer, call: PostCall | RetryCall | FireTimerCall | En
 
 async def _change(host: Performer, call: Call) -> Snapshot:
     match call:
-        case StartCall(graph=graph, at=at, payload=payload, id=id_, once=once):
-            return (await host.start(graph, at=at, payload=payload, id=id_, once=once)).snapshot
-        case StartOnCall(trigger=trigger, payload=payload, id=id_, once=once):
-            return (await host.start_on(trigger, payload, id=id_, once=once)).snapshot
-        case StopCall(id=id_):
+        case StartCall(graph=graph, at=at, payload=payload, agent_id=id_, idempotency_key=idempotency_key):
+            return (
+                await host.start(graph, at=at, payload=payload, agent_id=id_, idempotency_key=idempotency_key)
+            ).snapshot
+        case StartOnCall(trigger=trigger, payload=payload, agent_id=id_, idempotency_key=idempotency_key):
+            return (await host.start_on(trigger, payload, agent_id=id_, idempotency_key=idempotency_key)).snapshot
+        case StopCall(agent_id=id_):
             return await host.stop(id_)
-        case RollbackCall(id=id_, version=version, reason=reason, once=once):
-            return await (await host.resume(id_)).rollback(version, reason=reason, once=once)
+        case RollbackCall(agent_id=id_, version=version, reason=reason, idempotency_key=idempotency_key):
+            return await (await host.resume(id_)).rollback(version, reason=reason, idempotency_key=idempotency_key)
     raise TypeError(f"{call!r} is no call that changes an agent")
 
 
 async def _read(host: Performer, call: Call) -> Document:
     match call:
-        case ReadCall(id=id_):
+        case ReadCall(agent_id=id_):
             return SnapshotDocument.of((await host.resume(id_)).snapshot)
-        case SnapshotAtCall(id=id_, version=version):
+        case SnapshotAtCall(agent_id=id_, version=version):
             return SnapshotDocument.of(await (await host.resume(id_)).snapshot_at(version))
-        case HistoryCall(id=id_, after=after, limit=limit):
+        case HistoryCall(agent_id=id_, after=after, limit=limit):
             return HistoryDocument.of(await host.history(id_, after=after, limit=limit))
         case FindCall():
             return PageDocument.of(await host.find(**_given(call)))

@@ -57,7 +57,7 @@ class Route:
     def path_of(self, call: BaseCall) -> str:
         """Fill the fields of a call into the path.
 
-        >>> [ROUTES[ReadCall].path_of(ReadCall(id=agent)) for agent in ("a/b", "..")]
+        >>> [ROUTES[ReadCall].path_of(ReadCall(agent_id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
         """
         return _FIELD.sub(lambda found: _quoted(str(getattr(call, found[1]))), self.path)
@@ -76,21 +76,21 @@ ROUTES: Final[Mapping[type[BaseCall], Route]] = {
     StartCall: Route("POST", "/agents", 201),
     StartOnCall: Route("POST", "/agents", 201),
     FindCall: Route("GET", "/agents"),
-    ReadCall: Route("GET", "/agents/{id}"),
-    EraseCall: Route("DELETE", "/agents/{id}", 204),
+    ReadCall: Route("GET", "/agents/{agent_id}"),
+    EraseCall: Route("DELETE", "/agents/{agent_id}", 204),
     SendCall: Route("POST", "/agents/{to}/events"),
     PostCall: Route("POST", "/agents/{to}/mail", 202),
     RetryCall: Route("POST", "/mail/{number}/retry"),
-    HistoryCall: Route("GET", "/agents/{id}/history"),
-    SnapshotAtCall: Route("GET", "/agents/{id}/versions/{version}"),
-    StopCall: Route("POST", "/agents/{id}/stop"),
-    RollbackCall: Route("POST", "/agents/{id}/rollback"),
-    HandoffCall: Route("POST", "/agents/{id}/handoffs", 202),
+    HistoryCall: Route("GET", "/agents/{agent_id}/history"),
+    SnapshotAtCall: Route("GET", "/agents/{agent_id}/versions/{version}"),
+    StopCall: Route("POST", "/agents/{agent_id}/stop"),
+    RollbackCall: Route("POST", "/agents/{agent_id}/rollback"),
+    HandoffCall: Route("POST", "/agents/{agent_id}/handoffs", 202),
     HandoffsCall: Route("GET", "/handoffs"),
-    CancelHandoffCall: Route("POST", "/handoffs/{id}/cancel", 202),
+    CancelHandoffCall: Route("POST", "/handoffs/{handoff_id}/cancel", 202),
     MailCall: Route("GET", "/mail"),
     FireTimerCall: Route("POST", "/mail/{number}/fire"),
-    EndInvokeCall: Route("POST", "/agents/{id}/invokes/{invoke}/end", 202),
+    EndInvokeCall: Route("POST", "/agents/{agent_id}/invokes/{invoke}/end", 202),
 }
 """The route of each call. `start_on` shares that of `start`: its body has a trigger."""
 

@@ -65,8 +65,8 @@ D = TypeVar("D", bound=Document)
 class Verbs(ABC):
     """What `Runtime` and `Agent` can do, for whoever hosts the agents elsewhere; agents are named by their ids.
 
-    A verb raises what it raises there, the same error with the same facts, and what the way there raises. `once`: an id
-    of this very call; made again with it, it does nothing again, and answers what came of it.
+    A verb raises what it raises there, the same error with the same facts, and what the way there raises. Repeating
+    a call with the same `idempotency_key` returns what the first call returned.
     """
 
     @abstractmethod
@@ -80,12 +80,19 @@ class Verbs(ABC):
         *,
         at: Name,
         payload: Any = None,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Snapshot:
         """A new agent, begun at the entry point. As `Runtime.start`."""
         plain = _brought(payload, "start")
-        call = made(StartCall, graph=graph_name(graph), at=name_of(at), payload=plain, id=id, once=once)
+        call = made(
+            StartCall,
+            graph=graph_name(graph),
+            at=name_of(at),
+            payload=plain,
+            agent_id=agent_id,
+            idempotency_key=idempotency_key,
+        )
         return (await self._call(call, SnapshotDocument)).value()
 
     async def start_on(
@@ -93,12 +100,14 @@ class Verbs(ABC):
         trigger: Name,
         payload: Any = None,
         *,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Snapshot:
         """A new agent, begun at the entry point that opens on the business trigger. As `Runtime.start_on`."""
         plain = _brought(payload, "start_on")
-        call = made(StartOnCall, trigger=name_of(trigger), payload=plain, id=id, once=once)
+        call = made(
+            StartOnCall, trigger=name_of(trigger), payload=plain, agent_id=agent_id, idempotency_key=idempotency_key
+        )
         return (await self._call(call, SnapshotDocument)).value()
 
     async def send(
@@ -107,11 +116,11 @@ class Verbs(ABC):
         event: Name,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
     ) -> Outcome:
         """What became of the event, once its turn is committed or it was refused. As `Agent.send`."""
         name = checked_name(event)
-        call = made(SendCall, to=to, event=name, payload=plain_payload(payload, name), id=id)
+        call = made(SendCall, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id)
         return (await self._call(call, OutcomeDocument)).value()
 
     async def post(
@@ -120,41 +129,41 @@ class Verbs(ABC):
         event: Name,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
         """Mail for an agent, durable when this returns. As `Runtime.post`."""
         name = checked_name(event)
-        call = made(PostCall, to=to, event=name, payload=plain_payload(payload, name), id=id, due=due)
+        call = made(PostCall, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id, due=due)
         return (await self._call(call, ReceiptDocument)).value()
 
     async def retry(self, number: int) -> Mail:
         """Deliver refused or dead mail once more, or end the wait of mail that failed. As `Runtime.retry`."""
         return (await self._call(made(RetryCall, number=number), MailDocument)).value()
 
-    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+    async def stop(self, agent_id: AgentId) -> Snapshot:
         """Ends the agent in the state it is in. As `Runtime.stop`."""
-        return (await self._call(made(StopCall, id=id), SnapshotDocument)).value()
+        return (await self._call(made(StopCall, agent_id=agent_id), SnapshotDocument)).value()
 
-    async def erase(self, id: AgentId) -> None:  # noqa: A002
+    async def erase(self, agent_id: AgentId) -> None:
         """Forgets the agent for good. As `Runtime.erase`."""
-        await self._call(made(EraseCall, id=id), DoneDocument)
+        await self._call(made(EraseCall, agent_id=agent_id), DoneDocument)
 
     async def rollback(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         version: int,
         *,
         reason: str,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Snapshot:
         """Restores what the agent was at one of its versions. As `Agent.rollback`."""
-        call = made(RollbackCall, id=id, version=version, reason=reason, once=once)
+        call = made(RollbackCall, agent_id=agent_id, version=version, reason=reason, idempotency_key=idempotency_key)
         return (await self._call(call, SnapshotDocument)).value()
 
     async def handoff(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         to: Name | StateTransitionGraph,
         at: Name,
@@ -164,11 +173,11 @@ class Verbs(ABC):
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
         fallbacks: Fallbacks | None = None,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> str:
         """Has an agent hand on its work, and returns the handoff's id. As `Runtime.handoff`."""
         asked = handoff_call(
-            id,
+            agent_id,
             to=to,
             at=at,
             packet=packet,
@@ -177,13 +186,13 @@ class Verbs(ABC):
             mode=mode,
             deadline=deadline,
             fallbacks=fallbacks,
-            once=once,
+            idempotency_key=idempotency_key,
         )
         return (await self._call(asked, AskedDocument)).handoff
 
-    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
         """Withdraws a handoff. As `Runtime.cancel_handoff`."""
-        call = made(CancelHandoffCall, id=id, reason=reason, once=once)
+        call = made(CancelHandoffCall, handoff_id=handoff_id, reason=reason, idempotency_key=idempotency_key)
         return (await self._call(call, ReceiptDocument)).value()
 
     async def fire_timer(self, number: int, *, reason: str) -> Mail:
@@ -192,36 +201,44 @@ class Verbs(ABC):
 
     async def end_invoke(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         invoke: str,
         result: Any = None,
         *,
         error: str | None = None,
         reason: str,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """End a running invoke with a result, or with an error. As `Runtime.end_invoke`."""
         plain = plain_payload({"result": result}, "end_invoke")["result"]
-        call = made(EndInvokeCall, id=id, invoke=invoke, result=plain, error=error, reason=reason, once=once)
+        call = made(
+            EndInvokeCall,
+            agent_id=agent_id,
+            invoke=invoke,
+            result=plain,
+            error=error,
+            reason=reason,
+            idempotency_key=idempotency_key,
+        )
         return (await self._call(call, ReceiptDocument)).value()
 
-    async def read(self, id: AgentId) -> Snapshot:  # noqa: A002
+    async def read(self, agent_id: AgentId) -> Snapshot:
         """The agent as it was last committed. As `Runtime.resume`."""
-        return (await self._call(made(ReadCall, id=id), SnapshotDocument)).value()
+        return (await self._call(made(ReadCall, agent_id=agent_id), SnapshotDocument)).value()
 
-    async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """What the agent was at one of its versions. As `Agent.snapshot_at`."""
-        return (await self._call(made(SnapshotAtCall, id=id, version=version), SnapshotDocument)).value()
+        return (await self._call(made(SnapshotAtCall, agent_id=agent_id, version=version), SnapshotDocument)).value()
 
     async def history(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         after: int = 0,
         limit: int | None = None,
     ) -> Sequence[HistoryEntry]:
         """The agent's turns with versions above `after`, oldest first. As `Runtime.history`."""
-        call = made(HistoryCall, id=id, after=after, limit=limit)
+        call = made(HistoryCall, agent_id=agent_id, after=after, limit=limit)
         return (await self._call(call, HistoryDocument)).value()
 
     async def find(
@@ -248,7 +265,7 @@ class Verbs(ABC):
     async def handoffs(
         self,
         *,
-        id: str | None = None,  # noqa: A002
+        handoff_id: str | None = None,
         request: str | None = None,
         source: AgentId | None = None,
         target: AgentId | None = None,
@@ -257,7 +274,7 @@ class Verbs(ABC):
         limit: int = 100,
     ) -> Sequence[HandoffRecord]:
         """Handoffs in the order offered, a page at a time. As `Runtime.handoffs`."""
-        wanted = {"id": id, "request": request, "source": source, "target": target}
+        wanted = {"handoff_id": handoff_id, "request": request, "source": source, "target": target}
         call = made(HandoffsCall, **wanted, status=status, after=after, limit=limit)
         return (await self._call(call, HandoffsDocument)).value()
 

@@ -76,7 +76,7 @@ async def start_agent(
     # an entry guard that says no is asked by the runtime only, so it may leave a new database without agents
 
     async def start(way: Way) -> None:
-        started = await way.verbs.start(chosen.name, at=entry.name, payload=brought, id=id)
+        started = await way.verbs.start(chosen.name, at=entry.name, payload=brought, agent_id=id)
         _print(settings, chosen, started)
         await way.hint_at_waiting(settings, chosen, started)
 
@@ -113,7 +113,7 @@ async def send_event(
     async def send(way: Way) -> ExitCode | None:
         await way.verbs.read(agent)
         await _hint_at_waits(way.verbs, agent)
-        outcome = await way.verbs.send(agent, event, brought, id=id)
+        outcome = await way.verbs.send(agent, event, brought, event_id=id)
         after = await way.verbs.read(agent)
         await _hint_at_turns_before(way.verbs, before, outcome)
         if settings.json:

@@ -77,7 +77,7 @@ async def post_event(
         is_known = bool(await store.load_many([agent]))
 
     async def post(way: Way) -> Receipt:
-        return await way.verbs.post(agent, event, brought, id=id, due=moment)
+        return await way.verbs.post(agent, event, brought, event_id=id, due=moment)
 
     receipt = await carried_out(settings, (), post, timeout_s=timeout)
     if settings.json:
@@ -269,7 +269,7 @@ async def end_invoke(
     await check_there(settings)
 
     async def end(way: Way) -> Receipt:
-        return await way.verbs.end_invoke(agent, invoke, given, error=error, reason=reason, once=id)
+        return await way.verbs.end_invoke(agent, invoke, given, error=error, reason=reason, idempotency_key=id)
 
     receipt = await carried_out(settings, (), end, timeout_s=timeout)
     if settings.json:

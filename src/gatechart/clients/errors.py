@@ -49,7 +49,7 @@ class AnswerLostError(OutsideError):
     def __str__(self) -> str:
         return (
             f"nobody knows whether {self.verb}() was done at {self.url}: the answer was lost ({self.problem}); "
-            "look, or give such calls an id (once= where they have no other), with which they are made again"
+            "look, or give such calls an id (event_id= or idempotency_key=), with which they are made again"
         )
 
 

@@ -36,7 +36,8 @@ class HttpClient(Verbs):
     """The verbs of the runtime that a server hosts. Use it as `async with HttpClient(url, token=...) as client`.
 
     A call is made again where that is safe: as long as no connection comes about or the server is not ready; and where
-    an answer was lost, if the call only reads, or has an id (`id=` of `send` and `post`, `once=` of others).
+    an answer was lost, if the call only reads, or has an `event_id` (`send`, `post`)
+    or an `idempotency_key` (the others).
 
     token: the server's, if it has one. timeout_s: how long an answer may take. retry: between attempts at a call.
     connections: at once, at the most; other calls wait for one.
@@ -149,7 +150,8 @@ def _is_repeatable(call: Call) -> bool:
     """Whether it does nothing more if it is made again."""
     if not call.writes or isinstance(call, StopCall):
         return True
-    return (call.id if isinstance(call, SendCall | PostCall) else getattr(call, "once", None)) is not None
+    field = "event_id" if isinstance(call, SendCall | PostCall) else "idempotency_key"
+    return getattr(call, field, None) is not None
 
 
 def _is_to_be_repeated(call: Call, got: httpx.Response) -> bool:

@@ -27,7 +27,7 @@ def checked_member(call: str, name: str, value: str, kind: type[E]) -> E:
 
 def handoffs_asked(
     *,
-    id: str | None,  # noqa: A002
+    handoff_id: str | None,
     request: str | None,
     source: AgentId | None,
     target: AgentId | None,
@@ -41,7 +41,7 @@ def handoffs_asked(
         if agent_id is not None:
             known_id(agent_id)
     wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
-    return HandoffQuery(source, target, wanted, sought_id(request, "request"), sought_id(id), after, limit)
+    return HandoffQuery(source, target, wanted, sought_id(request, "request"), sought_id(handoff_id), after, limit)
 
 
 def check_part(call: str, after: int, limit: int | None) -> None:

@@ -50,8 +50,8 @@ async def request_of(store: Store, turn: HistoryEntry) -> str:
     return next(each.request for each in found if each.changes[0].time == turn.event.time)
 
 
-async def is_withdrawn(store: Store, record: HandoffRecord, reason: str, once: str) -> bool:
+async def is_withdrawn(store: Store, record: HandoffRecord, reason: str, idempotency_key: str) -> bool:
     """Whether a handoff that is over was withdrawn by this very call."""
     if record.status is HandoffStatus.CANCELLED and record.changes[-1].details == reason:
         return True
-    return await store.applied(record.target, once) is not None
+    return await store.applied(record.target, idempotency_key) is not None

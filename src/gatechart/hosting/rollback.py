@@ -41,9 +41,9 @@ def stopped(before: Snapshot, now: datetime) -> TurnRecord:
     return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
 
 
-def rollback_event(version: int, reason: str, now: datetime, once: str | None = None) -> Event:
+def rollback_event(version: int, reason: str, now: datetime, idempotency_key: str | None = None) -> Event:
     """What a rollback to that version is in the history."""
-    return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, once)
+    return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, idempotency_key)
 
 
 def rolled_back(

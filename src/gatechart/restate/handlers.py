@@ -141,14 +141,14 @@ async def _wake(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _begin(unit: UnitOfWork, argument: Argument) -> None:
-    once = argument.get("once")
-    if unit.state.snapshot is not None and once is None:
+    idempotency_key = argument.get("once")
+    if unit.state.snapshot is not None and idempotency_key is None:
         raise AgentExistsError(unit.agent_id)
     graph = unit.config.registry.graph(argument["graph"])
     entry = graph.entry_point(argument["at"])
     fitted = fit_payload(graph.name, entry, argument["payload"])
     name = f"{STARTED}{entry.name}"
-    event = Event(name, plain_payload(fitted, name), unit.now, once)
+    event = Event(name, plain_payload(fitted, name), unit.now, idempotency_key)
     if unit.state.snapshot is not None:
         if unit.first_outcome(event) is None:
             raise AgentExistsError(unit.agent_id)
@@ -196,7 +196,7 @@ async def _hand_on(unit: UnitOfWork, argument: Argument) -> None:
     if next_mail(unit) is not None:
         await take(unit, following="hand_on")
         return
-    unit.entry.answer = {"handoff": _offered(unit, HandoffCall.model_validate(argument))}
+    unit.entry.answer = {"handoff": _offered(unit, _handoff_command(argument))}
 
 
 async def _erase(unit: UnitOfWork, _: Argument) -> None:
@@ -242,12 +242,12 @@ async def _fire_timer(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _end_invoke(unit: UnitOfWork, argument: Argument) -> None:
-    agent_id, invoke, once = unit.snapshot.agent_id, argument["invoke"], argument["once"]
+    agent_id, invoke, idempotency_key = unit.snapshot.agent_id, argument["invoke"], argument["once"]
     event = f"{argument['kind']}.invoke.{invoke}"
-    before = None if once is None else content_of(unit, once)
+    before = None if idempotency_key is None else content_of(unit, idempotency_key)
     if before is not None:
         if before != (digest_of(event, argument["payload"]), event):
-            raise EventIdReusedError(agent_id, once, before[1])
+            raise EventIdReusedError(agent_id, idempotency_key, before[1])
         unit.entry.answer = {"number": 0, "repeat": True}
         return
     running = [each.invocation for each in unit.state.calls]
@@ -256,7 +256,7 @@ async def _end_invoke(unit: UnitOfWork, argument: Argument) -> None:
         raise NoInvokeError(agent_id, invoke, tuple(each.invoke for each in running))
     unit.end_call(call)
     payload, reason = argument["payload"], argument["reason"]
-    mail = Mail(0, agent_id, event, payload, unit.now, once, None, None, None, call.state, call.epoch)
+    mail = Mail(0, agent_id, event, payload, unit.now, idempotency_key, None, None, None, call.state, call.epoch)
     accept(unit, replace(mail, operator_reason=reason), {})
     unit.order("drain", after_s=0.0)
     unit.entry.answer = {"number": unit.state.mail[-1].number, "repeat": False}
@@ -289,6 +289,14 @@ async def _projected(unit: UnitOfWork, argument: Argument) -> None:
         unit.project()
 
 
+_EARLIER: Final = {"id": "agent_id", "once": "idempotency_key"}  # in calls that an earlier release left with the engine
+
+
+def _handoff_command(argument: Argument) -> HandoffCall:
+    """Read the command from the argument of an invocation."""
+    return HandoffCall.model_validate({_EARLIER.get(name, name): value for name, value in argument.items()})
+
+
 def _offered(unit: UnitOfWork, call: HandoffCall) -> str:
     """The id of the handoff, which is offered with this turn, or was when the call was made before.
 
@@ -299,12 +307,12 @@ def _offered(unit: UnitOfWork, call: HandoffCall) -> str:
     def ask(turn: Turn) -> None:
         made.append(turn.handoff(**handoff_asked(call)))
 
-    event = Event(REQUESTED, {}, unit.now, call.once)
-    if call.once is not None and unit.first_outcome(event) is not None:
-        return unit.ids[call.once].made
+    event = Event(REQUESTED, {}, unit.now, call.idempotency_key)
+    if call.idempotency_key is not None and unit.first_outcome(event) is not None:
+        return unit.ids[call.idempotency_key].made
     unit.commit(requested(unit.graph(), unit.snapshot, event, ask, unit.config.services))
-    if call.once is not None:
-        unit.note_made(call.once, made[0])
+    if call.idempotency_key is not None:
+        unit.note_made(call.idempotency_key, made[0])
     return made[0]
 
 

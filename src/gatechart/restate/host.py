@@ -31,10 +31,10 @@ class RestateHost:
         self.snapshot = snapshot
         self.life = life  # tells the agent from another one under its id
 
-    async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
+    async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
         name = checked_name(event)
-        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(id), "life": self.life}
+        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(event_id), "life": self.life}
         answer = await self._ask("send", told)
         self._see(answer)
         return OUTCOME.validate_python(answer["outcome"])
@@ -49,14 +49,19 @@ class RestateHost:
         check_version("snapshot_at", version)
         return await self._runtime.snapshot_at(self.snapshot.agent_id, version)
 
-    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
+    async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         """See Host. It waits for the projection."""
         check_version("rollback", version)
         checked_words(reason)
-        checked_id(once, "once")
+        checked_id(idempotency_key, "idempotency_key")
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
         passed = await self._runtime.given_away(await self._newest("rollback"), target)
-        told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": once, "life": self.life}
+        told = {
+            "target": plain(SNAPSHOT, target),
+            "reason": reason,
+            "once": idempotency_key,
+            "life": self.life,
+        }
         answer = await self._ask("roll_back", told | {"passed": passed})
         return self._see(answer)
 

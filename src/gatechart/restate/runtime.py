@@ -160,16 +160,21 @@ class RestateRuntime:
         *,
         at: Name,
         payload: Any = None,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Agent:
-        """See Runtime.start. once: recognised among as many ids of the agent as `capabilities.keeps_ids` says."""
+        """See Runtime.start. Keys are recognised among the agent's newest ids, `capabilities.keeps_ids` of them."""
         self._admit("start")
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
         fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(id) or checked_id(once) or self._ids()
-        told = {"graph": chosen.name, "at": entry.name, "payload": plain_payload(fitted, entry.name), "once": once}
+        agent_id = checked_id(agent_id) or checked_id(idempotency_key) or self._ids()
+        told = {
+            "graph": chosen.name,
+            "at": entry.name,
+            "payload": plain_payload(fitted, entry.name),
+            "once": idempotency_key,
+        }
         answer = await self.ask("begin", agent_id, told)
         return await self._handle(answer)
 
@@ -178,16 +183,18 @@ class RestateRuntime:
         trigger: Name,
         payload: Any = None,
         *,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Agent:
         """See Runtime.start_on."""
         graph, entry = self._registry.opened_by(trigger)
-        return await self.start(graph.name, at=entry.name, payload=payload, id=id, once=once)
+        return await self.start(
+            graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
+        )
 
-    async def resume(self, id: AgentId) -> Agent:  # noqa: A002
+    async def resume(self, agent_id: AgentId) -> Agent:
         """See Runtime.resume."""
-        return await self._handle(await self.looked("resume", id))
+        return await self._handle(await self.looked("resume", agent_id))
 
     async def find(
         self,
@@ -204,7 +211,7 @@ class RestateRuntime:
 
     async def history(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         after: int = 0,
         limit: int | None = None,
@@ -213,40 +220,40 @@ class RestateRuntime:
         store = self._projection("history")
         check_part("history", after, limit)
         try:
-            return await store.history(known_id(id), after=after, limit=limit)
+            return await store.history(known_id(agent_id), after=after, limit=limit)
         except UnknownAgentError:
-            await self.look("history", id)
+            await self.look("history", agent_id)
             return ()
 
-    async def lag(self, id: AgentId) -> int:  # noqa: A002
+    async def lag(self, agent_id: AgentId) -> int:
         """How many turns of the agent are committed and not projected yet. Raises UnknownAgentError."""
-        told = await self.looked("lag", id)
+        told = await self.looked("lag", agent_id)
         return int(told["snapshot"]["version"]) - int(told["projected"])
 
-    async def caught_up(self, id: AgentId) -> None:  # noqa: A002
+    async def caught_up(self, agent_id: AgentId) -> None:
         """Returns once all that is committed of the agent by now can be found. Raises TimeoutError after a while."""
-        newest = (await self.look("caught_up", id)).version
+        newest = (await self.look("caught_up", agent_id)).version
         async with asyncio.timeout(CATCH_UP.total_seconds()):
-            while (await self.looked("caught_up", id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
+            while (await self.looked("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(LOOK_S)
 
-    async def snapshot_at(self, id: AgentId, version: int) -> Snapshot:  # noqa: A002
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """See Agent.snapshot_at. It waits for the projection."""
         store = self._projection("snapshot_at")
-        await self.caught_up(id)
-        return await store.snapshot_at(known_id(id), version)
+        await self.caught_up(agent_id)
+        return await store.snapshot_at(known_id(agent_id), version)
 
-    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+    async def stop(self, agent_id: AgentId) -> Snapshot:
         """See Runtime.stop."""
-        host = self._hosts.get(known_id(id))
-        answer = await self.ask("stop", id, {})
+        host = self._hosts.get(known_id(agent_id))
+        answer = await self.ask("stop", agent_id, {})
         stopped = SNAPSHOT.validate_python(answer["snapshot"])
         return stopped if host is None else host.see(stopped)
 
-    async def erase(self, id: AgentId) -> None:  # noqa: A002
+    async def erase(self, agent_id: AgentId) -> None:
         """See Runtime.erase. The engine keeps its journals until their retention ends, the projection follows."""
-        await self.ask("erase", known_id(id), {})
-        self._hosts.pop(id, None)
+        await self.ask("erase", known_id(agent_id), {})
+        self._hosts.pop(agent_id, None)
 
     async def post(
         self,
@@ -254,7 +261,7 @@ class RestateRuntime:
         event: Name,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
         """See Runtime.post. Whether its id came before is found when it arrives, and the receipt does not tell.
@@ -264,7 +271,7 @@ class RestateRuntime:
         self._admit("post")
         name = checked_name(event)
         content, moment = plain_payload(payload, name), checked_due(due)
-        mail = Mail(0, checked_addressee(to), name, content, datetime.now(UTC), checked_id(id), due=moment)
+        mail = Mail(0, checked_addressee(to), name, content, datetime.now(UTC), checked_id(event_id), due=moment)
         await self._post("post", mail, in_place=True)
         return Receipt(0)
 
@@ -306,23 +313,23 @@ class RestateRuntime:
 
     async def end_invoke(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         invoke: str,
         result: Any = None,
         *,
         error: str | None = None,
         reason: str,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """See Runtime.end_invoke."""
         kind, payload = ending(invoke, result, error)
-        told = {"invoke": invoke, "kind": kind, "payload": payload, "once": checked_id(once)}
-        answer = await self.ask("end_invoke", known_id(id), told | {"reason": checked_operator_reason(reason)})
+        told = {"invoke": invoke, "kind": kind, "payload": payload, "once": checked_id(idempotency_key)}
+        answer = await self.ask("end_invoke", known_id(agent_id), told | {"reason": checked_operator_reason(reason)})
         return Receipt(answer["number"], answer["repeat"])
 
     async def handoff(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         to: Name | StateTransitionGraph,
         at: Name,
@@ -332,11 +339,11 @@ class RestateRuntime:
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
         fallbacks: Fallbacks | None = None,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> str:
         """See Runtime.handoff."""
         call = handoff_call(
-            known_id(id),
+            known_id(agent_id),
             to=to,
             at=at,
             packet=packet,
@@ -345,32 +352,34 @@ class RestateRuntime:
             mode=mode,
             deadline=deadline,
             fallbacks=fallbacks,
-            once=checked_id(once),
+            idempotency_key=checked_id(idempotency_key),
         )
-        answer = await self.ask("hand_on", call.id, call.model_dump(mode="json"))
+        answer = await self.ask("hand_on", call.agent_id, call.model_dump(mode="json"))
         return str(answer["handoff"])
 
-    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
         """See Runtime.cancel_handoff. The handoff has to be projected. Raises NoHandoffError."""
         checked_words(reason)
-        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=known_handoff(id)))
+        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=known_handoff(handoff_id)))
         if not found or not is_open(found[0].status):
             if (
                 found
-                and once is not None
-                and await is_withdrawn(self._projection("cancel_handoff"), found[0], reason, once)
+                and idempotency_key is not None
+                and await is_withdrawn(self._projection("cancel_handoff"), found[0], reason, idempotency_key)
             ):
                 return Receipt(0, repeat=True)
-            raise NoHandoffError(id, found[0].status.value if found else None)
-        told = {"handoff": id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), checked_id(once), sender=found[0].source)
+            raise NoHandoffError(handoff_id, found[0].status.value if found else None)
+        told = {"handoff": handoff_id, "expired": False, "reason": reason}
+        mail = Mail(
+            0, found[0].target, WITHDRAWN, told, datetime.now(UTC), checked_id(idempotency_key), sender=found[0].source
+        )
         await self._post("cancel_handoff", mail)
         return Receipt(0)
 
     async def handoffs(
         self,
         *,
-        id: str | None = None,  # noqa: A002
+        handoff_id: str | None = None,
         request: str | None = None,
         source: AgentId | None = None,
         target: AgentId | None = None,
@@ -380,7 +389,13 @@ class RestateRuntime:
     ) -> Sequence[HandoffRecord]:
         """See Runtime.handoffs. It lags, and those that were rejected or withdrawn without a turn stay pending."""
         query = handoffs_asked(
-            id=id, request=request, source=source, target=target, status=status, after=after, limit=limit
+            handoff_id=handoff_id,
+            request=request,
+            source=source,
+            target=target,
+            status=status,
+            after=after,
+            limit=limit,
         )
         return await self._projection("handoffs").handoffs(query)
 
@@ -388,7 +403,7 @@ class RestateRuntime:
         """Raises ElsewhereError."""
         self._elsewhere("changes", "read the history of its agents, a page at a time")
 
-    def stream(self, id: AgentId, invoke: str) -> NoReturn:  # noqa: A002, ARG002
+    def stream(self, agent_id: AgentId, invoke: str) -> NoReturn:  # noqa: ARG002
         """Raises ElsewhereError."""
         self._elsewhere("stream", "have the function report its progress")
 
@@ -400,34 +415,34 @@ class RestateRuntime:
         """Raises ElsewhereError."""
         self._elsewhere("migrate", "each agent migrates when something comes to it")
 
-    async def ask(self, verb: str, id: AgentId, told: Mapping[str, Any]) -> Any:  # noqa: A002
+    async def ask(self, verb: str, agent_id: AgentId, told: Mapping[str, Any]) -> Any:
         """What the agent's object answers. Raises what the verb raises there.
 
         What is asked of one agent at once goes to the engine in the order asked: connections would not keep it.
         """
         self._admit(verb)
         with self._ingress.calling():
-            async with self._lines.setdefault(id, asyncio.Lock()):
-                return await self._ingress.ask(verb, self._names.agent, verb, id, told, reads=False)
+            async with self._lines.setdefault(agent_id, asyncio.Lock()):
+                return await self._ingress.ask(verb, self._names.agent, verb, agent_id, told, reads=False)
 
-    async def look(self, call: str, id: AgentId) -> Snapshot:  # noqa: A002
+    async def look(self, call: str, agent_id: AgentId) -> Snapshot:
         """The agent's newest snapshot. Raises UnknownAgentError."""
-        return SNAPSHOT.validate_python((await self.looked(call, id))["snapshot"])
+        return SNAPSHOT.validate_python((await self.looked(call, agent_id))["snapshot"])
 
-    async def passed(self, id: AgentId, leaves: frozenset[str], after: int, upto: int) -> Snapshot | None:  # noqa: A002
+    async def passed(self, agent_id: AgentId, leaves: frozenset[str], after: int, upto: int) -> Snapshot | None:
         """The first projected snapshot behind a version in which one of the leaves was active."""
         if self._store is None or upto <= after:
             return None
         try:
-            turns = await self._store.history(id, after=after)
+            turns = await self._store.history(agent_id, after=after)
         except UnknownAgentError:
             return None
         found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
-        return None if found is None else await self._store.snapshot_at(id, found)
+        return None if found is None else await self._store.snapshot_at(agent_id, found)
 
     async def passed_at_all(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         leaves: frozenset[str],
         after: int,
         upto: int,
@@ -435,8 +450,8 @@ class RestateRuntime:
         """As `passed`, once all that is committed of the agent is projected: of one that has ended, nothing follows."""
         if self._store is None:
             return None
-        await self.caught_up(id)
-        return await self.passed(id, leaves, after, upto)
+        await self.caught_up(agent_id)
+        return await self.passed(agent_id, leaves, after, upto)
 
     async def given_away(self, before: Snapshot, target: Snapshot) -> tuple[str, ...]:
         """The handoffs, as projected, for which an agent cannot go back: others work on what it would have again."""
@@ -446,12 +461,14 @@ class RestateRuntime:
             return error.handoffs
         return ()
 
-    async def looked(self, call: str, id: AgentId) -> dict[str, Any]:  # noqa: A002
+    async def looked(self, call: str, agent_id: AgentId) -> dict[str, Any]:
         """What the agent's object tells of itself. Raises UnknownAgentError."""
         self._admit(call)
-        told: dict[str, Any] | None = await self._ingress.ask(call, self._names.agent, "look", known_id(id), reads=True)
+        told: dict[str, Any] | None = await self._ingress.ask(
+            call, self._names.agent, "look", known_id(agent_id), reads=True
+        )
         if told is None:
-            raise UnknownAgentError(id)
+            raise UnknownAgentError(agent_id)
         return told
 
     async def _handle(self, told: Mapping[str, Any]) -> Agent:

@@ -50,11 +50,11 @@ async def end_invoke(
     result: Any,
     error: str | None,
     reason: str,
-    once: str | None,
+    idempotency_key: str | None,
 ) -> Receipt:
     """End an invoke that is running with a result, or with an error. Raises NoInvokeError, PayloadError."""
     kind, payload = ending(invoke, result, error)
-    why, event_id = checked_operator_reason(reason), checked_id(once)
+    why, event_id = checked_operator_reason(reason), checked_id(idempotency_key)
     await core.store.load(known_id(agent_id))  # an agent that is not there has no invokes either: say which it is
     event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)
     if await _was_ended(core, agent_id, event):

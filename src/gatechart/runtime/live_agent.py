@@ -127,11 +127,11 @@ class LiveAgent:
         self._queued: dict[int, Mail] | None = None  # mail that waits for its turn, by number
         self._watchers: Watchers | None = None
 
-    async def send(self, event: Name, payload: Any, id: str | None) -> Outcome:  # noqa: A002
+    async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
         self.core.admit("send", writes=True)
         name = checked_name(event)
-        return await self.happen(Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(id)))
+        return await self.happen(Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(event_id)))
 
     async def happen(self, event: Event) -> Outcome:
         """Take an event that may be the framework's own; else as `send`."""
@@ -184,17 +184,17 @@ class LiveAgent:
         """Ends the agent where it is, after what is under way; its exit actions do not run."""
         return await self._in_turn(self._stop)
 
-    async def rollback(self, version: int, reason: str, once: str | None) -> Snapshot:
+    async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         """See Host."""
         self.core.admit("rollback", writes=True)
         check_version("rollback", version)
         checked_words(reason)
-        checked_id(once, "once")
-        return await self._in_turn(lambda: self._roll_back(version, reason, once))
+        checked_id(idempotency_key, "idempotency_key")
+        return await self._in_turn(lambda: self._roll_back(version, reason, idempotency_key))
 
-    async def hand_on(self, ask: Callable[[Turn], str], once: str | None = None) -> str:
+    async def hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None = None) -> str:
         """The id of a handoff that somebody outside asks for, once it is offered. ask: calls `Turn.handoff`."""
-        return await self._in_turn(lambda: self._hand_on(ask, once))
+        return await self._in_turn(lambda: self._hand_on(ask, idempotency_key))
 
     async def erase(self) -> None:
         """Forgets the agent and its history, after what is under way."""
@@ -360,11 +360,11 @@ class LiveAgent:
             await self._commit(stopped(self.snapshot, self.core.clock.now()))
         return self.snapshot
 
-    async def _roll_back(self, version: int, reason: str, once: str | None) -> Snapshot:
+    async def _roll_back(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         await self.refresh()
         core, now = self.core, self.snapshot
-        event = rollback_event(version, reason, core.clock.now(), once)
-        done = None if once is None else await turn_of(core.store, now.agent_id, event, once)
+        event = rollback_event(version, reason, core.clock.now(), idempotency_key)
+        done = None if idempotency_key is None else await turn_of(core.store, now.agent_id, event, idempotency_key)
         if done is not None:
             return await core.store.snapshot_at(now.agent_id, done.version)
         target = await core.store.snapshot_at(now.agent_id, version)
@@ -376,12 +376,16 @@ class LiveAgent:
         await self._commit(turn)
         return self.snapshot
 
-    async def _hand_on(self, ask: Callable[[Turn], str], once: str | None) -> str:
+    async def _hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None) -> str:
         await self.refresh()
         made: list[str] = []
-        event = Event(REQUESTED, {}, self.core.clock.now(), once)
+        event = Event(REQUESTED, {}, self.core.clock.now(), idempotency_key)
         services = self.core.services
-        done = None if once is None else await turn_of(self.core.store, self.snapshot.agent_id, event, once)
+        done = (
+            None
+            if idempotency_key is None
+            else await turn_of(self.core.store, self.snapshot.agent_id, event, idempotency_key)
+        )
         if done is not None:
             return await request_of(self.core.store, done)
         with OpenTurn(self.snapshot.agent_id):

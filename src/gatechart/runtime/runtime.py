@@ -194,16 +194,16 @@ class Runtime:
         *,
         at: Name,
         payload: Any = None,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Agent:
         """A new agent that has begun at the entry point, its entry actions run and its first turn committed.
 
         at: the entry point's name, by default that of its state.
         payload: what the entry point takes, as the model or as a mapping.
-        id: the agent's own; made up where left out.
-        once: an id of this very call, kept as that of its event, and the agent's where that has none; made again with
-        it, it begins nothing again and returns the agent that it has begun.
+        agent_id: the agent's own; made up where left out.
+        idempotency_key: repeating the call with the same key returns the agent that the first call started. Without an
+        `agent_id` it is the agent's id, too.
 
         Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
         entry action raises; then nothing was started.
@@ -212,10 +212,13 @@ class Runtime:
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
         fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(id) or checked_id(once, "once") or self._core.ids()
+        agent_id = checked_id(agent_id) or checked_id(idempotency_key, "idempotency_key") or self._core.ids()
         name = f"{STARTED}{entry.name}"
-        event = Event(name, plain_payload(fitted, name), self._core.clock.now(), once)
-        if once is not None and await turn_of(self._core.store, agent_id, event, once) is not None:
+        event = Event(name, plain_payload(fitted, name), self._core.clock.now(), idempotency_key)
+        if (
+            idempotency_key is not None
+            and await turn_of(self._core.store, agent_id, event, idempotency_key) is not None
+        ):
             return await self.resume(agent_id)
         if chosen.runs_at_once and self._core.store.is_instant:
             return run_at_once(self._begin(chosen, entry, fitted, agent_id, event))
@@ -226,25 +229,27 @@ class Runtime:
         trigger: Name,
         payload: Any = None,
         *,
-        id: AgentId | None = None,  # noqa: A002
-        once: str | None = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
     ) -> Agent:
-        """A new agent, begun at the entry point that opens on the business trigger. id, once: as of `start`.
+        """Start an agent at the entry point that opens on the business trigger. See `start` for the parameters.
 
         Raises UnknownTriggerError, AmbiguousTriggerError where several graphs have one, and what `start` raises.
         """
         graph, entry = self._registry.opened_by(trigger)
-        return await self.start(graph.name, at=entry.name, payload=payload, id=id, once=once)
+        return await self.start(
+            graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
+        )
 
-    async def resume(self, id: AgentId) -> Agent:  # noqa: A002
+    async def resume(self, agent_id: AgentId) -> Agent:
         """The agent as it was last committed; no action runs.
 
         Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError where the registered graph cannot take
         over what is stored.
         """
         self._core.admit("resume", writes=False)
-        agent = await self._effects.directory.get(known_id(id))
-        await self._effects.post.collect(id)
+        agent = await self._effects.directory.get(known_id(agent_id))
+        await self._effects.post.collect(agent_id)
         return Agent(agent)
 
     async def find(
@@ -266,7 +271,7 @@ class Runtime:
 
     async def history(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         after: int = 0,
         limit: int | None = None,
@@ -274,22 +279,22 @@ class Runtime:
         """The turns of any stored agent, as `Agent.history` gives them; its graph need not be registered."""
         self._core.admit("history", writes=False)
         check_part("history", after, limit)
-        return await self._core.store.history(known_id(id), after=after, limit=limit)
+        return await self._core.store.history(known_id(agent_id), after=after, limit=limit)
 
-    async def stop(self, id: AgentId) -> Snapshot:  # noqa: A002
+    async def stop(self, agent_id: AgentId) -> Snapshot:
         """Ends the agent in the state it is in; from then on it refuses every event. No action runs."""
         self._core.admit("stop", writes=True)
-        return await (await self._effects.directory.get(known_id(id))).stop()
+        return await (await self._effects.directory.get(known_id(agent_id))).stop()
 
-    async def erase(self, id: AgentId) -> None:  # noqa: A002
+    async def erase(self, agent_id: AgentId) -> None:
         """Forgets the agent, its history, its mail and its invokes, for good; those that wait for it are told.
 
         Of one that is listed as unreadable nobody can read who waits for it.
         Raises UnknownAgentError.
         """
         self._core.admit("erase", writes=True)
-        agent = self._effects.directory.known(known_id(id))
-        await (JobQueue(self._core).run(lambda: self._erase(id)) if agent is None else agent.erase())
+        agent = self._effects.directory.known(known_id(agent_id))
+        await (JobQueue(self._core).run(lambda: self._erase(agent_id)) if agent is None else agent.erase())
 
     async def post(
         self,
@@ -297,14 +302,14 @@ class Runtime:
         event: Name,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
         """Mail for an agent, durable when this returns: the agent applies it once, in the order accepted.
 
         to: the agent's id; where there is no such agent yet, the mail waits for it.
-        payload: as of `Agent.send`. id: the sender's, unique for the recipient; mail whose id waits or was applied is
-        not accepted again. due: when it is to be delivered; at once where left out.
+        payload: as of `Agent.send`. event_id: unique for the recipient; mail whose id waits or was applied is not
+        accepted again. due: when it is to be delivered; at once where left out.
 
         Raises PayloadError, EventIdReusedError, InboxFullError where so much mail waits for the agent already, unless
         the limits say to wait, and BacklogFullError where so much waits for agents that do not exist, or for its time.
@@ -313,7 +318,7 @@ class Runtime:
         name = checked_name(event)
         content = plain_payload(payload, name)
         now, moment = self._core.clock.now(), checked_due(due)
-        mail = Mail(0, checked_addressee(to), name, content, now, checked_id(id), due=moment)
+        mail = Mail(0, checked_addressee(to), name, content, now, checked_id(event_id), due=moment)
         return await self._effects.post.post(mail)
 
     async def mail(
@@ -360,29 +365,36 @@ class Runtime:
 
     async def end_invoke(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         invoke: str,
         result: Any = None,
         *,
         error: str | None = None,
         reason: str,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Receipt:
         """End an invoke that an agent is running: with a result in its function's place, or with an error.
 
         The function is cancelled, and the agent gets `done.invoke.<id>`, or `error.invoke.<id>` with the message.
         invoke: the invoke's id. reason: why, for the history, where the event's origin is "operator".
-        once: an id of this very call, and of the event; made again with it, it ends nothing again.
+        idempotency_key: repeating the call with the same key ends nothing again. It is the id of the event.
         Raises UnknownAgentError, NoInvokeError if the agent is not running it, and PayloadError.
         """
         self._core.admit("end_invoke", writes=True)
         return await end_invoke(
-            self._core, self._effects, id, invoke, result=result, error=error, reason=reason, once=once
+            self._core,
+            self._effects,
+            agent_id,
+            invoke,
+            result=result,
+            error=error,
+            reason=reason,
+            idempotency_key=idempotency_key,
         )
 
     async def handoff(
         self,
-        id: AgentId,  # noqa: A002
+        agent_id: AgentId,
         *,
         to: Name | StateTransitionGraph,
         at: Name,
@@ -392,12 +404,12 @@ class Runtime:
         mode: Mode | str = Mode.TRANSFER,
         deadline: Delay | datetime | None = None,
         fallbacks: Fallbacks | None = None,
-        once: str | None = None,
+        idempotency_key: str | None = None,
     ) -> str:
         """Has an agent hand on its work, and returns the handoff's id: what `Turn.handoff` does, asked from outside.
 
         The agent waits where it is. Where its graph says nothing of `handoff.accepted`, it ends with that.
-        once: an id of this very call; made again with it, it offers nothing again, and returns the id that it had.
+        idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
         Raises UnknownAgentError, PayloadError, and EventRefusedError where the agent has ended.
         """
         self._core.admit("handoff", writes=True)
@@ -407,12 +419,14 @@ class Runtime:
                 to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, fallbacks=fallbacks
             )
 
-        return await (await self._effects.directory.get(known_id(id))).hand_on(ask, checked_id(once, "once"))
+        return await (await self._effects.directory.get(known_id(agent_id))).hand_on(
+            ask, checked_id(idempotency_key, "idempotency_key")
+        )
 
     async def handoffs(
         self,
         *,
-        id: str | None = None,  # noqa: A002
+        handoff_id: str | None = None,
         request: str | None = None,
         source: AgentId | None = None,
         target: AgentId | None = None,
@@ -426,31 +440,41 @@ class Runtime:
         """
         self._core.admit("handoffs", writes=False)
         query = handoffs_asked(
-            id=id, request=request, source=source, target=target, status=status, after=after, limit=limit
+            handoff_id=handoff_id,
+            request=request,
+            source=source,
+            target=target,
+            status=status,
+            after=after,
+            limit=limit,
         )
         return await self._core.store.handoffs(query)
 
-    async def cancel_handoff(self, id: str, *, reason: str, once: str | None = None) -> Receipt:  # noqa: A002
+    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
         """Withdraws a handoff: one that is not accepted is cancelled, a delegation ended, a transfer stands.
 
         The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
         One that is listed as unreadable is forgotten.
-        once: an id of this very call, and of its mail; made again with it, it withdraws nothing again.
+        idempotency_key: repeating the call with the same key withdraws nothing again. It is the id of the mail.
         Raises NoHandoffError where there is none, or it is over.
         """
         self._core.admit("cancel_handoff", writes=True)
         checked_words(reason)
-        checked_id(once, "once")
-        found = await self._core.store.handoffs(HandoffQuery(id=known_handoff(id)))
+        checked_id(idempotency_key, "idempotency_key")
+        found = await self._core.store.handoffs(HandoffQuery(id=known_handoff(handoff_id)))
         is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
-        if is_lost and await self._core.store.forget_handoff(id):
+        if is_lost and await self._core.store.forget_handoff(handoff_id):
             return Receipt(0)
         if not found or not is_open(found[0].status):
-            if found and once is not None and await is_withdrawn(self._core.store, found[0], reason, once):
+            if (
+                found
+                and idempotency_key is not None
+                and await is_withdrawn(self._core.store, found[0], reason, idempotency_key)
+            ):
                 return Receipt(self._core.store.numbers(1), repeat=True)
-            raise NoHandoffError(id, found[0].status.value if found else None)
-        told = {"handoff": id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), once, found[0].source)
+            raise NoHandoffError(handoff_id, found[0].status.value if found else None)
+        told = {"handoff": handoff_id, "expired": False, "reason": reason}
+        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), idempotency_key, found[0].source)
         return await self._effects.post.post(mail)
 
     @asynccontextmanager
@@ -468,10 +492,10 @@ class Runtime:
             self._core.changes.leave(None, subscription)
 
     @asynccontextmanager
-    async def stream(self, id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:  # noqa: A002
+    async def stream(self, agent_id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:
         """What an invoke of the agent gives to `work.publish` from now on, until it ends. Raises ReadOnlyError."""
         self._core.admit_watcher("stream", "watch where the owner runs")
-        streams, key = self._effects.invokes.streams, (known_id(id), invoke)
+        streams, key = self._effects.invokes.streams, (known_id(agent_id), invoke)
         subscription = streams.subscribe(key)
         try:
             yield subscription

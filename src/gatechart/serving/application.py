@@ -236,7 +236,7 @@ def _result(document: Document, status: int, root: str) -> Response:
     if isinstance(document, DoneDocument):
         return Response(status_code=status)
     if status == _CREATED and isinstance(document, SnapshotDocument):
-        return _json(document, status, {"location": root + _READ.path_of(ReadCall(id=document.agent_id))})
+        return _json(document, status, {"location": root + _READ.path_of(ReadCall(agent_id=document.agent_id))})
     return _json(document, status)
 
 

@@ -172,7 +172,7 @@ def _start(call: type[BaseModel], named: Mapping[str, str], entry: EntryPoint, r
         needs_payload = any(field.is_required() for field in entry.takes.model_fields.values())
         payload = taken if needs_payload else {"anyOf": [taken, {"type": "null"}]}
     properties = dict(_fields(model)) | {name: {"const": text} for name, text in named.items()} | {"payload": payload}
-    for name in ("id", "once"):
+    for name in ("agent_id", "idempotency_key"):
         properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
     return {
         "type": "object",

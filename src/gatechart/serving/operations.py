@@ -94,12 +94,12 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
 
 _LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the field that names something that exists
     SendCall: "to",
-    StopCall: "id",
-    RollbackCall: "id",
-    HandoffCall: "id",
-    CancelHandoffCall: "id",
-    EndInvokeCall: "id",
-    EraseCall: "id",
+    StopCall: "agent_id",
+    RollbackCall: "agent_id",
+    HandoffCall: "agent_id",
+    CancelHandoffCall: "handoff_id",
+    EndInvokeCall: "agent_id",
+    EraseCall: "agent_id",
 }
 
 

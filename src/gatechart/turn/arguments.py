@@ -27,12 +27,12 @@ from gatechart.values import (
 _SHOWN = 60  # characters of a text that is refused
 
 
-def checked_id(id: str | None, what: str = "id") -> str | None:  # noqa: A002
+def checked_id(given: str | None, what: str = "id") -> str | None:
     """The id, as it came. Raises PayloadError where it is neither None nor a text that every store can keep.
 
     what: it is, for the error.
     """
-    return None if id is None else checked_key(id, what)
+    return None if given is None else checked_key(given, what)
 
 
 def checked_key(key: str, what: str = "key") -> str:
@@ -86,31 +86,31 @@ def checked_moment(moment: datetime, what: str) -> datetime:
         raise PayloadError(what, (str(error),), "a moment between the years 1 and 9999 UTC") from None
 
 
-def known_id(id: AgentId) -> AgentId:  # noqa: A002
+def known_id(agent_id: AgentId) -> AgentId:
     """The id of an agent that is looked up, as it came. Raises UnknownAgentError where no agent can have it."""
-    if id and not unkept(id):
-        return id
-    raise UnknownAgentError(id)
+    if agent_id and not unkept(agent_id):
+        return agent_id
+    raise UnknownAgentError(agent_id)
 
 
-def known_handoff(id: str) -> str:  # noqa: A002
+def known_handoff(handoff_id: str) -> str:
     """The id of a handoff that is looked up, as it came. Raises NoHandoffError where no handoff can have it."""
-    if unkept(id):
-        raise NoHandoffError(id, None)
-    return id
+    if unkept(handoff_id):
+        raise NoHandoffError(handoff_id, None)
+    return handoff_id
 
 
-def sought_id(id: str | None, what: str = "id") -> str | None:  # noqa: A002
+def sought_id(given: str | None, what: str = "id") -> str | None:
     """The id of what is looked up, as it came. Raises PayloadError where nothing can have it."""
-    problem = "" if id is None else unkept(id)
+    problem = "" if given is None else unkept(given)
     if problem:
-        raise PayloadError(what, (f"{_shown(id)}: {problem}",), "a text without NUL and lone surrogates, or None")
-    return id
+        raise PayloadError(what, (f"{_shown(given)}: {problem}",), "a text without NUL and lone surrogates, or None")
+    return given
 
 
-def checked_addressee(id: AgentId) -> AgentId:  # noqa: A002
+def checked_addressee(agent_id: AgentId) -> AgentId:
     """The id of an agent that may be yet to begin. Raises UnknownAgentError, and PayloadError where it is too long."""
-    return checked_key(known_id(id), "agent id")
+    return checked_key(known_id(agent_id), "agent id")
 
 
 def checked_mode(mode: Mode | str) -> Mode:

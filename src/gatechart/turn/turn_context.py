@@ -100,19 +100,20 @@ class Turn(Generic[ServicesT]):
         event: Name,
         payload: Any = None,
         *,
-        id: str | None = None,  # noqa: A002
+        event_id: str | None = None,
         due: datetime | None = None,
     ) -> None:
         """Sends an event to an agent, itself perhaps, for a turn of its own; it leaves with the commit of this turn.
 
         to: the agent's id; where there is no such agent yet, the event waits for it.
-        payload: as of `raise_event`. id: unique for the recipient, which applies it once. due: at once where left out.
+        payload: as of `raise_event`. event_id: unique for the recipient, which applies it once.
+        due: at once where left out.
         Raises PayloadError, ReservedEventError for a name that is the framework's own, and UnknownAgentError where no
         agent can have the id.
         """
         name = checked_name(event)
         content = plain_payload(payload, name)
-        self.asked.append(Send(checked_addressee(to), name, content, checked_id(id), checked_due(due)))
+        self.asked.append(Send(checked_addressee(to), name, content, checked_id(event_id), checked_due(due)))
 
     def after(
         self, delay: Delay, event: Name, payload: Any = None, *, key: str | None = None, replaces: bool = True

@@ -210,7 +210,7 @@ class Playing:
         for each in helped:
             person = await self.runtime.resume(each.target)
             for event, payload in HELP:
-                await person.send(event, payload, id=f"{each.id}/{event}")
+                await person.send(event, payload, event_id=f"{each.id}/{event}")
             async with asyncio.timeout(PATIENCE_S):
                 await owner.until("CLOSING")
 

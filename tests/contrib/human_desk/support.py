@@ -74,7 +74,7 @@ office = (orders, refunds, human_desk)
 
 async def asking(runtime, event):
     """An agent that has asked the desk in that way; and the handoff once it is answered, with the agent that has it."""
-    agent = await runtime.start("orders", at="TALKING", id="o-1")
+    agent = await runtime.start("orders", at="TALKING", agent_id="o-1")
     await agent.send("ASKED")
     await agent.send(event)
     return agent, await accepted(runtime, source="o-1")
@@ -102,7 +102,7 @@ async def taken(case):
 
 async def record(runtime, handoff):
     """The handoff as it stands now."""
-    (found,) = await runtime.handoffs(id=handoff.id)
+    (found,) = await runtime.handoffs(handoff_id=handoff.id)
     return found
 
 
