@@ -8,7 +8,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from gatechart.charts import Cel
-from gatechart.charts.parts import Except, Fixed, context_of
+from gatechart.charts.model import Except, Fixed, context_of
 from gatechart.checks import RULES
 from gatechart.graph import (
     ANY,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gatechart.charts import load
-from gatechart.charts.keys import KEYS
+from gatechart.charts.schema import KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph import StateTransitionGraph
 from tests.charts import functions

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from gatechart import AgentContext, State, StateTransitionGraph, Transition
-from gatechart.charts.costs import costs_of
-from gatechart.charts.expressions import MAX_STEPS, compiled
+from gatechart.charts.cel import MAX_STEPS, compiled, costs_of
 from gatechart.errors import GuardBudgetError
 from gatechart.runtime import Runtime
 from gatechart.values import Event

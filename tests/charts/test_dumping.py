@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from gatechart import State, StateTransitionGraph, Transition
 from gatechart.charts import bindings_of, dump, load, schema
-from gatechart.charts.reading import read
+from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
 from gatechart.graph import askings
 from tests.charts.functions import add, note
@@ -51,7 +51,7 @@ def test_what_was_dumped_fits_the_schema_in_both_formats(graph):
     chart = json.loads(dump(graph, format="json"))
     VALIDATOR.validate(chart)
     node, _ = read(dump(graph))
-    from gatechart.charts.places import Spot
+    from gatechart.charts.faults import Spot
 
     assert Spot(node).plain() == chart
 

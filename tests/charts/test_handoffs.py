@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.charts import bindings_of, dump, load, schema
-from gatechart.charts.places import Spot
-from gatechart.charts.reading import read
+from gatechart.charts.faults import Spot
+from gatechart.charts.source import read
 from gatechart.graph import (
     Accepts,
     Fallbacks,

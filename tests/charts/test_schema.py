@@ -6,9 +6,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.charts import dump, schema
-from gatechart.charts.keys import KEYS, MEANINGS
-from gatechart.charts.places import Spot
-from gatechart.charts.reading import read
+from gatechart.charts.faults import Spot
+from gatechart.charts.schema import KEYS, MEANINGS
+from gatechart.charts.source import read
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
 from statecharts.service_desk import service_desk

@@ -1,13 +1,14 @@
-"""Values of a kind, taken from their places; one of another kind is a fault, and what goes without it is returned."""
+"""Values of one kind, read from their positions; another kind is a fault, and reading goes on without the value."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from gatechart.charts.places import Faults, Spot
+from gatechart.charts.faults import Faults, Spot
 from gatechart.errors import suggestion
+from gatechart.values import Retry
 
 
 class Fields:
@@ -95,3 +96,30 @@ def kind_of(spot: Spot) -> str:
     if spot.is_list:
         return "a list"
     return "nothing" if spot.value is None else repr(spot.value)[:80]
+
+
+R = TypeVar("R", bound=Retry)
+
+_REMEDY: Final = "write `{attempts: 3, first_s: 1, factor: 2, most_s: 60}`"
+
+
+def retry_of(kind: type[R], spot: Spot, faults: Faults, known: Mapping[str, str]) -> R | None:
+    """What stands there as a retry of this kind, with its own values for the keys left out; None for a fault, noted.
+
+    known: the keys that it can have, see `Fields`.
+    """
+    if spot.value is None:
+        return kind()
+    fields = Fields(spot, faults, known)
+    given: dict[str, Any] = {key: fields.number(key) for key in known if spot.get(key) is not None}
+    if None in given.values():
+        return None
+    try:
+        retry = kind(**given)
+    except ValueError as error:
+        faults.add(spot, str(error), _REMEDY)
+        return None
+    if isinstance(retry.attempts, int):
+        return retry
+    faults.add(spot, f"{retry.attempts} is no count of attempts", _REMEDY)
+    return None

@@ -1,71 +1,310 @@
-"""What a chart can hold that code has no function or type for: fixed data, initial values, exceptions from a guard."""
+"""From nodes to the parts of a chart below its states: references, guards, handoffs, entry points, allowances."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import deepcopy
-from typing import Any
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Final
 
-from pydantic import create_model
+from gatechart.charts.faults import Faults, Spot
+from gatechart.charts.fields import Fields, kind_of, retry_of, text_of
+from gatechart.charts.model import (
+    AcceptsForm,
+    ActionForm,
+    AllowForm,
+    Dialect,
+    EntryForm,
+    Exceptions,
+    Expression,
+    HandoffForm,
+    InvokeForm,
+    Question,
+    Reference,
+    Values,
+)
+from gatechart.charts.schema import KEYS
+from gatechart.graph import Delay, Fallbacks, Human, OtherGraph, SameTarget, seconds_of
+from gatechart.values import Mode, Reason
 
-from gatechart.context import AgentContext, canonical_json
-from gatechart.graph import callable_name
-from gatechart.graph.callables import takes_third
-
-
-class Fixed:
-    """The data of a final state that stand in the chart; their name is their JSON text."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = dict(values)
-        self.__name__ = canonical_json(self.values)
-
-    def __call__(self, _context: Any, _event: Any) -> dict[str, Any]:
-        """A copy of the values."""
-        return deepcopy(self.values)
-
-    def __repr__(self) -> str:
-        return f"Fixed({self.values!r})"
-
-
-class Except:
-    """A guard that says no to some events, and asks another guard, if there is one, about all others."""
-
-    def __init__(self, events: tuple[str, ...], guard: Callable[..., Any] | None = None) -> None:
-        self.events = events
-        self.guard = guard
-        inner = () if guard is None else (callable_name(guard),)
-        self.__name__ = " and ".join((*inner, *(f"not {event}" for event in events)))
-        self._takes_configuration = guard is not None and takes_third(guard, "configuration")
-
-    def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool:
-        """Whether the event is another one and the guard agrees."""
-        if event.name in self.events:
-            return False
-        if self.guard is None:
-            return True
-        third = (configuration,) if self._takes_configuration else ()
-        return bool(self.guard(context, event, *third))
-
-    def __repr__(self) -> str:
-        return f"Except({self.events!r}, {self.guard!r})"
+_MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 
 
-class InitialContext(AgentContext):
-    """The base of context types that are made from a chart's initial values; their fields take any JSON value."""
+class References:
+    """The reading of one chart: its dialect, and where its faults go."""
+
+    def __init__(self, faults: Faults, dialect: Dialect) -> None:
+        self.faults = faults
+        self.dialect = dialect
+        self.known = KEYS[dialect.value]
+
+    @property
+    def is_xstate(self) -> bool:
+        """Whether XState's meanings hold."""
+        return self.dialect is Dialect.XSTATE
+
+    def filled(self, spot: Spot) -> Spot:
+        """In XState's dialect without the keys that hold null, which JSON may have for undefined."""
+        if not self.is_xstate:
+            return spot
+        return without(spot, [key for key, value in spot.items() if value.value is None])
+
+    def targets(self, spot: Spot | None) -> tuple[Spot, ...]:
+        """One reference to a state or a list of them."""
+        if spot is None or (spot.value is None and self.is_xstate):
+            return ()
+        several = tuple(spot.elements())
+        if len(several) > _MOST_TARGETS:
+            self.faults.add(spot, f"there are more than {_MOST_TARGETS} targets", "target a state around them")
+        return tuple(each for each in several[:_MOST_TARGETS] if text_of(each, self.faults))
+
+    def reference(self, spot: Spot) -> Reference:
+        """The name of a function, or its name under `type` with `params`."""
+        if not spot.is_mapping:
+            return Reference(spot, text_of(spot, self.faults))
+        fields = Fields(spot, self.faults, self.known["reference"])
+        name = fields.needs("type", "name the function")
+        given = spot.get("params")
+        params = None if given is None else self.params(given)
+        return Reference(spot, "" if name is None else text_of(name, self.faults), params)
+
+    def params(self, spot: Spot) -> dict[str, object]:
+        """The parameters of a function, by name."""
+        Fields(spot, self.faults)
+        return dict(spot.plain()) if spot.is_mapping else {}
+
+    def guard(self, spot: Spot | None) -> Question | None:
+        """The name of a function, an expression under `cel`, or events under `except` with another guard."""
+        if spot is None:
+            return None
+        if spot.get("cel") is not None:
+            return Expression(spot, Fields(spot, self.faults, self.known["cel"]).text("cel"))
+        if spot.get("except") is not None:
+            events = Fields(spot, self.faults, self.known["except"]).texts("except")
+            return Exceptions(spot, events, self.guard(spot.get("guard")))
+        return self.reference(spot)
+
+    def data(self, spot: Spot | None) -> Reference | Values | None:
+        """The name of a function, or values under `value`."""
+        if spot is None:
+            return None
+        value = spot.get("value")
+        if value is not None and len(spot.value) == 1 and value.is_mapping:
+            return Values(value, value.plain())
+        return self.reference(spot)
+
+    def output(self, spot: Spot | None) -> Reference | Values | None:
+        """XState's word for data: the values themselves, or the name of a function."""
+        if spot is None:
+            return None
+        return Values(spot, spot.plain()) if spot.is_mapping else self.reference(spot)
+
+    def context(self, spot: Spot | None) -> Reference | Values | None:
+        """The name of a type, or initial values."""
+        if spot is None:
+            return None
+        return Values(spot, spot.plain()) if spot.is_mapping else Reference(spot, text_of(spot, self.faults))
+
+    def maps(self, spot: Spot) -> Reference | Values:
+        """Fields of the payload with those of the context, or the name of a function."""
+        if not spot.is_mapping:
+            return self.reference(spot)
+        return Values(spot, {key: text_of(value, self.faults) for key, value in spot.items()})
 
 
-def context_of(values: Mapping[str, Any]) -> type[InitialContext]:
-    """A type whose contexts begin with the values, which are JSON values."""
-    fields: dict[str, Any] = {name: (Any, value) for name, value in values.items()}
-    return create_model("Context", __base__=InitialContext, __module__=__name__, **fields)
+def without(spot: Spot, keys: Collection[str]) -> Spot:
+    """The spot without some keys of its mapping."""
+    if not spot.is_mapping or not keys:
+        return spot
+    kept = {key: node for key, node in spot.value.items() if key not in keys}
+    return replace(spot, node=replace(spot.node, value=kept))
 
 
-def initial_values(context: type[InitialContext]) -> dict[str, Any]:
-    """The values from which a type was made."""
-    return {name: info.default for name, info in context.model_fields.items()}
+OF_AN_AGENT: Final = ("at", "packet", "fallbacks")
+_MODES: Final = tuple(mode.value for mode in Mode)
+_REASONS: Final = tuple(reason.value for reason in Reason)
+_TO: Final = "name the graph that takes the work"
+_AT: Final = "name the entry point of the graph"
+_DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
+_KINDS: Final = ("same_target", "other_graph", "human")
+_FALLBACK: Final = "write `same_target: {attempts: 3}`, `other_graph: <graph>` or `human: <graph>`, these with `at:`"
 
 
-def cannot_be_field(name: str) -> bool:
-    """Whether pydantic has no field of this name."""
-    return name.startswith("_") or hasattr(InitialContext, name)
+class Handoffs(References):
+    """The reading of handoffs, of agents that are invoked, and of what is accepted."""
+
+    def actions(self, fields: Fields, key: str) -> tuple[ActionForm, ...]:
+        """One action or a list of them."""
+        return tuple(self.action(each) for each in fields.values(key))
+
+    def action(self, spot: Spot) -> ActionForm:
+        """The name of a function, or a handoff."""
+        content = spot.get("handoff")
+        if content is None:
+            return self.reference(spot)
+        if self.is_xstate:
+            remedy = "name an action, and bind a Handoff(...) to the name; or leave out `dialect: xstate`"
+            self.faults.add(spot.key("handoff"), "XState has no handoffs", remedy)
+            return Reference(spot, "")
+        Fields(spot, self.faults, self.known["handing_on"])
+        return self.handoff(content)
+
+    def handoff(self, spot: Spot) -> HandoffForm:
+        """Whereto, and how."""
+        fields = Fields(spot, self.faults, self.known["handoff"])
+        return HandoffForm(
+            spot=spot,
+            to=self.needed(fields, "to", _TO),
+            at=self.needed(fields, "at", _AT),
+            mode=fields.choice("mode", _MODES, Mode.TRANSFER.value),
+            reason=fields.choice("reason", _REASONS, Reason.OTHER.value),
+            deadline=self.delay(spot.get("deadline")),
+            fallbacks=self.fallbacks(spot.get("fallbacks")),
+            packet=self.told(spot, "packet"),
+            agent=self.told(spot, "agent"),
+            achieved=self.told(spot, "achieved"),
+        )
+
+    def agent(self, fields: Fields) -> InvokeForm:
+        """An agent that works while a state is active."""
+        spot = fields.spot
+        for key in ("src", "params", "retry"):
+            if spot.get(key) is not None:
+                self.faults.add(spot.key(key), f"{key!r} belongs to a function", "drop it, or drop `agent:`")
+        return InvokeForm(
+            spot=spot,
+            function=None,
+            id=fields.text("id"),
+            timeout_s=fields.number("timeout_s"),
+            agent=self.needed(fields, "agent", _TO) or "?",
+            at=self.needed(fields, "at", _AT),
+            packet=self.told(spot, "packet"),
+            fallbacks=self.fallbacks(spot.get("fallbacks")),
+        )
+
+    def accepts(self, spot: Spot | None) -> AcceptsForm | None:
+        """How many handoffs are taken at once, and by what policy."""
+        if spot is None:
+            return None
+        fields = Fields(spot, self.faults, self.known["accepts"])
+        capacity = spot.get("capacity")
+        if capacity is None:
+            return AcceptsForm(spot, None, self.told(spot, "policy"))
+        is_whole = isinstance(capacity.value, int) and not isinstance(capacity.value, bool)
+        number = fields.number("capacity")
+        if number is not None and not is_whole:
+            self.faults.add(capacity, f"{kind_of(capacity)} stands where a whole number belongs", "write 0 or more")
+        return AcceptsForm(spot, capacity.value if is_whole and number is not None else None, self.told(spot, "policy"))
+
+    def needed(self, fields: Fields, key: str, remedy: str) -> str:
+        """A text that must be there; empty where it is not, noted."""
+        spot = fields.needs(key, remedy)
+        return "" if spot is None else text_of(spot, self.faults)
+
+    def told(self, spot: Spot, key: str) -> Reference | None:
+        """The name of a function, where there is one."""
+        found = spot.get(key)
+        return None if found is None else self.reference(found)
+
+    def delay(self, spot: Spot | None) -> Delay | None:
+        """How long something takes; a number is seconds."""
+        if spot is None:
+            return None
+        value = spot.value
+        is_delay = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if not is_delay or seconds_of(value) in (None, math.inf):
+            self.faults.add(spot, f"{kind_of(spot)} is no delay", _DELAY)
+            return None
+        delay: Delay = value
+        return delay
+
+    def fallbacks(self, spot: Spot | None) -> Fallbacks | None:
+        """What to try when an offer is rejected."""
+        return None if spot is None else Fallbacks(*self.fallback_steps(spot))
+
+    def fallback_steps(self, spot: Spot) -> Iterator[SameTarget | OtherGraph | Human]:
+        """Those that can be read."""
+        for each in spot.elements():
+            fields = Fields(each, self.faults, self.known["fallback"])
+            kinds = [kind for kind in _KINDS if each.get(kind) is not None]
+            if each.is_mapping and len(kinds) != 1:
+                said = f"it is {' and '.join(map(repr, kinds))} at once" if kinds else "it does not say what to try"
+                self.faults.add(each, said, _FALLBACK)
+            elif kinds == ["same_target"]:
+                yield from self.same_target(each)
+            elif kinds:
+                kind = OtherGraph if kinds == ["other_graph"] else Human
+                graph, at = self.needed(fields, kinds[0], _TO), self.needed(fields, "at", _AT)
+                yield kind(graph or "?", at=at or "?", agent=fields.text("agent"))
+
+    def same_target(self, step: Spot) -> Iterator[SameTarget]:
+        """The same target again, so often and after such waits."""
+        for key in ("at", "agent"):
+            if step.get(key) is not None:
+                self.faults.add(step.key(key), f"{key!r} belongs to another target", "drop it; it is the same target")
+        spot = step.get("same_target")
+        same = None if spot is None else retry_of(SameTarget, spot, self.faults, self.known["retry"])
+        if same is not None:
+            yield same
+
+
+_NEEDED_TO_ALLOW: Final = {
+    "code": "name the finding's code, such as GC102",
+    "place": "say where, as `gatechart check` tells it: state 'WAITING'",
+    "reason": "say why it is meant to be so",
+}
+
+
+class Entries(Handoffs):
+    """The reading of entry points and allowances."""
+
+    def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:
+        """A list of states, or a mapping of names to what makes an entry point."""
+        if spot is None:
+            return
+        if spot.is_mapping:
+            for name, body in spot.items():
+                yield self.entry_point(body, name, spot.key(name))
+            return
+        for each in spot.elements():
+            if not each.is_mapping:
+                if text_of(each, self.faults):
+                    yield EntryForm(each, each)
+                continue
+            state = Fields(each, self.faults, self.known["entry_point"]).needs("state", "name the state to begin in")
+            if state is not None:
+                yield self.entry_point(each, "", state)
+
+    def entry_point(self, spot: Spot, name: str, state: Spot) -> EntryForm:
+        """One entry point. state: where it is if it does not say."""
+        if spot.value is None:
+            return EntryForm(spot, state, name)
+        if not spot.is_mapping:
+            self.faults.add(spot, f"{kind_of(spot)} stands where keys with values belong", "write `opens_on:` and such")
+            return EntryForm(spot, state, name)
+        fields = Fields(spot, self.faults, self.known["entry_point"])
+        takes, maps = spot.get("takes"), spot.get("maps")
+        return EntryForm(
+            spot=spot,
+            state=spot.get("state") or state,
+            name=fields.text("name", name),
+            opens_on=fields.texts("opens_on"),
+            takes=None if takes is None else Reference(takes, text_of(takes, self.faults)),
+            maps=None if maps is None else self.maps(maps),
+            guard=self.guard(spot.get("guard")),
+            description=fields.text("description"),
+        )
+
+    def allowances(self, spot: Spot | None) -> Iterator[AllowForm]:
+        """A list of codes with places and reasons."""
+        if spot is None:
+            return
+        if not spot.is_list:
+            self.faults.add(spot, f"{kind_of(spot)} stands where a list belongs", "write `- code: GC102` and such")
+            return
+        for each in spot.elements():
+            fields = Fields(each, self.faults, self.known["allowance"])
+            for key, remedy in _NEEDED_TO_ALLOW.items():
+                fields.needs(key, remedy)
+            if each.is_mapping:
+                yield AllowForm(each, *(fields.text(key) for key in _NEEDED_TO_ALLOW))

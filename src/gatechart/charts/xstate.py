@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
-from gatechart.charts.forms import ChartForm, StateForm, TransitionForm
-from gatechart.charts.places import Node, Spot
+from gatechart.charts.faults import Node, Spot
+from gatechart.charts.model import ChartForm, StateForm, TransitionForm
 
 _MOST_WORDS: Final = 10  # of an event whose beginnings are looked at
 INTERNAL: Final = "xstate."  # what all events begin with that XState raises itself

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gatechart.charts import keys, xstate
-from gatechart.charts.entries import Entries
-from gatechart.charts.fields import Fields, kind_of, text_of
-from gatechart.charts.forms import (
+from gatechart.charts import xstate
+from gatechart.charts.faults import Faults, Node, Spot
+from gatechart.charts.fields import Fields, kind_of, retry_of, text_of
+from gatechart.charts.model import (
     AfterForm,
     ChartForm,
     Dialect,
@@ -21,10 +21,8 @@ from gatechart.charts.forms import (
     ThenForm,
     TransitionForm,
 )
-from gatechart.charts.handoffs import OF_AN_AGENT
-from gatechart.charts.places import Faults, Node, Spot
-from gatechart.charts.references import without
-from gatechart.charts.retries import retry_of
+from gatechart.charts.parts import OF_AN_AGENT, Entries, without
+from gatechart.charts.schema import KEYS
 from gatechart.graph import OnRefusal
 from gatechart.values import Retry
 
@@ -43,7 +41,7 @@ def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> Cha
     spot = Spot(top)
     if not spot.is_mapping:
         raise faults.stop(top.line, top.column, f"{kind_of(spot)} stands where a chart belongs", "write `id: ...`")
-    said = Fields(spot, faults).choice("dialect", tuple(keys.KEYS), Dialect.SCXML.value)
+    said = Fields(spot, faults).choice("dialect", tuple(KEYS), Dialect.SCXML.value)
     shape = _Shape(faults, dialect or Dialect(said))
     return shape.chart(spot)
 

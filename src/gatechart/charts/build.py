@@ -9,24 +9,26 @@ from typing import Any
 from pydantic import BaseModel
 
 from gatechart.charts import xstate
-from gatechart.charts.binding import Bindings
-from gatechart.charts.events import Events
-from gatechart.charts.forms import (
+from gatechart.charts.bindings import Bindings
+from gatechart.charts.faults import Faults, Spot
+from gatechart.charts.model import (
     ActionForm,
     AfterForm,
     ChartForm,
     Dialect,
     EntryForm,
+    Except,
+    Fixed,
     HandoffForm,
     InvokeForm,
     Reference,
     StateForm,
     ThenForm,
     Values,
+    cannot_be_field,
+    context_of,
 )
-from gatechart.charts.parts import Except, Fixed, cannot_be_field, context_of
-from gatechart.charts.places import Faults, Spot
-from gatechart.charts.targets import Names
+from gatechart.charts.names import Events, Names
 from gatechart.checks import RULES
 from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError, suggestion

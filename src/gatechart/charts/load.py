@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gatechart.charts.binding import Bind, Bindings
-from gatechart.charts.building import build
-from gatechart.charts.forms import Dialect
-from gatechart.charts.reading import Source, read
-from gatechart.charts.shape import read_chart
+from gatechart.charts.bindings import Bind, Bindings
+from gatechart.charts.build import build
+from gatechart.charts.model import Dialect
+from gatechart.charts.parse import read_chart
+from gatechart.charts.source import Source, read
 from gatechart.graph import EntryPoint, Migration, StateTransitionGraph
 from gatechart.values import Name
 

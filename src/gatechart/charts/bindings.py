@@ -10,10 +10,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from gatechart.charts.expressions import compiled
-from gatechart.charts.forms import Exceptions, Expression, Question, Reference
-from gatechart.charts.parts import Except
-from gatechart.charts.places import Faults
+from gatechart.charts.cel import compiled
+from gatechart.charts.faults import Faults
+from gatechart.charts.model import Except, Exceptions, Expression, Question, Reference
 from gatechart.errors import suggestion
 from gatechart.graph import Handoff, callable_name
 from gatechart.graph.callables import is_async

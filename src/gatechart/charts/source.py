@@ -1,14 +1,19 @@
-"""YAML as nodes with places, by the core schema of YAML 1.2: `on` is a text, no text is a date.
+"""From a file or a text to nodes with their positions. Hostile input is refused here, before it costs much.
 
-Source: https://yaml.org/spec/1.2.2/#103-core-schema. What a chart does not need is refused: other tags, several
-documents, keys that are no scalars, and more depth or values than `places` allows, aliases followed.
+JSON as in RFC 8259; YAML by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): `on` is a text, and
+no text is a date. What a chart does not need is refused: other tags, several documents, keys that are not scalars, and
+more depth or values than `faults` allows, aliases followed.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -25,7 +30,126 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from gatechart.charts.places import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar, Spot
+from gatechart.charts.faults import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar, Spot
+
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,4})?")
+_JSON_WORD: Final = re.compile(r"true|false|null")
+_DECODER: Final = json.JSONDecoder()
+_JSON_WORDS: Final[dict[str, Scalar]] = {"true": True, "false": False, "null": None}
+
+
+def parse_json(text: str, faults: Faults) -> Node:
+    """The value of the text. Keys that occur twice are noted; the first one counts. Raises InvalidChartError."""
+    return _Parser(text, faults).document()
+
+
+class _Parser:
+    """A text and how far it has been read."""
+
+    def __init__(self, text: str, faults: Faults) -> None:
+        self.text = text
+        self.faults = faults
+        self.at = 0
+        self.size = 0
+        self.path: list[str | int] = []
+        self.lines = [0, *(found.end() for found in re.finditer("\n", text))]  # where each begins
+
+    def document(self) -> Node:
+        """The value, which must be the only one."""
+        top = self._value(0)
+        if self._peek():
+            raise self._stop("something follows the end", "put one chart into one file")
+        return top
+
+    def _value(self, depth: int) -> Node:
+        self.size += 1
+        opening = self._peek()
+        line, column = self._place(self.at)
+        if depth > MAX_DEPTH:
+            raise self._stop(f"it is nested more than {MAX_DEPTH} deep", "flatten the chart")
+        if self.size > MAX_NODES:
+            raise self._stop(f"it has more than {MAX_NODES} values", "split the chart into several graphs")
+        if opening == "{":
+            keys: dict[str, tuple[int, int]] = {}
+            return Node(dict(self._items(depth, keys)), line, column, keys=keys)
+        if opening == "[":
+            return Node(tuple(self._elements(depth)), line, column)
+        value, text = self._scalar(opening)
+        return Node(value, line, column, text)
+
+    def _elements(self, depth: int) -> Iterator[Node]:
+        for index, _ in enumerate(self._rounds("]")):
+            self.path.append(index)
+            yield self._value(depth + 1)
+            self.path.pop()
+
+    def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
+        for _ in self._rounds("}"):
+            if self._peek() != '"':
+                raise self._stop("this is no JSON: a key in quotes is missing", "mend the text at this place")
+            place = self._place(self.at)
+            key = self._string()
+            self._expect(":")
+            self.path.append(key)
+            value = self._value(depth + 1)
+            if key in keys:
+                self.faults.note_double(Spot(Node(key, *place), tuple(self.path)), keys[key])
+            else:
+                keys[key] = place
+                yield key, value
+            self.path.pop()
+
+    def _rounds(self, closing: str) -> Iterator[None]:
+        """One round for each part between the brackets, with the commas between them."""
+        self.at += 1
+        if self._peek() == closing:
+            self.at += 1
+            return
+        while True:
+            yield
+            if self._peek() == closing:
+                self.at += 1
+                return
+            self._expect(",")
+
+    def _scalar(self, opening: str) -> tuple[Scalar, str]:
+        if opening == '"':
+            text = self._string()
+            return text, text
+        if found := _JSON_WORD.match(self.text, self.at):
+            self.at = found.end()
+            return _JSON_WORDS[found[0]], found[0]
+        if found := _NUMBER.match(self.text, self.at):
+            self.at = found.end()
+            return json.loads(found[0]), found[0]
+        raise self._stop("this is no JSON: a value is missing", "mend the text at this place")
+
+    def _string(self) -> str:
+        try:
+            text, self.at = _DECODER.raw_decode(self.text, self.at)
+        except json.JSONDecodeError as error:
+            self.at = error.pos
+            raise self._stop(f"this is no JSON: {error.msg}", "mend the text at this place") from error
+        return str(text)
+
+    def _peek(self) -> str:
+        """The next character that is no space, empty at the end."""
+        self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
+        return self.text[self.at : self.at + 1]
+
+    def _expect(self, mark: str) -> None:
+        if self._peek() != mark:
+            raise self._stop(f"this is no JSON: {mark!r} is missing", "mend the text at this place")
+        self.at += 1
+
+    def _place(self, at: int) -> tuple[int, int]:
+        line = bisect_right(self.lines, at)
+        return line, at - self.lines[line - 1] + 1
+
+    def _stop(self, problem: str, remedy: str) -> Exception:
+        return self.faults.stop(*self._place(self.at), problem, remedy, tuple(self.path))
+
 
 _TAGS: Final = (None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq")))
 _MOST_LINES: Final = 50_000
@@ -181,3 +305,57 @@ def _syntax_fault(error: Exception, text: str, faults: Faults) -> Exception:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         problem = f"the character {error.character!r} may not stand here"
     return faults.stop(line, column, f"this is no YAML: {problem}", "mend the text at this place")
+
+
+Source: TypeAlias = str | bytes | os.PathLike[str]
+
+MAX_BYTES: Final = 1 << 20
+_JSON: Final = ".json"
+
+
+def read(source: Source) -> tuple[Node, Faults]:
+    """The top node of a chart, and where its faults go.
+
+    source: a path, or the chart itself: bytes, or a text with a line break or a brace at its beginning.
+    Raises InvalidChartError where nothing can be understood.
+    """
+    if isinstance(source, bytes):
+        return _parse(source, Faults("<text>"), suffix="")
+    if isinstance(source, str) and (source.lstrip().startswith("{") or "\n" in source):
+        return _parse(source.encode("utf-8", "surrogatepass"), Faults("<text>"), suffix="")
+    path = Path(source)
+    return _parse(_bytes_of(path), Faults(str(path)), suffix=path.suffix.lower())
+
+
+def _bytes_of(path: Path) -> bytes:
+    """At most one byte more than a chart may have."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        problem = f"it cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise Faults(str(path)).stop(1, 1, problem, "name a file that is there and may be read") from error
+
+
+def _parse(content: bytes, faults: Faults, suffix: str) -> tuple[Node, Faults]:
+    text = _text_of(content, faults)
+    if suffix == _JSON or (not suffix and text.lstrip().startswith("{") and _looks_like_json(text)):
+        return parse_json(text, faults), faults
+    return parse_yaml(text, faults), faults
+
+
+def _looks_like_json(text: str) -> bool:
+    """Whether the first key is quoted, as JSON asks; YAML's braces mostly hold plain keys."""
+    return text.lstrip()[1:].lstrip()[:1] in ('"', "}", "")
+
+
+def _text_of(content: bytes, faults: Faults) -> str:
+    if len(content) > MAX_BYTES:
+        raise faults.stop(1, 1, f"it has more than {MAX_BYTES} bytes", "split the chart, or leave out what is not one")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise faults.stop(line, column, "it is not UTF-8", "save it as UTF-8") from error
+    return text.removeprefix("\ufeff")
