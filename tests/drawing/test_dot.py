@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gatechart import ANY, EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.drawing import palette, to_dot, to_mermaid
-from gatechart.drawing.syntax import identity
+from gatechart.drawing.labels import identity
 from gatechart.drawing.text import one_line, visible
 from gatechart.graph import Handoff
 from tests.drawing.charts import (

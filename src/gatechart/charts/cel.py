@@ -1,11 +1,11 @@
-"""Guards that are expressions of the Common Expression Language, CEL, over `context` and `event`, and what they may cost.
+"""Guards in CEL, the Common Expression Language, over `context` and `event`, and what they may cost.
 
-Source: https://github.com/google/cel-spec. The language has no assignments, no loops but over lists, and calls nothing of
-Python. The library can neither interrupt nor count an evaluation, so its cost is bounded beforehand: by the expression's
-loops, and by how much data there is. The estimate depends on the data alone, so that a guard that is asked again answers
-the same. A step is about 0.3 µs, as measured: each `.` copies the value behind it, `map` and `filter` copy what they have
-so far in each round, `+` copies what it joins, a comparison ends at the first difference, and a regular expression is
-compiled anew each time.
+Source: https://github.com/google/cel-spec. The language has no assignments, no loops but over lists, and calls
+nothing of Python. The library can neither interrupt nor count an evaluation, so its cost is bounded beforehand: by
+the expression's loops, and by how much data there is. The estimate depends on the data alone, so that a guard that
+is asked again answers the same. A step is about 0.3 µs, as measured: each `.` copies the value behind it, `map` and
+`filter` copy what they have so far in each round, `+` copies what it joins, a comparison ends at the first
+difference, and a regular expression is compiled anew each time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From a file or a text to nodes with their positions. Hostile input is refused here, before it costs much.
 
-JSON as in RFC 8259; YAML by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): `on` is a text, and
-no text is a date. What a chart does not need is refused: other tags, several documents, keys that are not scalars, and
-more depth or values than `faults` allows, aliases followed.
+JSON as in RFC 8259; YAML by the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): `on` is a
+text, and no text is a date. What a chart does not need is refused: other tags, several documents, keys that are not
+scalars, and more depth or values than `faults` allows, aliases followed.
 """
 
 from __future__ import annotations

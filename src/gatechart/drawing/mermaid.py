@@ -1,23 +1,143 @@
-"""A graph as a Mermaid flowchart, for pages that draw Mermaid themselves.
+"""A graph, or a map of graphs, as a Mermaid flowchart, for pages that draw Mermaid themselves.
 
-A flowchart, not a `stateDiagram-v2`: that one lets no transition cross the border of a compound state, and cannot make
-one transition stand out.
-Source: https://mermaid.js.org/syntax/flowchart.html
+A flowchart rather than a `stateDiagram-v2`: the latter lets no transition cross the border of a compound state, and
+cannot make one transition stand out. Names may hold anything, so every text is escaped. Source:
+https://mermaid.js.org/syntax/flowchart.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gatechart.drawing.map_mermaid import write_map_mermaid
-from gatechart.drawing.mermaid_text import CLASSES, escape, id_of, indented, lines_of, whole
 from gatechart.drawing.outline import sketch
-from gatechart.drawing.palette import ACTIVE_CLUSTER, ALIVE, CLUSTERS, LOUD, PLAIN, TRAIL
-from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
-from gatechart.drawing.text import places_text
+from gatechart.drawing.palette import (
+    ACTIVE,
+    ACTIVE_CLUSTER,
+    ALIVE,
+    BETWEEN,
+    CARD,
+    CLUSTERS,
+    DOOR,
+    DOOR_INK,
+    LOUD,
+    PLAIN,
+    STATE,
+    TRAIL,
+)
+from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part
+from gatechart.drawing.text import places_text, visible
 from gatechart.graph import ROOT, Kind, Recall, StateTransitionGraph
 from gatechart.values import HistoryEntry, Snapshot, StateName
+
+_SPECIAL = re.compile(r"""["#$%&'*;<=>?@\\^`{|}~!]""")
+_IN_TITLES = str.maketrans("<>", "‹›")  # there Mermaid takes markup for its own, and entities for text
+_HEAD = """\
+---
+title: {title}
+config:
+  theme: base
+  themeVariables:
+    lineColor: "{line}"
+    textColor: "{line}"
+  flowchart:
+    wrappingWidth: 500
+    nodeSpacing: 25
+    rankSpacing: 35
+    padding: 8
+---
+flowchart {direction}"""
+CLASSES = (  # each sets its own colours of text and ground, so that both a light and a dark page can be read
+    f"classDef state fill:{STATE},stroke:{PLAIN.line},color:{PLAIN.ink}",
+    f"classDef visited fill:{STATE},stroke:{LOUD.line},color:{LOUD.ink},stroke-width:3px",
+    f"classDef active fill:{ACTIVE},stroke:{ALIVE.line},color:{ALIVE.ink},stroke-width:4px,font-weight:bold",
+    f"classDef initial fill:{PLAIN.ink},stroke:{PLAIN.ink}",
+    f"classDef anywhere fill:{CARD},stroke:{PLAIN.line},color:{PLAIN.ink},stroke-dasharray:4",
+    f"classDef label fill:{CARD},stroke:none,color:{PLAIN.ink}",
+    f"classDef door fill:{DOOR},stroke:{DOOR},color:{DOOR_INK}",
+    f"classDef elsewhere fill:{STATE},stroke:{DOOR},color:{DOOR},stroke-dasharray:4",
+)
+
+
+def whole(title: str, body: Iterable[str], *, direction: str = "TB") -> str:
+    """A flowchart with its title, from top to bottom or from left to right, "LR"."""
+    told = json.dumps(visible(title).translate(_IN_TITLES), ensure_ascii=False)
+    return "\n".join([_HEAD.format(title=told, line=BETWEEN, direction=direction), *indented(body), ""])
+
+
+def id_of(prefix: str, name: str) -> str:
+    """An identifier that no other name has: the name itself where it is plain, else its bytes."""
+    if re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", name):
+        return f"{prefix}_{name}"
+    return f"{prefix}__{name.encode(errors='surrogatepass').hex()}"
+
+
+def lines_of(lines: Iterable[str]) -> str:
+    """Several lines of text."""
+    return "<br/>".join(map(escape, lines))
+
+
+def escape(text: str) -> str:
+    """The text with all that Mermaid or Markdown could take for its own written as an entity."""
+    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", visible(text))
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, moved to the right."""
+    return (f"  {line}" for line in lines)
+
+
+def write_map_mermaid(drawing: Map) -> str:
+    """Each graph with its doors and the states that hand on work, and the ways between them."""
+    known = [card.name for card in drawing.cards if card.is_known]
+    body = [
+        *CLASSES,
+        *(text for card in drawing.cards for text in _card(card)),
+        *(_map_handing(each) for each in drawing.handings),
+    ]
+    return whole(", ".join(known), body, direction="LR")
+
+
+def _card(card: Card) -> Iterator[str]:
+    yield f'subgraph {id_of("card", card.name)} ["{escape(card.name)}"]'
+    yield from indented(
+        [
+            *(
+                f'{_map_door_id(card.name, door.name)}>"{lines_of([door.name, *door.terms])}"]:::{_look(door)}'
+                for door in card.doors
+            ),
+            *(_source(card.name, source) for source in card.sources),
+        ]
+    )
+    yield "end"
+    dashed = "" if card.is_known else ",stroke-dasharray:4"
+    yield f"style {id_of('card', card.name)} fill:{CLUSTERS[0]},stroke:{PLAIN.line},color:{PLAIN.ink}{dashed}"
+
+
+def _source(graph: str, source: StateName) -> str:
+    if source == ROOT:
+        return f'{_source_id(graph, source)}(["any state"]):::anywhere'
+    return f'{_source_id(graph, source)}("{escape(source)}"):::state'
+
+
+def _map_handing(each: Handing) -> str:
+    tail, head = _source_id(each.origin, each.source), _map_door_id(each.graph, each.entry_point)
+    return f'{tail} -.->|"{lines_of(each.words)}"| {head}'
+
+
+def _look(door: Door) -> str:
+    return "door" if door.is_known else "elsewhere"
+
+
+def _map_door_id(graph: str, door: str) -> str:
+    return f"{id_of('of', graph)}__{id_of('door', door)}"
+
+
+def _source_id(graph: str, source: StateName) -> str:
+    return f"{id_of('of', graph)}__{id_of('s', source)}"
+
 
 _COMPOUND = f"fill:{{fill}},stroke:{PLAIN.line},color:{PLAIN.ink}"
 _COMPOUND_VISITED = f"fill:{{fill}},stroke:{LOUD.line},color:{LOUD.ink},stroke-width:3px"

@@ -16,10 +16,10 @@ from graphviz.backend.dot_command import command
 from graphviz.backend.execute import run_check
 
 from gatechart.drawing.dot import write_dot
+from gatechart.drawing.labels import Value
 from gatechart.drawing.mermaid import write_mermaid
 from gatechart.drawing.outline import sketch
 from gatechart.drawing.shapes import Map, Outline
-from gatechart.drawing.syntax import Value
 from gatechart.errors import DrawingError, listing
 from gatechart.graph import StateTransitionGraph
 from gatechart.values import HistoryEntry, Snapshot
