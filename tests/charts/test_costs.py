@@ -9,7 +9,7 @@ from gatechart.charts.cel import MAX_STEPS, compiled, costs_of
 from gatechart.errors import GuardBudgetError
 from gatechart.runtime import Runtime
 from gatechart.values import Event
-from tests.unit.support import NOW
+from tests.support import NOW
 
 NUMBERS = "event.payload.list"
 ITEMS = [{"sku": f"sku-{number}", "price": number, "ok": True, "tags": ["a", "b"]} for number in range(1_000)]

@@ -25,8 +25,7 @@ from gatechart.graph import (
     callable_name,
 )
 from gatechart.graph.callables import fits, is_async, step_of, takes_third
-
-from .support import Trail, boom, is_yes, leave, note
+from tests.support import Trail, boom, is_yes, leave, note
 
 
 class Room(Enum):

@@ -6,8 +6,7 @@ import pytest
 
 from gatechart.graph import ANY, State, StateTransitionGraph, Transition
 from gatechart.kernel import Block, Plan, plan_entry, plan_microstep
-
-from .support import Trail, boom, note
+from tests.support import Trail, boom, note
 
 #   A ── A1 ── A1x, A1y        B ── B1, B2 (initial)        C (final)        D ── D1 (final)
 #      └ A2

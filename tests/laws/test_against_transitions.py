@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from transitions import Machine
 
 from gatechart.graph import ANY, State, StateTransitionGraph, Transition
-
-from .strategies import laws
-from .support import Trail, at_once, note, started, trail_of
-from .test_laws import play
+from tests.laws.flat_charts import laws
+from tests.laws.test_flat_charts import play
+from tests.support import Trail, at_once, note, started, trail_of
 
 STATES = ("S0", "S1", "S2", "S3")
 EVENTS = ("a", "b", "c")

@@ -22,8 +22,7 @@ from gatechart.errors import (
     UnknownStateError,
     suggestion,
 )
-
-from .support import NOW
+from tests.support import NOW
 
 BRANCHES = (DefinitionError, EventError, OutsideError)
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from gatechart.graph import ANY, State, StateTransitionGraph, Transition
 from gatechart.graph.compile import walk
 from gatechart.values import Event
-
-from .support import Trail, boom, note
+from tests.support import Trail, boom, note
 
 laws = settings(
     deadline=None, derandomize=True, database=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

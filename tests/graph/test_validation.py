@@ -12,8 +12,7 @@ from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError
 from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.kernel import plan_entry
-
-from .support import Trail, boom, is_yes
+from tests.support import Trail, boom, is_yes
 
 
 class Case(BaseModel):

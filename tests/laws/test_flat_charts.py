@@ -14,9 +14,8 @@ from gatechart.graph import ROOT, Edge, Kind, StateTransitionGraph
 from gatechart.kernel import accepted_events, candidates, plan_entry, plan_microstep
 from gatechart.turn import take_turn
 from gatechart.values import Outcome, Snapshot, Status, TurnRecord
-
-from .strategies import EVENTS, charts, events, laws, rebuilt
-from .support import at_once, context_of, happened, started, trail_of
+from tests.laws.flat_charts import EVENTS, charts, events, laws, rebuilt
+from tests.support import at_once, context_of, happened, started, trail_of
 
 
 def react(graph: StateTransitionGraph, at: Snapshot, event: str) -> TurnRecord | Outcome | type[Exception]:

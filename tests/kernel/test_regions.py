@@ -9,8 +9,7 @@ import pytest
 from gatechart.graph import ANY, Initial, State, StateTransitionGraph, Transition
 from gatechart.kernel import Block, Done, Plan, candidates, misfit, plan_entry, plan_microstep
 from gatechart.values import CancelAll, Memory, Status
-
-from .support import Trail, applied, note, started, trail_of
+from tests.support import Trail, applied, note, started, trail_of
 
 #   HOME ── P (parallel) ── L ── L1
 #        │                │    ├ L2 ── L2a, L2b

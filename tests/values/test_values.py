@@ -23,8 +23,7 @@ from gatechart.values import (
     TurnRecord,
     name_of,
 )
-
-from .support import NOW
+from tests.support import NOW
 
 
 class Plain(Enum):

@@ -17,8 +17,7 @@ from gatechart.errors import ActionFailedError, ContextInvalidError, Incompatibl
 from gatechart.graph import ANY, Action, EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.turn import Turn, take_turn
 from gatechart.values import Event, GuardError, Outcome, Refusal, RefusalReason, Snapshot, Status
-
-from .support import (
+from tests.support import (
     NOW,
     Trail,
     applied,

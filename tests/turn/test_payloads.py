@@ -17,8 +17,7 @@ from gatechart.errors import EntryGuardError, EventError, PayloadError
 from gatechart.graph import EntryPoint, State, StateTransitionGraph
 from gatechart.turn import fit_payload, plain_payload
 from gatechart.values import Event
-
-from .support import Trail, context_of, is_broken, is_no, is_yes, started
+from tests.support import Trail, context_of, is_broken, is_no, is_yes, started
 
 
 class Mood(Enum):

@@ -14,8 +14,7 @@ from gatechart.graph import ANY, State, StateTransitionGraph, Transition
 from gatechart.turn import ERROR_EXECUTION, take_turn
 from gatechart.turn.internal_events import told
 from gatechart.values import Event, GuardError, RefusalReason, Snapshot, Status
-
-from .support import (
+from tests.support import (
     NOW,
     Trail,
     applied,

@@ -6,8 +6,7 @@ import pytest
 
 from gatechart.graph import ANY, Invoke, State, StateTransitionGraph, Transition
 from gatechart.kernel import accepted_events, candidates
-
-from .support import is_no, is_yes
+from tests.support import is_no, is_yes
 
 
 async def dream_on(context: Any, work: Any) -> None: ...

@@ -6,8 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
-
-from .support import Trail, boom, is_no, is_yes
+from tests.support import Trail, boom, is_no, is_yes
 
 
 class Case(BaseModel):

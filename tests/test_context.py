@@ -27,8 +27,7 @@ from gatechart.context import (
     read_context,
     write_context,
 )
-
-from .strategies import laws
+from tests.laws.flat_charts import laws
 
 
 class Mood(Enum):
