@@ -1,54 +1,64 @@
 """The contract finds what a store does wrong with handoffs."""
 
+from dataclasses import replace
+
 import pytest
 
 from gatechart.stores import MemoryStore
+from gatechart.stores.operations import InsertMail
 from gatechart.testing.contracts import HandoffContract
 from gatechart.values import Answer, HandoffQuery, ReserveSlot, Verdict
 
 
-class SettlesFromAnyStatus(MemoryStore):
+class ChangesFromAnyStatus(MemoryStore):
     async def commit(self, units):
-        entries = self._handoffs._book.entries
-        entries |= {name: each._replace(status=each.changes[0].status) for name, each in entries.items()}
+        handoffs = self._tables.handoffs
+        handoffs |= {name: replace(each, status=each.changes[0].status) for name, each in handoffs.items()}
         return await super().commit(units)
 
 
 class AnswersEveryTime(MemoryStore):
-    def _answer(self, answer):
-        super()._answer(answer)
-        self._pending.put(answer.reply)
-        return Verdict.COMMITTED
-
-
-class LosesItsPlaces(MemoryStore):
     async def commit(self, units):
-        self._handoffs._book._places.clear()
+        verdicts = await super().commit(units)
+        for unit in units:
+            if isinstance(unit, Answer):
+                self._tables.apply(InsertMail(unit.reply))
+        return [
+            Verdict.COMMITTED if isinstance(unit, Answer) else verdict
+            for unit, verdict in zip(units, verdicts, strict=True)
+        ]
+
+
+class LosesItsSlots(MemoryStore):
+    async def commit(self, units):
+        self._tables._slots.clear()
         return await super().commit(units)
 
 
-class NeverGivesPlacesBack(MemoryStore):
+class NeverFreesSlots(MemoryStore):
     def __init__(self):
         super().__init__()
-        self._handoffs._book.release = lambda handoff: None
+        self._tables._free = lambda handoff_id: None
 
 
 class KeepsHandoffsOfTheErased(MemoryStore):
-    def __init__(self):
-        super().__init__()
-        self._handoffs.forget = lambda agent_id: None
+    async def erase(self, agent_id):
+        kept = dict(self._tables.handoffs)
+        is_erased = await super().erase(agent_id)
+        self._tables.handoffs = kept
+        return is_erased
 
 
 class ErasesWhatIsOffered(MemoryStore):
     def __init__(self):
         super().__init__()
-        self._handoffs.is_offered = lambda agent_id: False
+        self._tables.is_offered = lambda agent_id: False
 
 
 class PrunesWhoIsWaitedFor(MemoryStore):
     def __init__(self):
         super().__init__()
-        self._handoffs.at_work = set
+        self._tables.with_open_handoffs = set
 
 
 class FindsWithoutTheStatus(MemoryStore):
@@ -68,11 +78,11 @@ class TakesWhatWasNeverOffered(MemoryStore):
 @pytest.mark.parametrize(
     ("store", "law", "arguments"),
     [
-        (SettlesFromAnyStatus(), HandoffContract.test_an_offer_is_taken_once, (False,)),
+        (ChangesFromAnyStatus(), HandoffContract.test_an_offer_is_taken_once, (False,)),
         (AnswersEveryTime(), HandoffContract.test_an_answer_consumes_its_mail_and_replies_once, ()),
         (AnswersEveryTime(), HandoffContract.test_an_answer_without_its_mail_is_stale, ()),
-        (LosesItsPlaces(), HandoffContract.test_places_are_bounded_and_a_repeat_takes_no_second, ()),
-        (NeverGivesPlacesBack(), HandoffContract.test_what_is_over_gives_its_place_back, (False,)),
+        (LosesItsSlots(), HandoffContract.test_places_are_bounded_and_a_repeat_takes_no_second, ()),
+        (NeverFreesSlots(), HandoffContract.test_what_is_over_gives_its_place_back, (False,)),
         (KeepsHandoffsOfTheErased(), HandoffContract.test_an_erased_agent_takes_its_handoffs_along, ()),
         (ErasesWhatIsOffered(), HandoffContract.test_an_agent_to_which_something_is_offered_is_not_erased, ()),
         (PrunesWhoIsWaitedFor(), HandoffContract.test_a_pruning_leaves_who_has_a_part_in_an_open_handoff, ()),

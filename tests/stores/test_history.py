@@ -26,7 +26,7 @@ class ForgetsTheWindow(MemoryStore):
 class DropsTheNewest(MemoryStore):
     async def prune(self, pruning, **part):
         pruned = await super().prune(pruning, **part)
-        for turns in self._turns.values():
+        for turns in self._tables.turns.values():
             turns.pop()
         return pruned
 

@@ -1,11 +1,14 @@
-"""The book of handoffs: what may follow what."""
+"""The ledger: which operations a commit comes to."""
 
 from datetime import UTC, datetime
 
 import pytest
 
 from gatechart.errors import HandoffStateError
-from gatechart.stores.ledger import Book, Entry
+from gatechart.stores.handoff_ledger import HandoffLedger
+from gatechart.stores.memory_tables import Tables
+from gatechart.stores.operations import InsertHandoff, TakeSlot
+from gatechart.testing.handoff_contract import offer
 from gatechart.values import ChangeHandoff, HandoffStatus
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -20,8 +23,11 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
     ],
 )
 def test_a_change_that_cannot_follow_is_refused_and_changes_nothing(before, after):
-    book = Book({"1": Entry(before, ())}, {"1": "g"}, {"g": 1})
+    tables = Tables()
+    tables.apply(InsertHandoff(offer("1", status=before).handoff))
+    tables.apply(TakeSlot("1", "g"))
+    ledger = HandoffLedger(tables)
     with pytest.raises(HandoffStateError):
-        book.settle([ChangeHandoff("1", before, after)], NOON)
-    assert book.entries["1"] == Entry(before, ())
-    assert not book.touched
+        ledger.change([ChangeHandoff("1", before, after)], NOON)
+    assert tables.handoff("1").status is before
+    assert not list(ledger.operations())

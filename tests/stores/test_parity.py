@@ -59,7 +59,7 @@ class Chance:
         agent_id, choice = self.random.choice(AGENTS), self.random.choice
         made = self.turns.setdefault(agent_id, [])
         event_id = self.random.choice(
-            [None, None, *(each for each in IDS if (agent_id, each) not in self.store._applied)]
+            [None, None, *(each for each in IDS if (agent_id, each) not in self.store._tables._applied)]
         )
         if made and self.random.random() < 0.95:
             before = made[-1] if self.random.random() < 0.8 else choice(made)
@@ -67,7 +67,7 @@ class Chance:
         else:
             turn = started(agent_id, event_id=event_id)
         effects = tuple(self.effect() for _ in range(self.random.randint(0, 3)))
-        own = [mail.number for mail in self.store._pending.mail() if mail.recipient == agent_id]
+        own = [mail.number for mail in self.store._tables.all_mail() if mail.recipient == agent_id]
         consumes = self.random.choice([*own, self.last_number + 99]) if self.random.random() < 0.3 else None
         turn = replace(turn, effects=effects, first_number=self.last_number + 1, consumes=consumes)
         self.last_number += len(turn.mail)
@@ -96,7 +96,7 @@ class Chance:
         return Posting(self.mail(self.new_number()))
 
     def change(self):
-        mail = self.random.choice([*self.store._pending.mail(), self.mail(self.last_number + 99)])
+        mail = self.random.choice([*self.store._tables.all_mail(), self.mail(self.last_number + 99)])
         return MailChange(replace(mail, status=self.random.choice(list(MailStatus)), attempts=mail.attempts + 1))
 
     def end(self):

@@ -12,9 +12,8 @@ from sqlalchemy.exc import OperationalError
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.stores.sql.commit import STANDING
 from gatechart.stores.sql.handoffs import found_handoffs
-from gatechart.stores.sql.load import APPLIED, NAMED, UNDER_WAY
+from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
 from gatechart.stores.sql.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
@@ -162,10 +161,10 @@ async def test_a_transaction_that_raises_is_taken_back(sqlite_url, error):
         (found_mail(MailQuery("a", after=5)), "SEARCH mail USING INDEX ix_mail_recipient (recipient=? AND rowid>?)"),
         (NAMED, "USING INDEX uq_mail_recipient_event_id (recipient=? AND event_id=?)"),
         (APPLIED, "USING INDEX uq_history_agent_event_id (agent=? AND event_id=?)"),
-        (UNDER_WAY, "INDEX sqlite_autoindex_invokes_1 (agent=? AND state=? AND epoch=? AND invoke=?)"),
+        (ACTIVE, "INDEX sqlite_autoindex_invokes_1 (agent=? AND state=? AND epoch=? AND invoke=?)"),
         (running_invokes(None, 5, 9), "SEARCH invokes USING INTEGER PRIMARY KEY (rowid>?)"),
         (running_invokes("a", 5, 9), "INDEX sqlite_autoindex_invokes_1 (agent=?"),
-        (STANDING, "USING INDEX sqlite_autoindex_agents_1 (id=?)"),
+        (AGENTS, "USING INDEX sqlite_autoindex_agents_1 (id=?)"),
         (found_handoffs(HandoffQuery(status=HandoffStatus.PENDING)), "INDEX ix_handoffs_status (status=? AND rowid>?)"),
         (found_handoffs(HandoffQuery(status=HandoffStatus.ACCEPTED)), "INDEX ix_handoffs_status (status=?"),
         (found_handoffs(HandoffQuery(target="b", status=HandoffStatus.PENDING)), "INDEX ix_handoffs_target (target=?"),

@@ -16,7 +16,7 @@ from gatechart.hosting.mail_policy import unchanged
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.state import digest_of
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.stores.refusing import refused_for_its_id
+from gatechart.stores.ledger import refused_for_its_id
 from gatechart.turn import (
     Rejection,
     Void,

@@ -49,7 +49,6 @@ from gatechart.values import (
     StateName,
     Timer,
     TurnRecord,
-    check_units,
     refuse_unknown,
 )
 
@@ -134,7 +133,6 @@ class UnitOfWork:
 
         Raises UnknownEffectError and AgentTooLargeError.
         """
-        check_units((turn,))
         settles = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
         after = self._settled(settles)
         if after is None:

@@ -1,122 +1,374 @@
-"""The handoffs and the places that they hold, as units leave them one after the other."""
+"""What a commit means, for every store: from units and what is stored to verdicts and operations. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import NamedTuple
+from typing import assert_never
 
-from gatechart.handoff import check_change, is_open
+from gatechart.errors import EventIdReusedError
+from gatechart.stores.handoff_ledger import HandoffLedger
+from gatechart.stores.operations import (
+    AppendTurn,
+    Content,
+    DeleteMail,
+    EndAll,
+    EndInvocation,
+    EndOperation,
+    EndState,
+    EndTimer,
+    InsertMail,
+    Loaded,
+    MailId,
+    MoveInvocation,
+    Operation,
+    RecordStep,
+    StartInvocation,
+    UpdateMail,
+)
 from gatechart.values import (
+    ActiveInvocation,
+    AgentId,
+    Answer,
+    Cancel,
+    CancelAll,
+    CancelTimer,
     ChangeHandoff,
-    HandoffChange,
-    HandoffRecord,
-    HandoffStatus,
+    Event,
+    EventName,
+    Invocation,
+    Mail,
+    MailChange,
+    MailEnd,
+    MailStatus,
     Offer,
-    Payload,
+    Posting,
+    ReplaceInvocation,
+    ReplaceMail,
+    Report,
     ReserveSlot,
+    Send,
+    StartInvoke,
+    StepRecord,
+    StoreTask,
+    Timer,
     TurnRecord,
+    Unit,
     Verdict,
+    refuse_unknown,
+    refuse_unknown_unit,
 )
 
 
-class Entry(NamedTuple):
-    """What changes in the life of a handoff."""
+def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Operation]]:
+    """Return the verdict of each unit, as `Store.commit` promises, and the operations that carry the commit out.
 
-    status: HandoffStatus
-    changes: tuple[HandoffChange, ...]
-    result: Payload | None = None
+    Each unit is judged in the light of those before it; turns come first, then the mail that they send, then the other
+    units. The operations are to be applied in order. A store may apply those of one kind together, as long as what
+    ends (`EndState`, `EndTimer`, `EndAll`, `EndInvocation`) and what is deleted goes before what is changed, and that
+    before what is inserted. At most one operation is about any one piece of mail or slot.
 
-    def settled(self, settle: ChangeHandoff, time: datetime) -> Entry:
-        """The entry after a change."""
-        change = HandoffChange(settle.after, time, settle.details)
-        return Entry(settle.after, (*self.changes, change), settle.result)
+    Raises UnknownEffectError for an effect of a foreign class, and HandoffStateError.
+    """
+    batch = _Batch(loaded)
+    verdicts = [Verdict.STALE] * len(units)
+    tasks: list[tuple[int, StoreTask]] = []
+    for place, unit in enumerate(units):
+        if isinstance(unit, TurnRecord):
+            verdicts[place] = batch.take_turn(unit)
+        else:
+            tasks.append((place, unit))
+    batch.send_mail()
+    for place, task in tasks:
+        verdicts[place] = batch.take_task(task)
+    return verdicts, batch.operations()
 
 
-class Book:
-    """Handoffs by id, and who holds a place with which graph. What is touched is to be written."""
-
-    def __init__(self, entries: dict[str, Entry], places: dict[str, str], held: dict[str, int]) -> None:
-        """places: the graphs with which handoffs hold one; held: how many are held with each graph. All are changed."""
-        self.entries = entries
-        self.offered: list[HandoffRecord] = []
-        self.touched: dict[str, None] = {}
-        self.reserved: dict[str, str] = {}  # the graphs of places that are taken now
-        self.erased: dict[str, None] = {}  # handoffs that came to their end after they were erased with the other agent
-        self._places = places
-        self._held = held
-
-    def takes(self, turn: TurnRecord) -> bool:
-        """Whether each handoff that the turn would settle stands as the turn expects; then it is settled."""
-        settles = settles_of(turn)
-        if settles and not self.settle(settles, turn.event.time):
-            return False
-        self.offered += [effect.handoff for effect in turn.effects if isinstance(effect, Offer)]
+def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
+    """Whether the turn began from another version than the stored one, or consumes mail that does not wait."""
+    previous = turn.previous
+    if loaded.version(turn.snapshot.agent_id) != (previous.version if previous else 0):
         return True
+    return turn.consumes is not None and not loaded.waits(turn.consumes)
 
-    def settle(self, settles: Iterable[ChangeHandoff], time: datetime) -> bool:
-        """Whether all can be settled, one after the other; then they are, and what is over gives its place back.
 
-        An accepted handoff that was erased with the agent that asked for it may end: nobody is told. Raises
-        HandoffStateError where one would go from a status to another that cannot follow.
-        """
-        after: dict[str, Entry] = {}
-        erased: list[str] = []
-        for each in settles:
-            check_change(each.before, each.after, each.handoff)
-            entry = after.get(each.handoff) or self.entries.get(each.handoff)
-            if entry is None and each.before is HandoffStatus.ACCEPTED:
-                erased.append(each.handoff)
-            elif entry is None or entry.status is not each.before:
-                return False
-            else:
-                after[each.handoff] = entry.settled(each, time)
-        self.entries.update(after)
-        self.touched.update(dict.fromkeys(after))
-        self.erased.update(dict.fromkeys(erased))
-        for handoff in (*erased, *(each for each, entry in after.items() if not is_open(entry.status))):
-            self.release(handoff)
-        return True
+def refused_for_its_id(mail: Mail, known_from: EventName) -> Mail:
+    """Return the mail as refused. known_from: the event that came under its id before, with other content."""
+    reason = str(EventIdReusedError(mail.recipient, mail.id or "", known_from))
+    return replace(mail, status=MailStatus.REFUSED, reason=reason)
 
-    def reserve(self, unit: ReserveSlot) -> Verdict:
-        """Takes a place for a handoff that is not over, unless it has one."""
-        if unit.handoff in self._places:
-            return Verdict.COMMITTED
-        entry = self.entries.get(unit.handoff)
-        if entry is None or not is_open(entry.status):
+
+class _Batch:
+    """Units under way, as a layer of changes over what is loaded."""
+
+    __slots__ = (
+        "_applied",
+        "_changed",
+        "_ended",
+        "_ends",
+        "_handoffs",
+        "_inserted",
+        "_loaded",
+        "_named",
+        "_operations",
+        "_over",
+        "_results",
+        "_sending",
+    )
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._handoffs: HandoffLedger | None = None  # until one is touched
+        self._operations: list[Operation] = []  # of turns; those of mail, steps and handoffs are their net effect
+        self._sending: list[TurnRecord] = []
+        self._applied: dict[MailId, Event] = {}
+        self._inserted: dict[int, Mail] = {}
+        self._changed: dict[int, Mail | None] = {}  # stored mail as it is now; None where it was deleted
+        self._named: dict[MailId, int] = {}  # the numbers of waiting mail that was inserted or changed
+        self._ended: set[EndOperation] = set()
+        self._over: set[Invocation] = set()
+        self._ends: list[Operation] = []  # of invocations, by their reports
+        self._results: dict[tuple[Invocation, str], str] = {}
+
+    def take_turn(self, turn: TurnRecord) -> Verdict:
+        if is_stale(turn, self._loaded) or (turn.effects and not self._take_handoffs(turn)):
             return Verdict.STALE
-        held = self._held.get(unit.graph, 0)
-        if held >= unit.most:
-            return Verdict.STALE
-        self._held[unit.graph] = held + 1
-        self._places[unit.handoff] = self.reserved[unit.handoff] = unit.graph
+        self._operations.append(AppendTurn(turn))
+        if turn.consumes is not None:
+            self._changed[turn.consumes] = None
+        if turn.event.id is not None:
+            self._applied[turn.snapshot.agent_id, turn.event.id] = turn.event
+        if turn.effects:
+            self._apply_effects(turn)
+            self._sending.append(turn)
         return Verdict.COMMITTED
 
-    def release(self, handoff: str) -> None:
-        """Gives the place back that a handoff holds, if it holds one."""
-        graph = self._places.pop(handoff, None)
-        self.reserved.pop(handoff, None)
-        if graph is not None:
-            self._held[graph] = self._held.get(graph, 0) - 1
+    def send_mail(self) -> None:
+        """Accept what the turns send, behind all turns: their events count as applied."""
+        for turn in self._sending:
+            for mail in turn.mail:
+                before = self._before(mail)
+                if before is None:
+                    self._insert(mail)
+                elif before != self._loaded.content(mail.event, mail.payload):
+                    self._insert(refused_for_its_id(mail, before[0]))
 
-    @property
-    def over(self) -> list[str]:
-        """The ids of handoffs that have come to their end, and so hold no place."""
-        ended = [handoff for handoff in self.touched if not is_open(self.entries[handoff].status)]
-        return [*ended, *self.erased]
+    def take_task(self, task: StoreTask) -> Verdict:
+        match task:
+            case Posting(mail):
+                return self._post(mail)
+            case MailChange(mail, raised):
+                return self._change_mail(mail, raised)
+            case MailEnd(number):
+                return self._end_mail(number)
+            case StepRecord(invocation, name, result):
+                return self._record(invocation, name, result)
+            case Report(invocation, mail, ends):
+                return self._report(invocation, mail, ends=ends)
+            case Answer():
+                return self._answer(task)
+            case ReserveSlot():
+                return self._handoff_ledger().reserve(task)
+            case _:
+                return refuse_unknown_unit(task)
 
+    def operations(self) -> list[Operation]:
+        done = self._operations
+        for number, mail in self._changed.items():
+            done.append(DeleteMail(number) if mail is None else UpdateMail(mail))
+        for mail in self._inserted.values():
+            done.append(InsertMail(mail))
+        for (invocation, name), result in self._results.items():
+            if invocation not in self._over:
+                done.append(RecordStep(invocation, name, result))
+        done += self._ends
+        if self._handoffs is not None:
+            done += self._handoffs.operations()
+        return done
 
-def settles_of(turn: TurnRecord) -> list[ChangeHandoff]:
-    """The changes of handoffs that a turn makes."""
-    return [effect for effect in turn.effects if isinstance(effect, ChangeHandoff)]
+    def _handoff_ledger(self) -> HandoffLedger:
+        if self._handoffs is None:
+            self._handoffs = HandoffLedger(self._loaded)
+        return self._handoffs
 
+    def _take_handoffs(self, turn: TurnRecord) -> bool:
+        changes = [effect for effect in turn.effects if isinstance(effect, ChangeHandoff)]
+        if changes and not self._handoff_ledger().change(changes, turn.event.time):
+            return False
+        for effect in turn.effects:
+            if isinstance(effect, Offer):
+                self._handoff_ledger().offer(effect.handoff)
+        return True
 
-def entry_of_record(record: HandoffRecord) -> Entry:
-    """What changes in the life of the handoff."""
-    return Entry(record.status, record.changes, record.result)
+    def _apply_effects(self, turn: TurnRecord) -> None:
+        """Ends come first, whatever their place among the effects, and what begins comes last."""
+        agent_id, after = turn.snapshot.agent_id, turn.snapshot
+        replaced: list[ReplaceMail | ReplaceInvocation] = []
+        begun: list[Operation] = []
+        for effect in turn.effects:
+            match effect:
+                case Send() | Timer() | Offer() | ChangeHandoff():  # sent behind all turns, or kept as handoffs
+                    pass
+                case StartInvoke(state, invoke):
+                    call = Invocation(agent_id, state, after.version, invoke)
+                    active = ActiveInvocation(call, after.graph, after.graph_version, after.context)
+                    begun.append(StartInvocation(active))
+                case Cancel() | CancelTimer() | CancelAll():
+                    self._end(agent_id, effect)
+                case ReplaceMail() | ReplaceInvocation():
+                    replaced.append(effect)
+                case _:
+                    refuse_unknown(effect)
+        for each in replaced:
+            self._replace(each)
+        self._operations += begun
 
+    def _end(self, agent_id: AgentId, effect: Cancel | CancelTimer | CancelAll) -> None:
+        match effect:
+            case Cancel(state):
+                end: EndOperation = EndState(agent_id, state)
+            case CancelTimer(key):
+                end = EndTimer(agent_id, key)
+            case CancelAll():
+                end = EndAll(agent_id)
+            case _:
+                assert_never(effect)
+        self._ended.add(end)
+        self._operations.append(end)
 
-def with_entry(record: HandoffRecord, entry: Entry) -> HandoffRecord:
-    """The handoff as it stands now."""
-    return replace(record, status=entry.status, changes=entry.changes, result=entry.result)
+    def _replace(self, effect: ReplaceMail | ReplaceInvocation) -> None:
+        match effect:
+            case ReplaceMail(number, mail):
+                before = self._mail(number)
+                if before is not None and before.status is MailStatus.WAITING:
+                    self._change(before, mail)
+            case ReplaceInvocation(invocation, active):
+                if self._is_active(invocation):
+                    self._over.add(invocation)
+                    self._operations.append(
+                        EndInvocation(invocation) if active is None else MoveInvocation(invocation, active)
+                    )
+            case _:
+                assert_never(effect)
+
+    def _post(self, mail: Mail) -> Verdict:
+        verdict = self._as_repeated(mail)
+        if verdict is Verdict.COMMITTED:
+            self._insert(mail)
+        return verdict
+
+    def _change_mail(self, mail: Mail, raised: Mail | None) -> Verdict:
+        before = self._mail(mail.number)
+        if before is None or (raised is not None and before.status is not MailStatus.WAITING):
+            return Verdict.STALE
+        waits_again = mail.status is MailStatus.WAITING and before.status is not MailStatus.WAITING
+        verdict = self._as_repeated(mail) if waits_again else Verdict.COMMITTED
+        if verdict is Verdict.COMMITTED:
+            self._change(before, mail)
+            if raised is not None:
+                self._insert(raised)
+        return verdict
+
+    def _end_mail(self, number: int) -> Verdict:
+        before = self._mail(number)
+        if before is None:
+            return Verdict.STALE
+        self._change(before, None)
+        return Verdict.COMMITTED
+
+    def _record(self, invocation: Invocation, name: str, result: str) -> Verdict:
+        if not self._is_active(invocation):
+            return Verdict.STALE
+        if (invocation, name) in self._results or self._loaded.has_result(invocation, name):
+            return Verdict.REPEATED
+        self._results[invocation, name] = result
+        return Verdict.COMMITTED
+
+    def _report(self, invocation: Invocation, mail: Mail, *, ends: bool) -> Verdict:
+        if not self._is_active(invocation):
+            return Verdict.STALE
+        if ends:
+            self._over.add(invocation)
+            self._ends.append(EndInvocation(invocation))
+        self._insert(mail)
+        return Verdict.COMMITTED
+
+    def _answer(self, answer: Answer) -> Verdict:
+        consumed = self._mail(answer.consumes)
+        if consumed is None or consumed.status is not MailStatus.WAITING:
+            return Verdict.STALE
+        if not self._handoff_ledger().change((answer.settle,), answer.time):
+            return Verdict.STALE
+        self._change(consumed, None)
+        self._insert(answer.reply)
+        return Verdict.COMMITTED
+
+    def _is_active(self, invocation: Invocation) -> bool:
+        """Whether an invocation of before the batch has not ended. One that begins in it has nothing to tell yet."""
+        if invocation in self._over or not self._loaded.is_active(invocation):
+            return False
+        agent_id = invocation.agent_id
+        return EndAll(agent_id) not in self._ended and EndState(agent_id, invocation.state) not in self._ended
+
+    def _as_repeated(self, mail: Mail) -> Verdict:
+        """COMMITTED if nothing came before under the mail's id."""
+        before = self._before(mail)
+        if before is None:
+            return Verdict.COMMITTED
+        is_same = before == self._loaded.content(mail.event, mail.payload)
+        return Verdict.REPEATED if is_same else Verdict.REUSED
+
+    def _before(self, mail: Mail) -> Content | None:
+        """What came before under the mail's id, and waits or was applied."""
+        if mail.id is None:
+            return None
+        name = mail.recipient, mail.id
+        if name in self._applied:
+            event = self._applied[name]
+            return self._loaded.content(event.name, event.payload)
+        return self._loaded.applied(*name) or self._waiting(name)
+
+    def _waiting(self, name: MailId) -> Content | None:
+        stored = None if name in self._named else self._loaded.waiting(*name)
+        number = self._named.get(name) if stored is None else stored.number
+        mail = None if number is None else self._mail(number)
+        if mail is None or mail.status is not MailStatus.WAITING:
+            return None
+        return self._loaded.content(mail.event, mail.payload)
+
+    def _mail(self, number: int) -> Mail | None:
+        if number in self._inserted:
+            return self._inserted[number]
+        if number in self._changed:
+            return self._changed[number]
+        mail = self._loaded.mail(number)
+        return None if mail is None or (self._ended and self._is_ended(mail)) else mail
+
+    def _is_ended(self, mail: Mail) -> bool:
+        """Whether a turn of the batch ends the mail with its state or key."""
+        if mail.status is not MailStatus.WAITING or (mail.state is None and mail.key is None):
+            return False
+        agent_id, state, key = mail.recipient, mail.state, mail.key
+        return (
+            EndAll(agent_id) in self._ended
+            or (state is not None and EndState(agent_id, state) in self._ended)
+            or (key is not None and EndTimer(agent_id, key) in self._ended)
+        )
+
+    def _insert(self, mail: Mail) -> None:
+        self._inserted[mail.number] = mail
+        self._name(mail)
+
+    def _change(self, before: Mail, mail: Mail | None) -> None:
+        if before.number not in self._inserted:
+            self._changed[before.number] = mail
+        elif mail is None:
+            del self._inserted[before.number]
+        else:
+            self._inserted[before.number] = mail
+        if mail is not None:
+            self._name(mail)
+
+    def _name(self, mail: Mail) -> None:
+        if mail.id is not None and mail.status is MailStatus.WAITING:
+            self._named[mail.recipient, mail.id] = mail.number

@@ -7,50 +7,36 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
-from typing import assert_never
 
-from gatechart.context import canonical_json
-from gatechart.errors import UnknownAgentError, UnknownVersionError
+from gatechart.errors import UnknownVersionError
 from gatechart.stores.entries import entry_of
-from gatechart.stores.handoffs import Handoffs
+from gatechart.stores.ledger import apply, is_stale
 from gatechart.stores.memory_requests import WaitingRoom
-from gatechart.stores.pending import Pending
-from gatechart.stores.refusing import refused_for_its_id
+from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
 from gatechart.turn import own_copy
 from gatechart.values import (
     ActiveIn,
     ActiveInvocation,
     AgentId,
-    Answer,
     Backlog,
-    EventName,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
     Invocation,
     KnownGraph,
     Mail,
-    MailChange,
-    MailEnd,
     MailQuery,
-    MailStatus,
     Page,
-    Payload,
     Posting,
     Pruned,
     Pruning,
     Query,
-    Report,
-    ReserveSlot,
     Snapshot,
     Status,
-    StepRecord,
-    StoreTask,
     TurnRecord,
     Unit,
     Verdict,
-    check_units,
 )
 
 
@@ -61,10 +47,7 @@ class MemoryStore:
     is_instant = True
 
     def __init__(self) -> None:
-        self._turns: dict[AgentId, list[TurnRecord]] = {}
-        self._applied: dict[tuple[AgentId, str], int] = {}  # to the version of the turn
-        self._pending = Pending()
-        self._handoffs = Handoffs()
+        self._tables = Tables()
         self._graphs: dict[str, KnownGraph] = {}
         self._numbers = 1  # the next
         self.requests = WaitingRoom()
@@ -76,52 +59,64 @@ class MemoryStore:
 
     async def load(self, agent_id: AgentId) -> Snapshot:
         """See Store."""
-        return self._turns_of(agent_id)[-1].snapshot
+        return self._tables.turns_of(agent_id)[-1].snapshot
 
     async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
         """See Store."""
-        return [self._turns[agent_id][-1].snapshot for agent_id in agent_ids if agent_id in self._turns]
+        return [self._tables.turns[agent_id][-1].snapshot for agent_id in agent_ids if agent_id in self._tables.turns]
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
-        if len(units) == 1 and isinstance(units[0], TurnRecord) and not units[0].effects:
-            return [self._commit_turn(units[0])]
-        check_units(units)
-        turns = {place: unit for place, unit in enumerate(units) if isinstance(unit, TurnRecord)}
-        verdicts = {place: self._commit_turn(turn) for place, turn in turns.items()}
-        for place, turn in turns.items():
-            if turn.effects and verdicts[place] is Verdict.COMMITTED:
-                for mail in turn.mail:
-                    self._send(mail)
-        return [
-            verdicts[place] if isinstance(unit, TurnRecord) else self._take(unit) for place, unit in enumerate(units)
-        ]
+        at_once = self._commit_at_once(units[0]) if len(units) == 1 else None
+        if at_once is not None:
+            return [at_once]
+        verdicts, operations = apply(units, self._tables)
+        for operation in operations:
+            self._tables.apply(operation)
+        return verdicts
+
+    def _commit_at_once(self, unit: Unit) -> Verdict | None:
+        """Commit what is committed most often and needs no ledger: a turn without effects, and mail without an id."""
+        tables = self._tables
+        if isinstance(unit, TurnRecord):
+            if unit.effects:
+                return None
+            if is_stale(unit, tables):
+                return Verdict.STALE
+            if unit.consumes is not None:
+                tables.delete_mail(unit.consumes)
+            tables.append(unit)
+            return Verdict.COMMITTED
+        if isinstance(unit, Posting) and unit.mail.id is None:
+            tables.put_mail(unit.mail)
+            return Verdict.COMMITTED
+        return None
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
         """See Store."""
-        version = self._applied.get((agent_id, event_id))
-        return None if version is None else _entry(self._turn(agent_id, version))
+        turn = self._tables.applied_turn(agent_id, event_id)
+        return None if turn is None else _entry(turn)
 
     async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
         """See Store."""
-        turns = self._turns_of(agent_id)
+        turns = self._tables.turns_of(agent_id)
         later = islice(turns, max(after - _oldest(turns) + 1, 0), None)
         return [_entry(turn) for turn in islice(later, limit)]
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """See Store."""
-        turns = self._turns_of(agent_id)
+        turns = self._tables.turns_of(agent_id)
         newest = turns[-1].snapshot.version
         if not _oldest(turns) <= version <= newest:
             raise UnknownVersionError(agent_id, version, _oldest(turns), newest)
-        return self._turn(agent_id, version).snapshot
+        return self._tables.turn(agent_id, version).snapshot
 
     async def find(self, query: Query) -> Page:
         """See Store."""
         if query.after is not None:
-            self._turns_of(query.after)
-        first = 0 if query.after is None else list(self._turns).index(query.after) + 1
-        newest = (turns[-1].snapshot for turns in islice(self._turns.values(), first, None))
+            self._tables.turns_of(query.after)
+        first = 0 if query.after is None else list(self._tables.turns).index(query.after) + 1
+        newest = (turns[-1].snapshot for turns in islice(self._tables.turns.values(), first, None))
         found = list(islice((snapshot for snapshot in newest if _matches(snapshot, query)), query.limit + 1))
         page = tuple(found[: query.limit])
         return Page(page, page[-1].agent_id if len(found) > query.limit else None)
@@ -130,7 +125,7 @@ class MemoryStore:
         """See Store."""
         found = (
             mail
-            for mail in self._pending.mail()
+            for mail in self._tables.all_mail()
             if mail.number > query.after
             and query.recipient in (None, mail.recipient)
             and query.status in (None, mail.status)
@@ -139,22 +134,22 @@ class MemoryStore:
 
     async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
         """See Store."""
-        found = (mail for mail in self._pending.mail() if mail.number > after and mail.due is None and _waits(mail))
+        found = (mail for mail in self._tables.all_mail() if mail.number > after and mail.due is None and waits(mail))
         return list(islice(found, limit))
 
     async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
         """See Store."""
         timed = [
-            (mail.due, mail.number, mail) for mail in self._pending.mail() if mail.due is not None and _waits(mail)
+            (mail.due, mail.number, mail) for mail in self._tables.all_mail() if mail.due is not None and waits(mail)
         ]
         later = [each for each in timed if each[:2] > after]
         return [mail for _, _, mail in nsmallest(limit, later)]
 
     async def count(self, backlog: Backlog, *, most: int) -> int:
         """See Store."""
-        posted = (mail for mail in self._pending.mail() if mail.sender is None and _waits(mail))
+        posted = (mail for mail in self._tables.all_mail() if mail.sender is None and waits(mail))
         if backlog is Backlog.UNCLAIMED:
-            found = (mail for mail in posted if mail.recipient not in self._turns)
+            found = (mail for mail in posted if mail.recipient not in self._tables.turns)
         else:
             found = (mail for mail in posted if mail.due is not None)
         return sum(1 for _ in islice(found, most))
@@ -163,22 +158,22 @@ class MemoryStore:
         self, *, agent_id: AgentId | None = None, after: int, limit: int
     ) -> Sequence[tuple[int, ActiveInvocation]]:
         """See Store."""
-        calls = enumerate(map(self._as_of_now, self._pending.calls()), start=1)
+        calls = enumerate(map(self._as_of_now, self._tables.all_active()), start=1)
         found = ((place, each) for place, each in calls if agent_id in (None, each.invocation.agent_id))
         return [each for each in found if each[0] > after][:limit]
 
     def _as_of_now(self, running: ActiveInvocation) -> ActiveInvocation:
         """The invocation, as it goes on: with the version of the graph that its agent has."""
-        now = self._turns[running.invocation.agent_id][-1].snapshot
+        now = self._tables.turns[running.invocation.agent_id][-1].snapshot
         return replace(running, graph=now.graph, graph_version=now.graph_version)
 
     async def steps(self, invocation: Invocation) -> Mapping[str, str]:
         """See Store."""
-        return self._pending.steps(invocation)
+        return self._tables.steps(invocation)
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
         """See Store."""
-        return self._handoffs.find(query)
+        return self._tables.find_handoffs(query)
 
     async def forget_handoff(self, handoff: str) -> bool:  # noqa: ARG002
         """See Store. Every handoff can be read."""
@@ -194,165 +189,51 @@ class MemoryStore:
 
     async def erase(self, agent_id: AgentId) -> bool:
         """See Store."""
-        turns = self._turns_of(agent_id)
-        now = turns[-1].snapshot
-        if (now.handoffs and now.status is Status.ACTIVE) or self._handoffs.is_offered(agent_id):
+        now = self._tables.turns_of(agent_id)[-1].snapshot
+        if (now.handoffs and now.status is Status.ACTIVE) or self._tables.is_offered(agent_id):
             return False
-        self._drop(agent_id, turns)
-        del self._turns[agent_id]
-        self._pending.forget(agent_id)
-        self._handoffs.forget(agent_id)
+        self._tables.forget(agent_id)
         self.requests.empty_answers(agent_id)
         return True
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
         """See Store. `after` counts the agents that were looked at and are still there."""
-        part = list(islice(self._turns, after, after + limit))
-        awaited = {mail.recipient for mail in self._pending.mail() if _waits(mail)} | self._handoffs.at_work()
+        part = list(islice(self._tables.turns, after, after + limit))
+        awaited = {
+            mail.recipient for mail in self._tables.all_mail() if waits(mail)
+        } | self._tables.with_open_handoffs()
         erased = [each for each in part if self._may_be_erased(each, awaited, pruning)]
-        dropped = {each: droppable(self._turns[each], pruning) for each in part if each not in erased}
+        dropped = {each: droppable(self._tables.turns[each], pruning) for each in part if each not in erased}
         if not dry_run:
             await self._forget(erased, dropped)
         reached = after + len(part if dry_run else dropped)
-        if reached < len(self._turns):
+        if reached < len(self._tables.turns):
             return Pruned(tuple(erased), sum(dropped.values()), 0, reached)
         mail = self._mail_to_forget(awaited, pruning)
         for number in () if dry_run else mail:
-            self._pending.take(number)
+            self._tables.delete_mail(number)
         return Pruned(tuple(erased), sum(dropped.values()), len(mail), None)
 
     async def _forget(self, erased: Sequence[AgentId], dropped: Mapping[AgentId, int]) -> None:
         for agent_id in erased:
             await self.erase(agent_id)
         for agent_id, count in dropped.items():
-            turns = self._turns[agent_id]
-            self._drop(agent_id, turns[:count])
-            del turns[:count]
+            self._tables.forget_turns(agent_id, count)
 
     def _may_be_erased(self, agent_id: AgentId, awaited: Set[AgentId], pruning: Pruning) -> bool:
         """awaited: the agents for which mail waits, or that have a part in an open handoff."""
-        turns = self._turns.get(agent_id)
+        turns = self._tables.turns.get(agent_id)
         return turns is not None and agent_id not in awaited and may_be_erased(turns, pruning)
 
     def _mail_to_forget(self, awaited: Set[AgentId], pruning: Pruning) -> Sequence[int]:
         """Not what goes with its agent."""
-        old = [mail for mail in self._pending.mail() if is_mail_to_forget(mail, pruning)]
+        old = [mail for mail in self._tables.all_mail() if is_mail_to_forget(mail, pruning)]
         return [mail.number for mail in old if not self._may_be_erased(mail.recipient, awaited, pruning)]
-
-    def _drop(self, agent_id: AgentId, turns: Sequence[TurnRecord]) -> None:
-        """Forgets the ids of turns that are forgotten."""
-        for turn in turns:
-            if turn.event.id is not None:
-                del self._applied[agent_id, turn.event.id]
-
-    def _turn(self, agent_id: AgentId, version: int) -> TurnRecord:
-        turns = self._turns[agent_id]
-        return turns[version - _oldest(turns)]
-
-    def _turns_of(self, agent_id: AgentId) -> list[TurnRecord]:
-        try:
-            return self._turns[agent_id]
-        except KeyError:
-            raise UnknownAgentError(agent_id) from None
-
-    def _take(self, errand: StoreTask) -> Verdict:
-        match errand:
-            case Posting(mail):
-                return self._post(mail)
-            case MailChange():
-                return self._change(errand)
-            case MailEnd(number):
-                return Verdict.STALE if self._pending.take(number) is None else Verdict.COMMITTED
-            case StepRecord():
-                return self._pending.record(errand)
-            case Report():
-                return self._pending.report(errand)
-            case Answer():
-                return self._answer(errand)
-            case ReserveSlot():
-                return self._handoffs.reserve(errand)
-            case _:
-                assert_never(errand)
-
-    def _commit_turn(self, turn: TurnRecord) -> Verdict:
-        agent_id = turn.snapshot.agent_id
-        turns = self._turns.get(agent_id)
-        standing = turns[-1].snapshot.version if turns else 0
-        if standing != (turn.previous.version if turn.previous else 0):
-            return Verdict.STALE
-        if turn.consumes is not None and not self._is_waiting(turn.consumes):
-            return Verdict.STALE
-        if turn.effects and not self._handoffs.takes(turn):
-            return Verdict.STALE
-        if turn.consumes is not None:
-            self._pending.take(turn.consumes)
-        if turns is None:
-            self._turns[agent_id] = [turn]
-        else:
-            turns.append(turn)
-        if turn.event.id is not None:
-            self._applied[agent_id, turn.event.id] = turn.snapshot.version
-        if turn.effects:
-            self._pending.carry_out(turn)
-        return Verdict.COMMITTED
-
-    def _is_waiting(self, number: int) -> bool:
-        mail = self._pending.numbered(number)
-        return mail is not None and _waits(mail)
-
-    def _answer(self, answer: Answer) -> Verdict:
-        if not self._is_waiting(answer.consumes) or not self._handoffs.settle(answer.settle, answer.time):
-            return Verdict.STALE
-        self._pending.take(answer.consumes)
-        self._pending.put(answer.reply)
-        return Verdict.COMMITTED
-
-    def _send(self, mail: Mail) -> None:
-        before = None if mail.id is None else self._content_of(mail.recipient, mail.id)
-        if before is None:
-            self._pending.put(mail)
-        elif before != _content(mail.event, mail.payload):
-            self._pending.put(refused_for_its_id(mail, before[0]))
-
-    def _post(self, mail: Mail) -> Verdict:
-        before = None if mail.id is None else self._content_of(mail.recipient, mail.id)
-        if before is None:
-            self._pending.put(mail)
-            return Verdict.COMMITTED
-        return Verdict.REPEATED if before == _content(mail.event, mail.payload) else Verdict.REUSED
-
-    def _change(self, change: MailChange) -> Verdict:
-        mail, before = change.mail, self._pending.numbered(change.mail.number)
-        if before is None or (change.raises is not None and not _waits(before)):
-            return Verdict.STALE
-        if _waits(mail) and not _waits(before):
-            return self._post(mail)
-        self._pending.put(mail)
-        if change.raises is not None:
-            self._pending.put(change.raises)
-        return Verdict.COMMITTED
-
-    def _content_of(self, recipient: AgentId, mail_id: str) -> tuple[EventName, str] | None:
-        """What came under this id before, and waits or was applied."""
-        version = self._applied.get((recipient, mail_id))
-        if version is not None:
-            event = self._turn(recipient, version).event
-            return _content(event.name, event.payload)
-        waiting = self._pending.with_id(recipient, mail_id)
-        return None if waiting is None else _content(waiting.event, waiting.payload)
 
 
 def _oldest(turns: Sequence[TurnRecord]) -> int:
     """The oldest version that is still known."""
     return turns[0].snapshot.version
-
-
-def _content(event: EventName, payload: Payload) -> tuple[EventName, str]:
-    return event, canonical_json(payload)
-
-
-def _waits(mail: Mail) -> bool:
-    return mail.status is MailStatus.WAITING
 
 
 def _matches(snapshot: Snapshot, query: Query) -> bool:

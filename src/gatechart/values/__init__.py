@@ -14,7 +14,7 @@ from gatechart.values.commits import (
     TurnRecord,
     Unit,
     Verdict,
-    check_units,
+    refuse_unknown_unit,
 )
 from gatechart.values.effects import (
     Cancel,
@@ -145,10 +145,10 @@ __all__ = [
     "TurnRecord",
     "Unit",
     "Verdict",
-    "check_units",
     "in_utc",
     "is_reserved",
     "name_of",
     "refuse_unknown",
+    "refuse_unknown_unit",
     "unkept",
 ]

@@ -1,115 +1,216 @@
-"""The units of one transaction: what each finds, and what it leaves."""
+"""Commit a batch of units in one transaction: load, ask the ledger, write."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
 
-from gatechart.stores.ledger import Book
+from gatechart.stores.ledger import apply
+from gatechart.stores.operations import (
+    AppendTurn,
+    DeleteMail,
+    EndAll,
+    EndInvocation,
+    EndOperation,
+    EndState,
+    EndTimer,
+    FreeSlot,
+    HandoffOperation,
+    InsertHandoff,
+    InsertMail,
+    InvocationOperation,
+    MailOperation,
+    MoveInvocation,
+    Operation,
+    RecordStep,
+    StartInvocation,
+    TakeSlot,
+    UpdateHandoff,
+    UpdateMail,
+    touched,
+)
 from gatechart.stores.sql.agent_rows import Texts, changes_row, history_row, snapshot_row, to_json
 from gatechart.stores.sql.deltas import delta_of
-from gatechart.stores.sql.desk import Desk
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.endings import carry_out
-from gatechart.stores.sql.handoffs import read_book, touches_handoffs, write_book
-from gatechart.stores.sql.statements import Ask, Sparse
-from gatechart.stores.sql.tables import WAITS, agents, history, mail
-from gatechart.values import AgentId, TurnRecord, Unit, Verdict, check_units
+from gatechart.stores.sql.handoff_rows import handoff_row, state_row
+from gatechart.stores.sql.load import Stored
+from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
+from gatechart.stores.sql.statements import Many, Sparse
+from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
+from gatechart.values import ActiveInvocation, TurnRecord, Unit, Verdict
 
-_Standing: TypeAlias = tuple[int, int, int]  # an agent's key, its version and its deltas; no tuple costs less
+Row: TypeAlias = Mapping[str, Any]  # by column name or bound name
+_Statement: TypeAlias = Many | Sparse
 
+_ID: Final[BindParameter[str]] = bindparam("of_id")
+_AGENT: Final[BindParameter[int]] = bindparam("of_agent")
+_STATE: Final[BindParameter[str]] = bindparam("of_state")
+_TIMER: Final[BindParameter[str]] = bindparam("of_timer")
+_NUMBER: Final[BindParameter[int]] = bindparam("of_number")
 _KEY: Final[BindParameter[int]] = bindparam("of_key")
 
-STANDING: Final = select(agents.c.id, agents.c.key, agents.c.version, agents.c.deltas).where(agents.c.id.in_(listed()))
-_STANDING: Final = Ask(STANDING)
-WAITING: Final = Ask(select(mail.c.number).where(mail.c.number.in_(listed(int)), WAITS))
-LAST_KEY: Final = Ask(select(func.coalesce(func.max(agents.c.key), literal_column("0"))))
+_IS_TIMER: Final = or_(mail.c.state.is_not(None), mail.c.key.is_not(None))
+_OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
+_OWN_CALLS: Final = delete(invokes).where(invokes.c.agent == _AGENT)  # their steps go with them
+
 START: Final = Sparse(insert(agents))
 GO_ON: Final = Sparse(update(agents).where(agents.c.key == _KEY))
 REMEMBER: Final = Sparse(insert(history))
+DELETE_MAIL: Final = Many(delete(mail).where(mail.c.number.in_(listed(int))))
+END_TIMERS: Final = Many(delete(mail).where(mail.c.recipient.in_(listed()), WAITS, _IS_TIMER))
+END_INVOCATIONS_OF: Final = Many(delete(invokes).where(invokes.c.agent.in_(listed(int))))
+END_MAIL_OF_STATE: Final = Many(_OWN_MAIL.where(mail.c.state == _STATE))
+END_INVOCATIONS_OF_STATE: Final = Many(_OWN_CALLS.where(invokes.c.state == _STATE))
+END_TIMER: Final = Many(_OWN_MAIL.where(mail.c.key == _TIMER))
+END_INVOCATIONS: Final = Many(delete(invokes).where(invokes.c.key.in_(listed(int))))
+MOVE_INVOCATION: Final = Many(update(invokes).where(invokes.c.key == _KEY), ["state", "epoch", "invoke", "context"])
+START_INVOCATION: Final = Many(insert(invokes), ["agent", "state", "epoch", "invoke", "context"])
+UPDATE_MAIL: Final = Many(
+    update(mail).where(mail.c.number == _NUMBER),
+    [column.name for column in mail.c if column is not mail.c.number],
+)
+INSERT_MAIL: Final = Sparse(insert(mail))
+RECORD_STEP: Final = Many(insert(steps))
+INSERT_HANDOFF: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
+UPDATE_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
+FREE_SLOTS: Final = Many(delete(places).where(places.c.handoff.in_(listed())))
+TAKE_SLOT: Final = Many(insert(places))
+
+_OF_ROWS: Final[Sequence[_Statement]] = (
+    START,
+    GO_ON,
+    REMEMBER,
+    END_MAIL_OF_STATE,
+    END_INVOCATIONS_OF_STATE,
+    END_TIMER,
+    MOVE_INVOCATION,
+    START_INVOCATION,
+    UPDATE_MAIL,
+    INSERT_MAIL,
+    RECORD_STEP,
+    INSERT_HANDOFF,
+    UPDATE_HANDOFF,
+    TAKE_SLOT,
+)
+_OF_LISTS: Final[Sequence[Many]] = (DELETE_MAIL, END_TIMERS, END_INVOCATIONS_OF, END_INVOCATIONS, FREE_SLOTS)
 
 
 def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]:
-    """The verdict of each unit, as the Store port says.
+    """Return the verdict of each unit, as `Store.commit` promises.
 
-    The connection holds the lock: nobody else writes meanwhile, but for those who ask, into `requests`.
+    The connection holds the lock: nobody else writes meanwhile, apart from those who ask, into `requests`.
     """
-    check_units(units)
-    turns = [unit for unit in units if isinstance(unit, TurnRecord)]
-    book = read_book(connection, units) if touches_handoffs(units) else None
-    keys = _commit_turns(connection, turns, book) if turns else {}
-    acting = [turn for turn in turns if (turn.effects or turn.consumes is not None) and _is_in(turn, keys)]
-    others = [unit for unit in units if not isinstance(unit, TurnRecord)]
-    if not acting and not others:
-        return [_of_turn(turn, keys) for turn in turns]
-    carry_out(connection, acting, keys)
-    sent = [each for turn in acting for each in turn.mail]
-    desk = Desk(connection, sent, others, book)
-    for each in sent:
-        desk.accept_sent(each)
-    verdicts = [_of_turn(unit, keys) if isinstance(unit, TurnRecord) else desk.take(unit) for unit in units]
-    texts = Texts()
-    desk.write(texts)
-    if book is not None:
-        write_book(connection, book, texts)
+    stored = Stored(connection, touched(units))
+    verdicts, operations = apply(units, stored)
+    changes = _Changes(stored)
+    for operation in operations:
+        changes.add(operation)
+    changes.write(connection)
     return verdicts
 
 
-def _commit_turns(connection: Connection, turns: Sequence[TurnRecord], book: Book | None) -> dict[AgentId, int]:
-    """Writes those that go on from what stands; the keys of their agents."""
-    standing = _standing(connection, turns)
-    gone = _gone(connection, turns)
-    keys: dict[AgentId, int] = {}
-    begun: list[dict[str, Any]] = []
-    changed: list[dict[str, Any]] = []
-    remembered: list[dict[str, Any]] = []
-    for turn in turns:
+class _Changes:
+    """Operations as rows for statements, those of a kind together."""
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+        self._texts = Texts()  # of packets, which stand in the offer's mail and in the handoff
+        self._rows: defaultdict[_Statement, list[Row]] = defaultdict(list)
+        self._lists: defaultdict[Many, list[Any]] = defaultdict(list)
+
+    def add(self, operation: Operation) -> None:
+        match operation:
+            case AppendTurn(turn):
+                self._append(turn)
+            case InsertMail() | UpdateMail() | DeleteMail():
+                self._add_mail(operation)
+            case EndState() | EndTimer() | EndAll():
+                self._add_end(operation)
+            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
+                self._add_invocation(operation)
+            case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
+                self._add_handoff(operation)
+            case _:
+                assert_never(operation)
+
+    def write(self, connection: Connection) -> None:
+        """What ends or is deleted goes before what is inserted."""
+        for listing in _OF_LISTS:
+            if listing in self._lists:
+                listing.run(connection, [{"values": to_json(self._lists[listing])}])
+        for statement in _OF_ROWS:
+            if statement in self._rows:
+                statement.run(connection, self._rows[statement])
+
+    def _append(self, turn: TurnRecord) -> None:
         before, after = turn.previous, turn.snapshot
-        key, version, deltas = standing[after.agent_id]
-        if turn.consumes in gone or version != (before.version if before else 0):
-            continue
-        if book is not None and not book.takes(turn):
-            continue
-        keys[after.agent_id] = key
+        key, _, deltas = self._stored.agents[after.agent_id]
         delta = delta_of(turn, deltas)
         row = snapshot_row(after) if before is None else changes_row(before, after)
-        remembered.append(history_row(turn, key, delta, row))
+        self._rows[REMEMBER].append(history_row(turn, key, delta, row))
         if before is None:
-            begun.append(row | {"key": key, "deltas": delta.deltas})
+            self._rows[START].append(row | {"key": key, "deltas": delta.deltas})
         else:
-            changed.append(row | {"deltas": delta.deltas, _KEY.key: key})
-    START.run(connection, begun)
-    GO_ON.run(connection, changed)
-    REMEMBER.run(connection, remembered)
-    return keys
+            self._rows[GO_ON].append(row | {"deltas": delta.deltas, _KEY.key: key})
+
+    def _add_mail(self, operation: MailOperation) -> None:
+        match operation:
+            case InsertMail(new):
+                self._rows[INSERT_MAIL].append(new_mail_row(new, self._texts))
+            case UpdateMail(changed):
+                self._rows[UPDATE_MAIL].append(mail_row(changed) | {_NUMBER.key: changed.number})
+            case DeleteMail(number):
+                self._lists[DELETE_MAIL].append(number)
+            case _:
+                assert_never(operation)
+
+    def _add_end(self, operation: EndOperation) -> None:
+        agent_id, key = operation.agent_id, self._stored.key_of(operation.agent_id)
+        match operation:
+            case EndState(_, state):
+                self._rows[END_MAIL_OF_STATE].append({_ID.key: agent_id, _STATE.key: state})
+                self._rows[END_INVOCATIONS_OF_STATE].append({_AGENT.key: key, _STATE.key: state})
+            case EndTimer(_, timer):
+                self._rows[END_TIMER].append({_ID.key: agent_id, _TIMER.key: timer})
+            case EndAll():
+                self._lists[END_TIMERS].append(agent_id)
+                self._lists[END_INVOCATIONS_OF].append(key)
+            case _:
+                assert_never(operation)
+
+    def _add_invocation(self, operation: InvocationOperation) -> None:
+        match operation:
+            case StartInvocation(active):
+                agent = {"agent": self._stored.key_of(active.invocation.agent_id)}
+                self._rows[START_INVOCATION].append(agent | _invocation_row(active))
+            case MoveInvocation(invocation, active):
+                key = self._stored.key_of_invocation(invocation)
+                self._rows[MOVE_INVOCATION].append(_invocation_row(active) | {_KEY.key: key})
+            case EndInvocation(invocation):
+                self._lists[END_INVOCATIONS].append(self._stored.key_of_invocation(invocation))
+            case RecordStep(invocation, name, result):
+                key = self._stored.key_of_invocation(invocation)
+                self._rows[RECORD_STEP].append({"invocation": key, "name": name, "result": result})
+            case _:
+                assert_never(operation)
+
+    def _add_handoff(self, operation: HandoffOperation) -> None:
+        match operation:
+            case InsertHandoff(handoff):
+                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._texts))
+            case UpdateHandoff(handoff_id, state):
+                self._rows[UPDATE_HANDOFF].append({**state_row(state), _ID.key: handoff_id})
+            case TakeSlot(handoff_id, graph):
+                self._rows[TAKE_SLOT].append({"handoff": handoff_id, "graph": graph})
+            case FreeSlot(handoff_id):
+                self._lists[FREE_SLOTS].append(handoff_id)
+            case _:
+                assert_never(operation)
 
 
-def _standing(connection: Connection, turns: Sequence[TurnRecord]) -> Mapping[AgentId, _Standing]:
-    """What stands of each turn's agent. Those that are new have keys behind all others, in the order of their turns."""
-    ids = [turn.snapshot.agent_id for turn in turns]
-    found = _STANDING.all(connection, to_json(ids))
-    standing: dict[AgentId, _Standing] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
-    new = [agent_id for agent_id in ids if agent_id not in standing]
-    if new:
-        ((last,),) = LAST_KEY.all(connection)
-        standing |= {agent_id: (key, 0, 0) for key, agent_id in enumerate(new, last + 1)}
-    return standing
-
-
-def _gone(connection: Connection, turns: Sequence[TurnRecord]) -> set[int]:
-    """The numbers of mail that turns would consume and that does not wait."""
-    consumed = {turn.consumes for turn in turns if turn.consumes is not None}
-    if not consumed:
-        return set()
-    waiting = WAITING.all(connection, to_json(sorted(consumed)))
-    return consumed.difference(number for (number,) in waiting)
-
-
-def _is_in(turn: TurnRecord, keys: dict[AgentId, int]) -> bool:
-    return turn.snapshot.agent_id in keys
-
-
-def _of_turn(turn: TurnRecord, keys: dict[AgentId, int]) -> Verdict:
-    return Verdict.COMMITTED if _is_in(turn, keys) else Verdict.STALE
+def _invocation_row(active: ActiveInvocation) -> dict[str, Any]:
+    call = active.invocation
+    return {"state": call.state, "epoch": call.epoch, "invoke": call.invoke, "context": active.context}

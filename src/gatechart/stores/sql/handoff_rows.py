@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from sqlalchemy import Row
 
-from gatechart.stores.ledger import Entry
+from gatechart.stores.handoff_ledger import state_of
+from gatechart.stores.operations import HandoffState
 from gatechart.stores.sql.agent_rows import Texts, from_us, to_json, to_us
 from gatechart.stores.sql.damage import UNREADABLE, check_row, json_object, kinds_of, tell, text_of
 from gatechart.stores.sql.tables import handoffs
@@ -41,23 +42,23 @@ def handoff_row(record: HandoffRecord, texts: Texts) -> dict[str, Any]:
         "reason": record.reason.value,
         "packet": texts.of(record.packet),
         "deadline_us": None if record.deadline is None else to_us(record.deadline),
-        **entry_row(Entry(record.status, record.changes, record.result)),
+        **state_row(state_of(record)),
     }
 
 
-def entry_row(entry: Entry) -> dict[str, Any]:
+def state_row(state: HandoffState) -> dict[str, Any]:
     """The columns of `handoffs` that change."""
-    changes = [[each.status.value, to_us(each.time), each.details] for each in entry.changes]
+    changes = [[each.status.value, to_us(each.time), each.details] for each in state.changes]
     return {
-        "status": entry.status.value,
+        "status": state.status.value,
         "changes": to_json(changes),
-        "result": None if entry.result is None else to_json(entry.result),
+        "result": None if state.result is None else to_json(state.result),
     }
 
 
-def to_entry(status: str, changes: str, result: str | None) -> Entry:
-    """The entry of the columns that change."""
-    return Entry(HandoffStatus(status), to_changes(changes), None if result is None else json.loads(result))
+def to_state(status: str, changes: str, result: str | None) -> HandoffState:
+    """Return the state that the columns which change have."""
+    return HandoffState(HandoffStatus(status), to_changes(changes), None if result is None else json.loads(result))
 
 
 def to_changes(text: str) -> tuple[HandoffChange, ...]:

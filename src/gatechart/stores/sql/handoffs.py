@@ -14,37 +14,22 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     literal_column,
     not_,
     or_,
     select,
-    update,
 )
 
 from gatechart.handoff import is_open
-from gatechart.stores.ledger import Book, settles_of
-from gatechart.stores.sql.agent_rows import Texts, to_json
+from gatechart.stores.sql.agent_rows import to_json
 from gatechart.stores.sql.damage import is_key
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.handoff_rows import NAMELESS, entry_row, handoff_row, public_id, to_entry, to_shown
-from gatechart.stores.sql.statements import Ask, Many
+from gatechart.stores.sql.handoff_rows import NAMELESS, public_id, to_shown
+from gatechart.stores.sql.statements import Ask
 from gatechart.stores.sql.tables import IS_OPEN, handoffs, places
-from gatechart.values import Answer, ChangeHandoff, HandoffQuery, HandoffStatus, Offer, ReserveSlot, TurnRecord, Unit
+from gatechart.values import HandoffQuery, HandoffStatus
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
-
-STANDING: Final = Ask(
-    select(handoffs.c.id, handoffs.c.status, handoffs.c.changes, handoffs.c.result).where(handoffs.c.id.in_(listed()))
-)
-HELD: Final = Ask(
-    select(places.c.graph, func.count().label("held")).where(places.c.graph.in_(listed())).group_by(places.c.graph)
-)
-HOLDING: Final = Ask(select(places.c.handoff, places.c.graph).where(places.c.handoff.in_(listed())))
-OFFER: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
-CHANGE: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
-TAKE_PLACE: Final = Many(insert(places))
-GIVE_PLACES: Final = Many(delete(places).where(places.c.handoff.in_(listed())))
 
 _IS_TARGET: Final = handoffs.c.target.in_(listed())
 _IS_SOURCE: Final = handoffs.c.source.in_(listed())
@@ -56,31 +41,6 @@ FORGET: Final = delete(handoffs).where(or_(_IS_TARGET, _IS_SOURCE))
 OFFERED_TO: Final = Ask(
     select(func.count()).where(handoffs.c.target.in_(listed()), handoffs.c.status == literal_column("'pending'"))
 )
-
-
-def read_book(connection: Connection, units: Sequence[Unit]) -> Book:
-    """What stands of the handoffs and places that the units are about."""
-    ids = {each.handoff for unit in units if isinstance(unit, TurnRecord) for each in settles_of(unit)}
-    ids |= {unit.settle.handoff for unit in units if isinstance(unit, Answer)}
-    asked = [unit for unit in units if isinstance(unit, ReserveSlot)]
-    ids |= {unit.handoff for unit in asked}
-    found = STANDING.all(connection, to_json(sorted(ids))) if ids else ()
-    entries = {handoff: to_entry(*columns) for handoff, *columns in found}
-    if not asked:
-        return Book(entries, {}, {})
-    holding = HOLDING.all(connection, to_json(sorted(ids)))
-    held = HELD.all(connection, to_json(sorted({unit.graph for unit in asked})))
-    return Book(entries, dict(holding), dict(held))
-
-
-def write_book(connection: Connection, book: Book, texts: Texts) -> None:
-    """Leaves the database as the units leave the handoffs. texts: of their packets, as far as they are made."""
-    OFFER.run(connection, (handoff_row(each, texts) for each in book.offered))
-    changed = ({**entry_row(book.entries[handoff]), _ID.key: handoff} for handoff in book.touched)
-    CHANGE.run(connection, changed)
-    if book.over:
-        GIVE_PLACES.run(connection, [{"values": to_json(book.over)}])
-    TAKE_PLACE.run(connection, ({"handoff": handoff, "graph": graph} for handoff, graph in book.reserved.items()))
 
 
 def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
@@ -112,17 +72,6 @@ def is_offered(connection: Connection, agent_id: str) -> bool:
     """Whether an offer to the agent is neither taken nor answered."""
     ((count,),) = OFFERED_TO.all(connection, to_json([agent_id]))
     return bool(count)
-
-
-def touches_handoffs(units: Sequence[Unit]) -> bool:
-    """Whether any unit offers, settles or reserves."""
-    return any(map(_touches_handoffs, units))
-
-
-def _touches_handoffs(unit: Unit) -> bool:
-    if isinstance(unit, TurnRecord):
-        return bool(unit.effects) and any(isinstance(effect, Offer | ChangeHandoff) for effect in unit.effects)
-    return isinstance(unit, Answer | ReserveSlot)
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:

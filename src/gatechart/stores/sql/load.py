@@ -1,26 +1,39 @@
-"""What stands in the database of the mail and the invocations that some units are about."""
+"""Load what a batch of units touches, in one question for each kind of thing that it is about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, func, literal_column, select
 
 from gatechart.context import canonical_json
+from gatechart.stores.operations import Content, HandoffState, MailId, Touched
 from gatechart.stores.sql.agent_rows import to_json
 from gatechart.stores.sql.damage import UNREADABLE, json_object
 from gatechart.stores.sql.dialects import listed, unpacked
+from gatechart.stores.sql.handoff_rows import to_state
 from gatechart.stores.sql.mail_rows import to_shown
-from gatechart.stores.sql.tables import WAITS, agents, history, invokes, mail, steps
-from gatechart.values import AgentId, EventName, Invocation, Mail
+from gatechart.stores.sql.statements import Ask
+from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
+from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail, Payload
 
-MailId: TypeAlias = tuple[AgentId, str]  # recipient and id
-Content: TypeAlias = tuple[EventName, str]  # with the payload as canonical JSON
+_Agent: TypeAlias = tuple[int, int, int]  # its key, its version and its deltas; no tuple costs less
 
 _IDS: Final = unpacked(recipient=str, event_id=str)
 _STEPS: Final = unpacked(place=int, agent=str, state=str, epoch=int, invoke=str, name=str)
+_CALLS: Final = and_(
+    invokes.c.agent == agents.c.key,
+    invokes.c.state == _STEPS.c.state,
+    invokes.c.epoch == _STEPS.c.epoch,
+    invokes.c.invoke == _STEPS.c.invoke,
+)
+_RECORDED: Final = and_(steps.c.invocation == invokes.c.key, steps.c.name == _STEPS.c.name)
 
+AGENTS: Final = select(agents.c.id, agents.c.key, agents.c.version, agents.c.deltas).where(agents.c.id.in_(listed()))
+_AGENTS: Final = Ask(AGENTS)
+LAST_KEY: Final = Ask(select(func.coalesce(func.max(agents.c.key), literal_column("0"))))
+WAITING: Final = Ask(select(mail.c.number).where(mail.c.number.in_(listed(int)), WAITS))
 NUMBERED: Final = select(mail).where(mail.c.number.in_(listed(int)))
 NAMED: Final = select(mail).join(
     _IDS, and_(mail.c.recipient == _IDS.c.recipient, mail.c.event_id == _IDS.c.event_id, WAITS)
@@ -30,40 +43,134 @@ APPLIED: Final = (
     .join(agents, agents.c.key == history.c.agent)
     .join(_IDS, and_(agents.c.id == _IDS.c.recipient, history.c.event_id == _IDS.c.event_id))
 )
-_CALLS: Final = and_(
-    invokes.c.agent == agents.c.key,
-    invokes.c.state == _STEPS.c.state,
-    invokes.c.epoch == _STEPS.c.epoch,
-    invokes.c.invoke == _STEPS.c.invoke,
-)
-_RECORDED: Final = and_(steps.c.invocation == invokes.c.key, steps.c.name == _STEPS.c.name)
-UNDER_WAY: Final = select(_STEPS.c.place, invokes.c.key, steps.c.name.label("recorded")).select_from(
+ACTIVE: Final = select(_STEPS.c.place, invokes.c.key, steps.c.name.label("recorded")).select_from(
     _STEPS.join(agents, agents.c.id == _STEPS.c.agent).join(invokes, _CALLS).outerjoin(steps, _RECORDED)
 )
+HANDOFFS: Final = Ask(
+    select(handoffs.c.id, handoffs.c.status, handoffs.c.changes, handoffs.c.result).where(handoffs.c.id.in_(listed()))
+)
+SLOTS: Final = Ask(select(places.c.handoff, places.c.graph).where(places.c.handoff.in_(listed())))
+SLOTS_HELD: Final = Ask(
+    select(places.c.graph, func.count().label("held")).where(places.c.graph.in_(listed())).group_by(places.c.graph)
+)
 
 
-def content_of(each: Mail) -> Content:
-    """What two pieces of mail of one id must have in common."""
-    return each.event, canonical_json(each.payload)
+class Stored:
+    """What a database has of what a batch touches. Fulfils `Loaded`. What is not touched costs no question."""
+
+    def __init__(self, connection: Connection, wanted: Touched) -> None:
+        self.agents = _agents(connection, wanted.agent_ids) if wanted.agent_ids else {}  # of the turns
+        self._consumable = _consumable(connection, wanted.consumed) if wanted.consumed else frozenset()
+        self._applied: Mapping[MailId, Content] = {}
+        self._named: Mapping[MailId, Mail] = {}
+        self._mail: dict[int, Mail] = {}
+        self._keys: Mapping[Invocation, int] = {}
+        self._results: frozenset[tuple[Invocation, str]] = frozenset()
+        self._handoffs: Mapping[str, HandoffState] = {}
+        self._slots: Mapping[str, str] = {}
+        self._slots_held: Mapping[str, int] = {}
+        if wanted.names:
+            self._load_names(connection, wanted.names)
+        if wanted.numbers:
+            found = connection.execute(NUMBERED, {"values": to_json(wanted.numbers)})
+            self._mail |= {row.number: to_shown(row) for row in found}
+        if wanted.steps:
+            self._load_invocations(connection, wanted.steps)
+        if wanted.handoffs:
+            self._load_handoffs(connection, wanted)
+
+    def key_of(self, agent_id: AgentId) -> int:
+        """Return the key of the agent of a turn. That of a new agent is behind all others."""
+        return self.agents[agent_id][0]
+
+    def key_of_invocation(self, invocation: Invocation) -> int:
+        """Return the key of an active invocation."""
+        return self._keys[invocation]
+
+    def version(self, agent_id: AgentId) -> int:
+        """See Loaded."""
+        return self.agents[agent_id][1]
+
+    def waits(self, number: int) -> bool:
+        """See Loaded."""
+        return number in self._consumable
+
+    def mail(self, number: int) -> Mail | None:
+        """See Loaded."""
+        return self._mail.get(number)
+
+    def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:
+        """See Loaded."""
+        return self._named.get((recipient, mail_id))
+
+    def applied(self, recipient: AgentId, event_id: str) -> Content | None:
+        """See Loaded."""
+        return self._applied.get((recipient, event_id))
+
+    def content(self, event: EventName, payload: Payload) -> Content:
+        """See Loaded."""
+        return event, canonical_json(payload)
+
+    def is_active(self, invocation: Invocation) -> bool:
+        """See Loaded."""
+        return invocation in self._keys
+
+    def has_result(self, invocation: Invocation, step: str) -> bool:
+        """See Loaded."""
+        return (invocation, step) in self._results
+
+    def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:  # noqa: ARG002
+        """See Loaded."""
+        return self._handoffs.get(handoff_id)
+
+    def slot(self, handoff_id: str) -> str | None:
+        """See Loaded."""
+        return self._slots.get(handoff_id)
+
+    def slots_held(self, graph: str) -> int:
+        """See Loaded."""
+        return self._slots_held.get(graph, 0)
+
+    def _load_names(self, connection: Connection, names: Sequence[MailId]) -> None:
+        wanted = {"rows": to_json(sorted(set(names)))}
+        applied = connection.execute(APPLIED, wanted)
+        self._applied = {(row.id, row.event_id): (row.event, _canonical(row.payload)) for row in applied}
+        waiting = connection.execute(NAMED, wanted)
+        self._named = {(row.recipient, row.event_id): to_shown(row) for row in waiting}
+        self._mail |= {each.number: each for each in self._named.values()}
+
+    def _load_invocations(self, connection: Connection, asked: Sequence[tuple[Invocation, str]]) -> None:
+        rows = [
+            (place, call.agent_id, call.state, call.epoch, call.invoke, name)
+            for place, (call, name) in enumerate(asked)
+        ]
+        found = connection.execute(ACTIVE, {"rows": to_json(rows)}).all()
+        self._keys = {asked[row.place][0]: row.key for row in found}
+        self._results = frozenset(asked[row.place] for row in found if row.recorded is not None)
+
+    def _load_handoffs(self, connection: Connection, wanted: Touched) -> None:
+        ids = to_json(sorted(wanted.handoffs))
+        found = HANDOFFS.all(connection, ids)
+        self._handoffs = {handoff_id: to_state(*columns) for handoff_id, *columns in found}
+        if wanted.graphs:
+            self._slots = _pairs(SLOTS.all(connection, ids))
+            self._slots_held = _pairs(SLOTS_HELD.all(connection, to_json(sorted(wanted.graphs))))
 
 
-def numbered(connection: Connection, numbers: Sequence[int]) -> dict[int, Mail]:
-    """The mail of these numbers."""
-    if not numbers:
-        return {}
-    return {row.number: to_shown(row) for row in connection.execute(NUMBERED, {"values": to_json(numbers)})}
+def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentId, _Agent]:
+    """The agents of turns. Those that are new have keys behind all others, in the order of their turns."""
+    found = _AGENTS.all(connection, to_json(agent_ids))
+    known: dict[AgentId, _Agent] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
+    new = [agent_id for agent_id in agent_ids if agent_id not in known]
+    if new:
+        ((last,),) = LAST_KEY.all(connection)
+        known |= {agent_id: (key, 0, 0) for key, agent_id in enumerate(new, last + 1)}
+    return known
 
 
-def waiting(connection: Connection, ids: Iterable[MailId]) -> dict[MailId, Mail]:
-    """The mail that waits under these ids."""
-    found = _found(connection, NAMED, ids)
-    return {(row.recipient, row.event_id): to_shown(row) for row in found}
-
-
-def applied(connection: Connection, ids: Iterable[MailId]) -> dict[MailId, Content]:
-    """The content of the events of these ids that were applied."""
-    found = _found(connection, APPLIED, ids)
-    return {(row.id, row.event_id): (row.event, _canonical(row.payload)) for row in found}
+def _consumable(connection: Connection, numbers: Sequence[int]) -> frozenset[int]:
+    """Those of the numbers under which mail waits."""
+    return frozenset(number for (number,) in WAITING.all(connection, to_json(sorted(numbers))))
 
 
 def _canonical(payload: Any) -> str:
@@ -74,20 +181,5 @@ def _canonical(payload: Any) -> str:
         return "unreadable"
 
 
-def under_way(
-    connection: Connection, asked: Sequence[tuple[Invocation, str]]
-) -> tuple[dict[Invocation, int], set[tuple[Invocation, str]]]:
-    """Of invocations with names of steps: the keys of those that are not over, and the steps that are recorded."""
-    if not asked:
-        return {}, set()
-    rows = [
-        (place, call.agent_id, call.state, call.epoch, call.invoke, name) for place, (call, name) in enumerate(asked)
-    ]
-    found = connection.execute(UNDER_WAY, {"rows": to_json(rows)}).all()
-    keys = {asked[row.place][0]: row.key for row in found}
-    return keys, {asked[row.place] for row in found if row.recorded is not None}
-
-
-def _found(connection: Connection, statement: Any, ids: Iterable[MailId]) -> Sequence[Any]:
-    wanted = sorted(set(ids))
-    return connection.execute(statement, {"rows": to_json(wanted)}).all() if wanted else ()
+def _pairs(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    return {row[0]: row[1] for row in rows}

@@ -1,0 +1,111 @@
+"""What a commit does to handoffs and to the slots that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from gatechart.handoff import check_change, is_open
+from gatechart.stores.operations import (
+    FreeSlot,
+    HandoffState,
+    InsertHandoff,
+    Loaded,
+    Operation,
+    TakeSlot,
+    UpdateHandoff,
+)
+from gatechart.values import ChangeHandoff, HandoffChange, HandoffRecord, HandoffStatus, ReserveSlot, Verdict
+
+
+class HandoffLedger:
+    """The handoffs of a batch of units, as the units so far leave them."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._offered: dict[str, HandoffRecord] = {}
+        self._changed: dict[str, HandoffState] = {}
+        self._slots: dict[str, str | None] = {}  # the graphs of slots that were taken; None for one that was freed
+        self._held: dict[str, int] = {}  # by graph, where it is not as loaded
+
+    def offer(self, handoff: HandoffRecord) -> None:
+        """Keep a handoff that a turn offers."""
+        self._offered[handoff.id] = handoff
+
+    def change(self, changes: Sequence[ChangeHandoff], time: datetime) -> bool:
+        """Make the changes one after the other, all or none of them; return whether they were made.
+
+        A handoff that has ended frees its slot. An accepted handoff that was erased with the agent that asked for it
+        may end: nobody is told. Raises HandoffStateError if a status cannot follow another.
+        """
+        after: dict[str, HandoffState] = {}
+        erased: list[str] = []
+        for each in changes:
+            check_change(each.before, each.after, each.handoff)
+            state = after.get(each.handoff) or self._state(each.handoff, each)
+            if state is None and each.before is HandoffStatus.ACCEPTED:
+                erased.append(each.handoff)
+            elif state is None or state.status is not each.before:
+                return False
+            else:
+                change = HandoffChange(each.after, time, each.details)
+                after[each.handoff] = HandoffState(each.after, (*state.changes, change), each.result)
+        self._changed |= after
+        for handoff_id in (*erased, *(each for each, state in after.items() if not is_open(state.status))):
+            self._free(handoff_id)
+        return True
+
+    def reserve(self, unit: ReserveSlot) -> Verdict:
+        """Give a slot to a handoff that has not ended, unless it has one."""
+        if self._slot(unit.handoff) is not None:
+            return Verdict.COMMITTED
+        state = self._state(unit.handoff)
+        held = self._slots_held(unit.graph)
+        if state is None or not is_open(state.status) or held >= unit.most:
+            return Verdict.STALE
+        self._held[unit.graph] = held + 1
+        self._slots[unit.handoff] = unit.graph
+        return Verdict.COMMITTED
+
+    def operations(self) -> Iterator[Operation]:
+        """Yield what leaves the stored handoffs as the units do. Slots are freed before others are taken."""
+        for handoff in self._offered.values():
+            yield InsertHandoff(handoff)
+        for handoff_id, state in self._changed.items():
+            yield UpdateHandoff(handoff_id, state)
+        for handoff_id, graph in self._slots.items():
+            if graph is None:
+                yield FreeSlot(handoff_id)
+        for handoff_id, graph in self._slots.items():
+            if graph is not None:
+                yield TakeSlot(handoff_id, graph)
+
+    def _state(self, handoff_id: str, change: ChangeHandoff | None = None) -> HandoffState | None:
+        if handoff_id in self._changed:
+            return self._changed[handoff_id]
+        if handoff_id in self._offered:
+            return state_of(self._offered[handoff_id])
+        return self._loaded.handoff(handoff_id, None if change is None else change.before)
+
+    def _slot(self, handoff_id: str) -> str | None:
+        return self._slots[handoff_id] if handoff_id in self._slots else self._loaded.slot(handoff_id)
+
+    def _slots_held(self, graph: str) -> int:
+        return self._held[graph] if graph in self._held else self._loaded.slots_held(graph)
+
+    def _free(self, handoff_id: str) -> None:
+        graph = self._slot(handoff_id)
+        self._slots[handoff_id] = None
+        if graph is not None:
+            self._held[graph] = self._slots_held(graph) - 1
+
+
+def state_of(record: HandoffRecord) -> HandoffState:
+    """Return the part of a handoff that changes."""
+    return HandoffState(record.status, record.changes, record.result)
+
+
+def with_state(record: HandoffRecord, state: HandoffState) -> HandoffRecord:
+    """Return the handoff in this state."""
+    return replace(record, status=state.status, changes=state.changes, result=state.result)

@@ -1,0 +1,320 @@
+"""The tables of the store in memory: what operations are applied to, and what the ledger looks into."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import assert_never
+
+from gatechart.context import canonical_json
+from gatechart.errors import UnknownAgentError
+from gatechart.handoff import is_open
+from gatechart.stores.handoff_ledger import state_of, with_state
+from gatechart.stores.operations import (
+    AppendTurn,
+    Content,
+    DeleteMail,
+    EndAll,
+    EndInvocation,
+    EndOperation,
+    EndState,
+    EndTimer,
+    FreeSlot,
+    HandoffOperation,
+    HandoffState,
+    InsertHandoff,
+    InsertMail,
+    InvocationOperation,
+    MoveInvocation,
+    Operation,
+    RecordStep,
+    StartInvocation,
+    TakeSlot,
+    UpdateHandoff,
+    UpdateMail,
+)
+from gatechart.values import (
+    ActiveInvocation,
+    AgentId,
+    EventName,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
+    Invocation,
+    Mail,
+    MailStatus,
+    Payload,
+    StateName,
+    TurnRecord,
+)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """The mail and the invocations of one agent."""
+
+    mail: dict[int, Mail] = field(default_factory=dict)  # by number
+    active: dict[Invocation, ActiveInvocation] = field(default_factory=dict)
+    steps: dict[Invocation, dict[str, str]] = field(default_factory=dict)
+
+    def end_state(self, state: StateName) -> None:
+        self._keep_mail([mail for mail in self.mail.values() if not (waits(mail) and mail.state == state)])
+        for call in [call for call in self.active if call.state == state]:
+            self.end(call)
+
+    def end_timer(self, key: str) -> None:
+        self._keep_mail([mail for mail in self.mail.values() if not (waits(mail) and mail.key == key)])
+
+    def end_all(self) -> None:
+        self._keep_mail(
+            [mail for mail in self.mail.values() if not waits(mail) or (mail.state is None and mail.key is None)]
+        )
+        self.active.clear()
+        self.steps.clear()
+
+    def end(self, call: Invocation) -> None:
+        self.active.pop(call, None)
+        self.steps.pop(call, None)
+
+    def move(self, call: Invocation, active: ActiveInvocation) -> None:
+        steps = self.steps.get(call)
+        self.end(call)
+        self.active[active.invocation] = active
+        if steps is not None:
+            self.steps[active.invocation] = steps
+
+    def _keep_mail(self, kept: Sequence[Mail]) -> None:
+        if len(kept) < len(self.mail):
+            self.mail = {mail.number: mail for mail in kept}
+
+
+class Tables:
+    """All that a store in memory keeps of its agents. Fulfils `Loaded`."""
+
+    def __init__(self) -> None:
+        self.turns: dict[AgentId, list[TurnRecord]] = {}
+        self.handoffs: dict[str, HandoffRecord] = {}  # in the order offered
+        self._applied: dict[tuple[AgentId, str], int] = {}  # to the version of the turn
+        self._pending: defaultdict[AgentId, _Pending] = defaultdict(_Pending)
+        self._recipients: dict[int, AgentId] = {}  # by the number of mail; some of mail that is gone
+        self._offered = 0  # handoffs so far
+        self._slots: dict[str, str] = {}  # the graphs of slots, by handoff
+        self._slots_held: defaultdict[str, int] = defaultdict(int)  # by graph
+
+    def apply(self, operation: Operation) -> None:
+        """Apply one operation of the ledger."""
+        match operation:
+            case AppendTurn(turn):
+                self.append(turn)
+            case InsertMail(mail) | UpdateMail(mail):
+                self.put_mail(mail)
+            case DeleteMail(number):
+                self.delete_mail(number)
+            case EndState() | EndTimer() | EndAll():
+                self._apply_end(operation)
+            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
+                self._apply_to_invocations(operation)
+            case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
+                self._apply_to_handoffs(operation)
+            case _:
+                assert_never(operation)
+
+    def append(self, turn: TurnRecord) -> None:
+        """Keep a turn as the newest of its agent."""
+        agent_id = turn.snapshot.agent_id
+        turns = self.turns.get(agent_id)
+        if turns is None:
+            self.turns[agent_id] = [turn]
+        else:
+            turns.append(turn)
+        if turn.event.id is not None:
+            self._applied[agent_id, turn.event.id] = turn.snapshot.version
+
+    def version(self, agent_id: AgentId) -> int:
+        """See Loaded."""
+        turns = self.turns.get(agent_id)
+        return turns[-1].snapshot.version if turns else 0
+
+    def waits(self, number: int) -> bool:
+        """See Loaded."""
+        mail = self.mail(number)
+        return mail is not None and waits(mail)
+
+    def mail(self, number: int) -> Mail | None:
+        """See Loaded."""
+        recipient = self._recipients.get(number)
+        return None if recipient is None else self._pending[recipient].mail.get(number)
+
+    def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:
+        """See Loaded."""
+        found = (mail for mail in self._pending[recipient].mail.values() if mail.id == mail_id and waits(mail))
+        return next(found, None)
+
+    def applied(self, recipient: AgentId, event_id: str) -> Content | None:
+        """See Loaded."""
+        turn = self.applied_turn(recipient, event_id)
+        return None if turn is None else self.content(turn.event.name, turn.event.payload)
+
+    def content(self, event: EventName, payload: Payload) -> Content:
+        """See Loaded."""
+        return event, canonical_json(payload)
+
+    def is_active(self, invocation: Invocation) -> bool:
+        """See Loaded."""
+        return invocation in self._pending[invocation.agent_id].active
+
+    def has_result(self, invocation: Invocation, step: str) -> bool:
+        """See Loaded."""
+        return step in self._pending[invocation.agent_id].steps.get(invocation, {})
+
+    def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:  # noqa: ARG002
+        """See Loaded."""
+        record = self.handoffs.get(handoff_id)
+        return None if record is None else state_of(record)
+
+    def slot(self, handoff_id: str) -> str | None:
+        """See Loaded."""
+        return self._slots.get(handoff_id)
+
+    def slots_held(self, graph: str) -> int:
+        """See Loaded."""
+        return self._slots_held[graph]
+
+    def turns_of(self, agent_id: AgentId) -> list[TurnRecord]:
+        """Return the turns of an agent, oldest first. Raises UnknownAgentError."""
+        try:
+            return self.turns[agent_id]
+        except KeyError:
+            raise UnknownAgentError(agent_id) from None
+
+    def turn(self, agent_id: AgentId, version: int) -> TurnRecord:
+        """Return the turn that came to a version that is kept."""
+        turns = self.turns[agent_id]
+        return turns[version - turns[0].snapshot.version]
+
+    def applied_turn(self, agent_id: AgentId, event_id: str) -> TurnRecord | None:
+        """Return the turn that applied the event of this id."""
+        version = self._applied.get((agent_id, event_id))
+        return None if version is None else self.turn(agent_id, version)
+
+    def all_mail(self) -> Iterator[Mail]:
+        """Yield all mail, in the order accepted."""
+        for number, recipient in sorted(self._recipients.items()):
+            mail = self._pending[recipient].mail.get(number)
+            if mail is None:
+                del self._recipients[number]
+            else:
+                yield mail
+
+    def all_active(self) -> Iterator[ActiveInvocation]:
+        """Yield all invocations, agent by agent."""
+        for pending in self._pending.values():
+            yield from pending.active.values()
+
+    def steps(self, invocation: Invocation) -> dict[str, str]:
+        """Return the results recorded for an invocation."""
+        return dict(self._pending[invocation.agent_id].steps.get(invocation, {}))
+
+    def put_mail(self, mail: Mail) -> None:
+        """Keep mail, in the place of what is stored under its number."""
+        self._pending[mail.recipient].mail[mail.number] = mail
+        self._recipients[mail.number] = mail.recipient
+
+    def delete_mail(self, number: int) -> None:
+        """Forget the mail of this number."""
+        recipient = self._recipients.pop(number, None)
+        if recipient is not None:
+            self._pending[recipient].mail.pop(number, None)
+
+    def find_handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
+        """Return the handoffs that fit."""
+        found = (
+            record
+            for record in self.handoffs.values()
+            if record.number > query.after
+            and query.id in (None, record.id)
+            and query.request in (None, record.request)
+            and query.source in (None, record.source)
+            and query.target in (None, record.target)
+            and query.status in (None, record.status)
+        )
+        return list(islice(found, query.limit))
+
+    def is_offered(self, agent_id: AgentId) -> bool:
+        """Whether an offer to the agent is neither taken nor answered."""
+        return bool(self.find_handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=1)))
+
+    def with_open_handoffs(self) -> set[AgentId]:
+        """Return the agents that have a part in a handoff that is not over."""
+        standing = [each for each in self.handoffs.values() if is_open(each.status)]
+        return {agent_id for each in standing for agent_id in (each.source, each.target)}
+
+    def forget_turns(self, agent_id: AgentId, count: int) -> None:
+        """Forget so many turns of an agent, oldest first, with the ids of their events."""
+        turns = self.turns[agent_id]
+        for turn in turns[:count]:
+            if turn.event.id is not None:
+                del self._applied[agent_id, turn.event.id]
+        del turns[:count]
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Forget all of an agent. A handoff that another agent has taken keeps its slot."""
+        self.forget_turns(agent_id, len(self.turns[agent_id]))
+        del self.turns[agent_id]
+        self._pending.pop(agent_id, None)
+        for record in [each for each in self.handoffs.values() if agent_id in (each.source, each.target)]:
+            del self.handoffs[record.id]
+            if record.target == agent_id or record.status is not HandoffStatus.ACCEPTED:
+                self._free(record.id)
+
+    def _apply_end(self, operation: EndOperation) -> None:
+        pending = self._pending[operation.agent_id]
+        match operation:
+            case EndState(_, state):
+                pending.end_state(state)
+            case EndTimer(_, key):
+                pending.end_timer(key)
+            case EndAll():
+                pending.end_all()
+            case _:
+                assert_never(operation)
+
+    def _apply_to_invocations(self, operation: InvocationOperation) -> None:
+        match operation:
+            case StartInvocation(active):
+                self._pending[active.invocation.agent_id].active[active.invocation] = active
+            case MoveInvocation(invocation, active):
+                self._pending[invocation.agent_id].move(invocation, active)
+            case EndInvocation(invocation):
+                self._pending[invocation.agent_id].end(invocation)
+            case RecordStep(invocation, name, result):
+                self._pending[invocation.agent_id].steps.setdefault(invocation, {})[name] = result
+            case _:
+                assert_never(operation)
+
+    def _apply_to_handoffs(self, operation: HandoffOperation) -> None:
+        match operation:
+            case InsertHandoff(handoff):
+                self._offered += 1
+                self.handoffs[handoff.id] = replace(handoff, number=self._offered)
+            case UpdateHandoff(handoff_id, state):
+                self.handoffs[handoff_id] = with_state(self.handoffs[handoff_id], state)
+            case TakeSlot(handoff_id, graph):
+                self._slots[handoff_id] = graph
+                self._slots_held[graph] += 1
+            case FreeSlot(handoff_id):
+                self._free(handoff_id)
+            case _:
+                assert_never(operation)
+
+    def _free(self, handoff_id: str) -> None:
+        graph = self._slots.pop(handoff_id, None)
+        if graph is not None:
+            self._slots_held[graph] -= 1
+
+
+def waits(mail: Mail) -> bool:
+    """Whether the mail is still to be delivered."""
+    return mail.status is MailStatus.WAITING

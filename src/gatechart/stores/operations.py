@@ -1,0 +1,303 @@
+"""The closed set of operations that a commit comes to, and what a store loads before it: what the ledger works with.
+
+A new kind of operation needs a case wherever one is applied: in memory (`memory_tables`), in SQL (`sql.commit`) and on
+Restate (`restate.sitting`). Each ends in `assert_never`, so that mypy names the places that lack it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from gatechart.values import (
+    ActiveInvocation,
+    AgentId,
+    Answer,
+    Cancel,
+    CancelAll,
+    CancelTimer,
+    ChangeHandoff,
+    Effect,
+    EventName,
+    HandoffChange,
+    HandoffRecord,
+    HandoffStatus,
+    Invocation,
+    Mail,
+    MailChange,
+    MailEnd,
+    Offer,
+    Payload,
+    Posting,
+    ReplaceInvocation,
+    ReplaceMail,
+    Report,
+    ReserveSlot,
+    Send,
+    StartInvoke,
+    StateName,
+    StepRecord,
+    StoreTask,
+    Timer,
+    TurnRecord,
+    Unit,
+    refuse_unknown,
+    refuse_unknown_unit,
+)
+from gatechart.values.frozen import value
+
+MailId: TypeAlias = tuple[AgentId, str]  # recipient and id
+Content: TypeAlias = tuple[EventName, str]  # an event and what tells its payload from others
+
+
+class HandoffState(NamedTuple):
+    """The part of a handoff that changes."""
+
+    status: HandoffStatus
+    changes: tuple[HandoffChange, ...]
+    result: Payload | None = None
+
+
+@value
+class AppendTurn:
+    """Make the turn's snapshot the newest of its agent, and add the turn to the history."""
+
+    turn: TurnRecord
+
+
+@value
+class EndState:
+    """End the waiting mail and the invocations of a state's earlier entries."""
+
+    agent_id: AgentId
+    state: StateName
+
+
+@value
+class EndTimer:
+    """End the waiting mail of a key."""
+
+    agent_id: AgentId
+    key: str
+
+
+@value
+class EndAll:
+    """End the waiting mail of all states and keys of an agent, and its invocations."""
+
+    agent_id: AgentId
+
+
+@value
+class EndInvocation:
+    """Forget an invocation and its steps."""
+
+    invocation: Invocation
+
+
+@value
+class MoveInvocation:
+    """Put another invocation in the place of this one. The steps stay with it."""
+
+    invocation: Invocation
+    active: ActiveInvocation
+
+
+@value
+class StartInvocation:
+    """Keep an invocation that begins."""
+
+    active: ActiveInvocation
+
+
+@value
+class DeleteMail:
+    """Forget stored mail."""
+
+    number: int
+
+
+@value
+class UpdateMail:
+    """Replace stored mail, found by its number."""
+
+    mail: Mail
+
+
+@value
+class InsertMail:
+    """Keep mail that is not stored yet."""
+
+    mail: Mail
+
+
+@value
+class RecordStep:
+    """Keep the result of a step."""
+
+    invocation: Invocation
+    name: str
+    result: str  # JSON text
+
+
+@value
+class InsertHandoff:
+    """Keep a handoff that was offered."""
+
+    handoff: HandoffRecord
+
+
+@value
+class UpdateHandoff:
+    """Put a stored handoff into another state."""
+
+    handoff_id: str
+    state: HandoffState
+
+
+@value
+class FreeSlot:
+    """Free the slot that a handoff holds, if it holds one."""
+
+    handoff_id: str
+
+
+@value
+class TakeSlot:
+    """Give a slot of a graph to a handoff."""
+
+    handoff_id: str
+    graph: str
+
+
+MailOperation: TypeAlias = DeleteMail | UpdateMail | InsertMail
+EndOperation: TypeAlias = EndState | EndTimer | EndAll
+InvocationOperation: TypeAlias = EndInvocation | MoveInvocation | StartInvocation | RecordStep
+HandoffOperation: TypeAlias = InsertHandoff | UpdateHandoff | FreeSlot | TakeSlot
+Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOperation | HandoffOperation
+
+
+class Loaded(Protocol):
+    """What is stored of all that a batch of units touches, as it was before the batch."""
+
+    def version(self, agent_id: AgentId) -> int:
+        """Return the version of the newest snapshot, or 0 if there is no such agent."""
+        ...
+
+    def waits(self, number: int) -> bool:
+        """Whether the mail of this number waits."""
+        ...
+
+    def mail(self, number: int) -> Mail | None:
+        """Return the mail of this number, in any status."""
+        ...
+
+    def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:
+        """Return the waiting mail of this id."""
+        ...
+
+    def applied(self, recipient: AgentId, event_id: str) -> Content | None:
+        """Return the content of the event that the agent applied under this id."""
+        ...
+
+    def content(self, event: EventName, payload: Payload) -> Content:
+        """Return what two events of one id must have in common."""
+        ...
+
+    def is_active(self, invocation: Invocation) -> bool:
+        """Whether the invocation has not ended."""
+        ...
+
+    def has_result(self, invocation: Invocation, step: str) -> bool:
+        """Whether the invocation has a result of this step."""
+        ...
+
+    def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
+        """Return the state of a handoff, or None if there is none.
+
+        expected: the status from which a change starts. A home that does not know a handoff because the agent's peer
+        keeps it may answer with that.
+        """
+        ...
+
+    def slot(self, handoff_id: str) -> str | None:
+        """Return the graph of the slot that a handoff holds."""
+        ...
+
+    def slots_held(self, graph: str) -> int:
+        """Return how many slots of a graph are held."""
+        ...
+
+
+@dataclass(slots=True)
+class Touched:
+    """What a batch of units touches, for a store that has to load it."""
+
+    agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in their order
+    consumed: list[int] = field(default_factory=list)  # numbers of mail that turns consume
+    numbers: list[int] = field(default_factory=list)  # of mail that is changed or ended
+    names: list[MailId] = field(default_factory=list)  # of mail that is sent, or waits again
+    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # a report or a replacement has no step: ""
+    handoffs: set[str] = field(default_factory=set)  # that are changed, or are to have a slot
+    graphs: set[str] = field(default_factory=set)  # of slots that are asked for
+
+    def add_effect(self, effect: Effect) -> None:
+        """Note what an effect touches."""
+        match effect:
+            case Send(recipient, id=mail_id):
+                self._add_name(recipient, mail_id)
+            case Offer(handoff):
+                self.names.append((handoff.target, handoff.id))
+            case ChangeHandoff(handoff_id):
+                self.handoffs.add(handoff_id)
+            case ReplaceMail(number):
+                self.numbers.append(number)
+            case ReplaceInvocation(invocation):
+                self.steps.append((invocation, ""))
+            case Timer() | CancelTimer() | Cancel() | CancelAll() | StartInvoke():
+                pass
+            case _:
+                refuse_unknown(effect)
+
+    def add_task(self, task: StoreTask) -> None:
+        """Note what a task touches."""
+        match task:
+            case Posting(mail):
+                self._add_name(mail.recipient, mail.id)
+            case MailChange(mail):
+                self.numbers.append(mail.number)
+                self._add_name(mail.recipient, mail.id)
+            case MailEnd(number):
+                self.numbers.append(number)
+            case StepRecord(invocation, name):
+                self.steps.append((invocation, name))
+            case Report(invocation):
+                self.steps.append((invocation, ""))
+            case Answer(change, consumes=number):
+                self.numbers.append(number)
+                self.handoffs.add(change.handoff)
+            case ReserveSlot(handoff_id, graph):
+                self.handoffs.add(handoff_id)
+                self.graphs.add(graph)
+            case _:
+                refuse_unknown_unit(task)
+
+    def _add_name(self, recipient: AgentId, mail_id: str | None) -> None:
+        if mail_id is not None:
+            self.names.append((recipient, mail_id))
+
+
+def touched(units: Sequence[Unit]) -> Touched:
+    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of a foreign class."""
+    noted = Touched()
+    for unit in units:
+        if isinstance(unit, TurnRecord):
+            noted.agent_ids.append(unit.snapshot.agent_id)
+            if unit.consumes is not None:
+                noted.consumed.append(unit.consumes)
+            for effect in unit.effects:
+                noted.add_effect(effect)
+        else:
+            noted.add_task(unit)
+    return noted
