@@ -4,10 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gatechart.contrib.scxml.expressions import expression, location
-from gatechart.contrib.scxml.scope import EvaluationError, Scope
-from gatechart.contrib.scxml.system import data_of, payload_of
-from gatechart.contrib.scxml.tokens import ExpressionError
+from gatechart.contrib.scxml.expressions import ExpressionError, expression, location
+from gatechart.contrib.scxml.scope import EvaluationError, Scope, data_of, payload_of
 from gatechart.testing.clock import VirtualClock
 from gatechart.values import Event
 

@@ -1,7 +1,16 @@
 """A desk where people work: an agent for each case that is handed to them."""
 
-from gatechart.contrib.human_desk.context import DeskContext, Subtask, SubtaskStatus
-from gatechart.contrib.human_desk.events import Answered, GoingBack, Resolved, Returned, SubtaskAsked, Taken
+from gatechart.contrib.human_desk.context import (
+    Answered,
+    DeskContext,
+    GoingBack,
+    Resolved,
+    Returned,
+    Subtask,
+    SubtaskAsked,
+    SubtaskStatus,
+    Taken,
+)
 from gatechart.contrib.human_desk.graph import ENTRY_POINTS, RANKS, desk, human_desk
 
 __all__ = [

@@ -6,8 +6,17 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gatechart.contrib.human_desk.context import DeskContext, Subtask, SubtaskStatus
-from gatechart.contrib.human_desk.events import Answered, GoingBack, Resolved, Returned, SubtaskAsked, Taken
+from gatechart.contrib.human_desk.context import (
+    Answered,
+    DeskContext,
+    GoingBack,
+    Resolved,
+    Returned,
+    Subtask,
+    SubtaskAsked,
+    SubtaskStatus,
+    Taken,
+)
 from gatechart.graph import Guard, seconds_of
 from gatechart.handoff import Priority
 from gatechart.turn import Turn

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gatechart.contrib.human_desk import actions as do
-from gatechart.contrib.human_desk.context import DeskContext
-from gatechart.contrib.human_desk.events import Answered, Resolved, Taken
+from gatechart.contrib.human_desk.context import Answered, DeskContext, Resolved, Taken
 from gatechart.graph import Accepts, Delay, EntryPoint, State, StateTransitionGraph, Then, Transition
 from gatechart.handoff import Priority
 

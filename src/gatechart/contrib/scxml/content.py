@@ -14,10 +14,17 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.contrib.scxml.expressions import Value
 from gatechart.contrib.scxml.faults import Faults
-from gatechart.contrib.scxml.payloads import constant_of
-from gatechart.contrib.scxml.scope import EVENT_STEPS, EvaluationError, LimitError, Scope, is_true, scope_in, text_of
-from gatechart.contrib.scxml.sending import sending, text_value
-from gatechart.contrib.scxml.system import ENVELOPE
+from gatechart.contrib.scxml.scope import (
+    ENVELOPE,
+    EVENT_STEPS,
+    EvaluationError,
+    LimitError,
+    Scope,
+    is_true,
+    scope_in,
+    text_of,
+)
+from gatechart.contrib.scxml.sending import constant_of, sending, text_value
 from gatechart.contrib.scxml.xml import Element
 from gatechart.graph import Action
 from gatechart.turn import ERROR_EXECUTION, Turn

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from gatechart.contrib.scxml.expressions import Place, Value, expression, location
-from gatechart.contrib.scxml.scope import EvaluationError, shortened
-from gatechart.contrib.scxml.system import asks_for_envelope
-from gatechart.contrib.scxml.tokens import ExpressionError
+from gatechart.contrib.scxml.expressions import ExpressionError, Place, Value, expression, location
+from gatechart.contrib.scxml.scope import EvaluationError, asks_for_envelope, shortened
 from gatechart.contrib.scxml.xml import Element
 from gatechart.errors import Fault
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gatechart.contrib.scxml.system import PROCESSOR
+from gatechart.contrib.scxml.scope import PROCESSOR
 from gatechart.contrib.scxml.xml import Element
 from gatechart.errors import Fault, listing
 

@@ -22,8 +22,8 @@ from gatechart.contrib.scxml.content import action_of, raise_error, raising
 from gatechart.contrib.scxml.data import DataModel, data_model
 from gatechart.contrib.scxml.faults import Faults
 from gatechart.contrib.scxml.grammar import grammar_faults
-from gatechart.contrib.scxml.payloads import done_parts
 from gatechart.contrib.scxml.scope import Scope, is_true, scope_in
+from gatechart.contrib.scxml.sending import done_parts
 from gatechart.contrib.scxml.xml import Element, parse
 from gatechart.errors import Fault, suggestion
 from gatechart.graph import (

@@ -31,14 +31,16 @@ from gatechart.context import AgentContext
 from gatechart.contrib.errors import AutoTransitionsWarning, NotCarriedError
 from gatechart.contrib.transitions.callbacks import Callbacks, raising
 from gatechart.contrib.transitions.machine import (
+    Move,
     Seat,
     automatic_triggers,
     machine_faults,
     machine_of,
+    moves_of,
     seats_of,
     separator_of,
+    with_wildcards,
 )
-from gatechart.contrib.transitions.moves import Move, moves_of, with_wildcards
 from gatechart.errors import Fault, suggestion
 from gatechart.graph import ANY, EntryPoint, Initial, State, StateTransitionGraph, Then, Transition
 from gatechart.graph.definition import beginning
