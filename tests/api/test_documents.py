@@ -18,8 +18,7 @@ from gatechart.api import (
     SnapshotDocument,
 )
 from gatechart.values import Page, Receipt
-
-from .strategies import entries, handoffs, mail, numbers, outcomes, snapshots, texts
+from tests.api.strategies import entries, handoffs, mail, numbers, outcomes, snapshots, texts
 
 many = settings(deadline=None, derandomize=True, database=None, max_examples=50)
 

@@ -27,8 +27,7 @@ from gatechart.api import CALLS, Direct, ErrorDocument, PostCall, SendCall, Star
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import OnRefusal
 from gatechart.testing.records import NOON
-
-from .charts import Note, lamp, shade
+from tests.api.charts import Note, lamp, shade
 
 
 class Through(Verbs):

@@ -8,8 +8,7 @@ from gatechart.checks import RULES, Allow, Severity, check, report
 from gatechart.errors import InvalidGraphError
 from gatechart.graph import ANY, EntryPoint, State, Transition
 from statecharts import examples
-
-from .support import graph_of
+from tests.checks.support import graph_of
 
 TRAP = graph_of([Transition("A", "E", "B")], entry_points=[EntryPoint("A", description="a customer asks")])
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from gatechart.graph import State, Transition
-
-from .support import found, graph_of, places, yes
+from tests.checks.support import found, graph_of, places, yes
 
 
 def cycles(*ways, **rest):

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from gatechart.checks import check
 from gatechart.graph import ANY, EntryPoint, State, Transition
-
-from .support import found, graph_of, places, yes
+from tests.checks.support import found, graph_of, places, yes
 
 
 def test_a_state_without_a_transition_is_found():

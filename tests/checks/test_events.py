@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart.graph import ANY, Invoke, State, Transition
-
-from .support import Raising, found, graph_of, places
+from tests.checks.support import Raising, found, graph_of, places
 
 
 def search(context, work):

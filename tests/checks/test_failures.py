@@ -4,8 +4,7 @@ import pytest
 
 from gatechart.checks import Allow, check
 from gatechart.graph import State, Transition
-
-from .support import graph_of
+from tests.checks.support import graph_of
 
 
 def found(graph):

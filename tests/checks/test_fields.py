@@ -5,8 +5,7 @@ from pydantic import BaseModel, model_validator
 
 from gatechart import AgentContext
 from gatechart.graph import EntryPoint, Initial, State, Transition
-
-from .support import Expression, Raising, found, graph_of, places, yes
+from tests.checks.support import Expression, Raising, found, graph_of, places, yes
 
 
 class Desk(AgentContext):

@@ -16,8 +16,7 @@ from gatechart.graph import (
     StateTransitionGraph,
     Transition,
 )
-
-from .support import found, graph_of, places, yes
+from tests.checks.support import found, graph_of, places, yes
 
 ASK = Handoff("refunds", at="REVIEWING")
 DELEGATE = Handoff("refunds", at="REVIEWING", mode="delegate")

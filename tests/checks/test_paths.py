@@ -8,8 +8,7 @@ from gatechart.checks import TooManyConfigurationsError, paths
 from gatechart.errors import EntryRefusedError
 from gatechart.graph import ANY, State, Transition
 from statecharts import examples
-
-from .support import graph_of, yes
+from tests.checks.support import graph_of, yes
 
 LEFT = State("L", states=["L1", State("L2", final=True)])
 RIGHT = State("R", states=["R1", State("R2", final=True)])

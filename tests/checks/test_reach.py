@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from gatechart.checks import reach
 from gatechart.graph import ANY, EntryPoint, State, Then, Transition
-
-from .support import found, graph_of, places, yes
+from tests.checks.support import found, graph_of, places, yes
 
 HISTORY = State("RECENT", history="shallow", initial="C1")
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart.graph import ANY, State, Transition
-
-from .support import found, graph_of, places, yes
+from tests.checks.support import found, graph_of, places, yes
 
 
 def shadows(first, second, **first_has):

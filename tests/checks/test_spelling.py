@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart.graph import State, Transition
-
-from .support import found, graph_of, places
+from tests.checks.support import found, graph_of, places
 
 MEANT = "REVIEWING"
 

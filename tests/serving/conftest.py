@@ -17,8 +17,7 @@ from gatechart import Runtime
 from gatechart.clients import HttpClient
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.serving import Application, Lifecycle, Server, ServerLimits, listening
-
-from .shop import graphs
+from tests.serving.shop import graphs
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-of-the-tests"

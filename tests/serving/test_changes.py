@@ -13,8 +13,7 @@ from gatechart.clients import changes as client_changes
 from gatechart.clients.lines import Told, told_events
 from gatechart.serving import Lifecycle, listening
 from gatechart.serving.changes import Cursor, EventStream, Missed, ReplayBuffer
-
-from .conftest import PATIENCE_S, serving, within
+from tests.serving.conftest import PATIENCE_S, serving, within
 
 
 async def start(client, agent):

@@ -9,8 +9,7 @@ from starlette.routing import Mount
 
 from gatechart import Runtime
 from gatechart.serving import Application, Lifecycle
-
-from .shop import graphs
+from tests.serving.shop import graphs
 
 
 @asynccontextmanager

@@ -11,9 +11,8 @@ from jsonschema import Draft202012Validator
 from gatechart.api import ErrorDocument
 from gatechart.serving import Application, application
 from gatechart.serving.openapi import openapi_document
-
-from .conftest import TOKEN, serving
-from .shop import graphs
+from tests.serving.conftest import TOKEN, serving
+from tests.serving.shop import graphs
 
 pytestmark = pytest.mark.processes
 

@@ -11,8 +11,7 @@ from gatechart.errors import AgentExistsError, OutsideError
 from gatechart.values import Retry
 from tests.crash.havoc import havoc, until_done
 from tests.on_restate.engines import free_ports
-
-from .conftest import process
+from tests.serving.conftest import process
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

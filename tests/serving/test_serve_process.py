@@ -18,8 +18,7 @@ from gatechart.errors import OutsideError
 from gatechart.serving.errors import AddressError, OpenDoorError
 from gatechart.serving.server import listening
 from gatechart.stores import open_store
-
-from .conftest import PATIENCE_S, TOKEN, process, within
+from tests.serving.conftest import PATIENCE_S, TOKEN, process, within
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 

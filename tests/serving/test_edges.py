@@ -11,9 +11,8 @@ from gatechart.stores import open_store
 from gatechart.testing.records import started
 from gatechart.values import LONGEST_NAME, LONGEST_REASON
 from tests.runtime.spoiling import by_hand
-
-from .conftest import serving
-from .shop import graphs
+from tests.serving.conftest import serving
+from tests.serving.shop import graphs
 
 LONG = "ü" * (LONGEST_NAME + 1)
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}

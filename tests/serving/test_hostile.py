@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatechart.serving import ServerLimits
-
-from .conftest import PATIENCE_S, serving, within
+from tests.serving.conftest import PATIENCE_S, serving, within
 
 JSON = {"content-type": "application/json"}
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}

@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from gatechart.errors import ReservedEventError
-from tests.runtime.test_runtime_reserved import FREE, RESERVED
-
-from .conftest import within
+from tests.runtime.test_reserved import FREE, RESERVED
+from tests.serving.conftest import within
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 

@@ -33,7 +33,7 @@ from gatechart.testing.records import NOON
 from gatechart.values import HandoffStatus, MailStatus, Request
 from tests.api.charts import lamp, shade
 from tests.homes import DATABASE_URLS
-from tests.runtime.test_runtime_reserved import RESERVED
+from tests.runtime.test_reserved import RESERVED
 
 GRAPHS = (lamp, shade)
 

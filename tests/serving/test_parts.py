@@ -7,8 +7,7 @@ import pytest
 
 from gatechart.clients import HttpClient
 from gatechart.serving import ServerLimits
-
-from .conftest import PATIENCE_S, serving
+from tests.serving.conftest import PATIENCE_S, serving
 
 LARGE = "x" * 30_000
 MOST = 100_000

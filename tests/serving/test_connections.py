@@ -10,8 +10,7 @@ import pytest
 from pydantic_core import to_json
 
 from gatechart.serving import ServerLimits
-
-from .conftest import PATIENCE_S, process, serving, within
+from tests.serving.conftest import PATIENCE_S, process, serving, within
 
 SHORT_S = 0.3
 HEAD = b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n"

@@ -13,7 +13,7 @@ from gatechart.graph import ANY
 from gatechart.testing import VirtualClock
 from gatechart.testing.rehearsal import rehearse
 
-SCXML_PAGE = Path(__file__).parents[2] / "docs" / "scxml.md"
+SCXML_PAGE = Path(__file__).parents[3] / "docs" / "scxml.md"
 
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><scxml><state id="s"/></scxml>'
 OUTSIDE = '<!DOCTYPE scxml SYSTEM "file:///etc/passwd"><scxml><state id="s"/></scxml>'

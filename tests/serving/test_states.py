@@ -11,9 +11,8 @@ from gatechart.clients import HttpClient
 from gatechart.errors import InboxFullError, StoreBusyError
 from gatechart.serving import Application, Lifecycle, Phase, listening
 from gatechart.values import Retry
-
-from .conftest import TOKEN, serving
-from .shop import graphs
+from tests.serving.conftest import TOKEN, serving
+from tests.serving.shop import graphs
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 GUARDED = ("/agents", "/agents/a", "/changes", "/openapi.json", "/mail", "/handoffs", "/nowhere")

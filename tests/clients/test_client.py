@@ -36,9 +36,8 @@ from gatechart.errors import (
 from gatechart.handoff import HandoffPacket
 from gatechart.serving import Lifecycle, listening
 from gatechart.values import Mode, Retry, Status
-
-from .conftest import TOKEN, serving, within
-from .shop import Order, shop
+from tests.serving.conftest import TOKEN, serving, within
+from tests.serving.shop import Order, shop
 
 ONCE = Retry(attempts=1)
 

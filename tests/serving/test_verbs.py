@@ -2,7 +2,7 @@
 
 import asyncio
 
-from .conftest import within
+from tests.serving.conftest import within
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
 

@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 from gatechart.contrib.transitions import graph_from
 from gatechart.testing.rehearsal import rehearse
-
-from .machines import Model, compound_charts, context_for, flat_charts, happenings, machine_of
+from tests.contrib.transitions.machines import Model, compound_charts, context_for, flat_charts, happenings, machine_of
 
 same = settings(
     deadline=None, derandomize=True, database=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow]

@@ -7,8 +7,7 @@ from gatechart.errors import ReservedEventError
 from gatechart.graph import EntryPoint, State, Then, Transition
 from gatechart.testing.paths import path_cases, walk_path
 from gatechart.testing.rehearsal import rehearse
-
-from .support import graph_of
+from tests.checks.support import graph_of
 
 
 class Desk(AgentContext):
