@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gatechart import StateTransitionGraph
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
@@ -9,7 +11,7 @@ from statecharts.online_shop import online_shop
 from statecharts.service_desk import service_desk
 from statecharts.services import Services
 
-examples: tuple[StateTransitionGraph, ...] = (customer_service, leave_approval, service_desk)  # each for itself
-graphs: tuple[StateTransitionGraph, ...] = (*examples, *online_shop)  # and those of the shop, which hand work on
+examples: tuple[StateTransitionGraph[Any], ...] = (customer_service, leave_approval, service_desk)  # each for itself
+graphs: tuple[StateTransitionGraph[Any], ...] = (*examples, *online_shop)  # and those of the shop, which hand work on
 
 __all__ = ["Services", "customer_service", "examples", "graphs", "leave_approval", "online_shop", "service_desk"]

@@ -45,7 +45,8 @@ class Agent:
     @property
     def context(self) -> AgentContext:
         """A copy of the committed context, of the graph's context type. What is done to it touches nothing else."""
-        return read_context(self._host.graph.context, self._host.snapshot.context)
+        context: AgentContext = read_context(self._host.graph.context, self._host.snapshot.context)
+        return context
 
     def send(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
@@ -254,7 +254,7 @@ class Host(Protocol):
     """What a runtime does for one of its agents."""
 
     @property
-    def graph(self) -> StateTransitionGraph:
+    def graph(self) -> AnyGraph:
         """The graph that drives the agent."""
         ...
 

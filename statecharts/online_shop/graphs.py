@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import gatechart
 from gatechart import StateTransitionGraph
@@ -12,7 +12,7 @@ from gatechart.contrib.human_desk import human_desk
 from statecharts.online_shop import actions, context, guards, shop
 
 
-def _loaded(name: str) -> StateTransitionGraph:
+def _loaded(name: str) -> StateTransitionGraph[Any]:
     bound = [actions, context, guards, shop, {"HandoffPacket": gatechart.HandoffPacket}]
     return load(Path(__file__).with_name(f"{name}.yaml"), bind=bound)
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from gatechart.api.calls import Call, HandoffCall
 from gatechart.context import problems_of
 from gatechart.errors import PayloadError
-from gatechart.graph import Delay, Fallbacks, StateTransitionGraph, graph_name
+from gatechart.graph import AnyGraph, Delay, Fallbacks, graph_name
 from gatechart.handoff import HandoffPacket, fallback_steps, fallbacks_of
 from gatechart.values import AgentId, Mode, Name, Reason, name_of
 
@@ -33,7 +33,7 @@ def made(kind: type[C], **given: Any) -> C:
 def handoff_call(
     agent_id: AgentId,
     *,
-    to: Name | StateTransitionGraph,
+    to: Name | AnyGraph,
     at: Name,
     packet: HandoffPacket | None = None,
     reason: Reason | str | None = None,

@@ -38,7 +38,7 @@ from gatechart.api.calls import (
 from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.api.mail_documents import MailDocument, ReceiptDocument
 from gatechart.api.making import handoff_call, made
-from gatechart.graph import Delay, Fallbacks, StateTransitionGraph, graph_name
+from gatechart.graph import AnyGraph, Delay, Fallbacks, graph_name
 from gatechart.handoff import HandoffPacket
 from gatechart.turn import checked_name, plain_payload
 from gatechart.values import (
@@ -76,7 +76,7 @@ class Verbs(ABC):
 
     async def start(
         self,
-        graph: Name | StateTransitionGraph,
+        graph: Name | AnyGraph,
         *,
         at: Name,
         payload: Any = None,
@@ -165,7 +165,7 @@ class Verbs(ABC):
         self,
         agent_id: AgentId,
         *,
-        to: Name | StateTransitionGraph,
+        to: Name | AnyGraph,
         at: Name,
         packet: HandoffPacket | None = None,
         reason: Reason | str | None = None,

@@ -36,6 +36,7 @@ from gatechart.graph import (
     ANY,
     Accepts,
     Allow,
+    AnyGraph,
     EntryPoint,
     Handoff,
     Initial,
@@ -58,7 +59,7 @@ def build(
     faults: Faults,
     entry_points: Sequence[EntryPoint | Name] | None,
     migrations: Iterable[Migration] | Migration,
-) -> StateTransitionGraph:
+) -> AnyGraph:
     """The graph of a chart. entry_points: in place of the chart's own. Raises InvalidChartError with every fault."""
     if chart.dialect is Dialect.XSTATE:
         chart = xstate.wrapped(chart)
@@ -79,7 +80,7 @@ class _Building:
 
     def graph(
         self, entry_points: Sequence[EntryPoint | Name] | None, migrations: Iterable[Migration] | Migration
-    ) -> StateTransitionGraph:
+    ) -> AnyGraph:
         """The graph, once nothing is wrong with the chart."""
         root = self.chart.root
         doors = [self.entry_point(each) for each in self.chart.entry_points]
@@ -107,7 +108,7 @@ class _Building:
         self.faults.check()
         return graph
 
-    def beginning(self, states: Sequence[State]) -> Iterator[EntryPoint]:
+    def beginning(self, states: Sequence[State[Any]]) -> Iterator[EntryPoint]:
         """Where a machine of XState's begins that lists no entry points."""
         root = self.chart.root
         if not self.is_xstate or root.spot.get("entry_points") is not None:
@@ -156,7 +157,7 @@ class _Building:
                 self.faults.add(code, f"unknown code {each.code!r}", suggestion(each.code, codes))
             yield Allow(each.code, each.place, each.reason)
 
-    def state(self, form: StateForm) -> State:
+    def state(self, form: StateForm) -> State[Any]:
         """A state with all that is inside it."""
         name = self.names.names[form]
         self.places.setdefault(f"state {name!r}", form.spot)
@@ -292,7 +293,7 @@ class _Building:
         self.places["accepts"] = form.spot
         return Accepts(form.capacity, self.told(form.policy))
 
-    def transitions(self, form: StateForm) -> Iterator[Transition]:
+    def transitions(self, form: StateForm) -> Iterator[Transition[Any]]:
         """The transitions of a state, in the order in which they are asked."""
         source = self.names.names[form]
         for each, event in self.events.of(form):

@@ -20,6 +20,7 @@ from gatechart.graph import (
     ANY,
     ROOT,
     Accepts,
+    AnyGraph,
     Delay,
     EntryPoint,
     Fallbacks,
@@ -31,7 +32,6 @@ from gatechart.graph import (
     OtherGraph,
     SameTarget,
     State,
-    StateTransitionGraph,
     Then,
     Transition,
     callable_name,
@@ -103,7 +103,7 @@ def _scalar(value: Any) -> str:
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
-def dump(graph: StateTransitionGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
+def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
     """The graph as a chart, in YAML or JSON, with a line break at its end.
 
     Raises InvalidChartError where a chart cannot hold it: one name for two functions, or parameters that are no JSON.
@@ -115,7 +115,7 @@ def dump(graph: StateTransitionGraph, *, format: Literal["yaml", "json"] = "yaml
     return f"{json.dumps(chart, indent=2, ensure_ascii=False)}\n" if format == "json" else write_yaml(chart)
 
 
-def bindings_of(graph: StateTransitionGraph) -> Mapping[str, Any]:
+def bindings_of(graph: AnyGraph) -> Mapping[str, Any]:
     """The functions and types of a graph by the names that its dump has for them: what `load` needs as `bind`."""
     dumping = _Dumping(graph)
     dumping.chart()
@@ -130,7 +130,7 @@ def _without_blanks(**values: Any) -> dict[str, Any]:
 class _Dumping:
     """A graph, while it is being written; with all functions and types met so far."""
 
-    def __init__(self, graph: StateTransitionGraph) -> None:
+    def __init__(self, graph: AnyGraph) -> None:
         self.graph = graph
         self.bound: dict[str, Any] = {}
         self.faults: list[FileFault] = []
@@ -165,7 +165,7 @@ class _Dumping:
             return self.json(initial_values(context), "context") or None
         return "" if context is AgentContext else self.name(context.__name__, context)
 
-    def state(self, state: State) -> dict[str, Any]:
+    def state(self, state: State[Any]) -> dict[str, Any]:
         """A state with all that is inside it."""
         is_history = state.history is not None
         is_leaf = state.final and not state.states
@@ -210,7 +210,7 @@ class _Dumping:
                 found.setdefault("on", {})[event] = transitions
         return found
 
-    def transition(self, each: Transition | Then) -> dict[str, Any]:
+    def transition(self, each: Transition[Any] | Then) -> dict[str, Any]:
         """A transition, its event aside."""
         return _without_blanks(
             target=_one_or_many(map(_reference, each.targets)),
@@ -220,7 +220,7 @@ class _Dumping:
             description=getattr(each, "description", ""),
         )
 
-    def after(self, state: State) -> dict[str, Any]:
+    def after(self, state: State[Any]) -> dict[str, Any]:
         """Delays with what follows them."""
         found: dict[str, Any] = {}
         for after in state.after:
@@ -276,7 +276,7 @@ class _Dumping:
         """Which handoffs agents of the graph take, unless it is all."""
         return _without_blanks(capacity=accepts.capacity, policy=self.told(accepts.policy))
 
-    def data(self, state: State) -> Any:
+    def data(self, state: State[Any]) -> Any:
         """What a final state hands on."""
         if isinstance(state.data, Fixed):
             return {"value": self.json(state.data.values, f"state {state.name!r}")}

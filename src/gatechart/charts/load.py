@@ -9,7 +9,7 @@ from gatechart.charts.build import build
 from gatechart.charts.model import Dialect
 from gatechart.charts.parse import read_chart
 from gatechart.charts.source import Source, read
-from gatechart.graph import EntryPoint, Migration, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint, Migration
 from gatechart.values import Name
 
 
@@ -20,7 +20,7 @@ def load(
     dialect: str | None = None,
     entry_points: Sequence[EntryPoint | Name] | None = None,
     migrations: Iterable[Migration] | Migration = (),
-) -> StateTransitionGraph:
+) -> AnyGraph:
     r"""The graph of a chart in YAML or JSON.
 
     source: a path; or the chart itself, as bytes, or as a text with a line break or a brace at its beginning.

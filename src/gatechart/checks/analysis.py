@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from gatechart.graph import ROOT, Allow, Asking, Edge, Kind, Node, Recall, StateTransitionGraph, askings
+from gatechart.graph import ROOT, Allow, AnyGraph, Asking, Edge, Kind, Node, Recall, askings
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
 from gatechart.values import EventName, Mode, StateName
@@ -54,8 +54,8 @@ class Analysis:
     allowances.
     """
 
-    graph: StateTransitionGraph
-    among: Sequence[StateTransitionGraph] | None = None
+    graph: AnyGraph
+    among: Sequence[AnyGraph] | None = None
     allow: tuple[Allow, ...] = ()
     found: tuple[tuple[str, str], ...] = ()
 
@@ -100,7 +100,7 @@ class Analysis:
         return frozenset(seen - {ROOT})
 
 
-def reach(graph: StateTransitionGraph) -> Mapping[str, tuple[StateName, ...]]:
+def reach(graph: AnyGraph) -> Mapping[str, tuple[StateName, ...]]:
     """Return the states that may be active after entering at each entry point, by its name, in document order.
 
     History states count if they are asked. Guards are assumed to agree and events to come, and states are followed one
@@ -149,7 +149,7 @@ def is_taken(name: EventName, words: Collection[EventName]) -> bool:
     return any(prefix in words for prefix in prefixes_of(name))
 
 
-def handles(graph: StateTransitionGraph, leaf: StateName, event: EventName) -> bool:
+def handles(graph: AnyGraph, leaf: StateName, event: EventName) -> bool:
     """Whether a transition takes the event from a state that can be active together with the leaf."""
     return any(
         edge.event is not None and is_taken(event, words_of(edge.event)) and is_together(graph, node.name, leaf)
@@ -161,31 +161,31 @@ def handles(graph: StateTransitionGraph, leaf: StateName, event: EventName) -> b
 # States
 
 
-def is_together(graph: StateTransitionGraph, state: StateName, other: StateName) -> bool:
+def is_together(graph: AnyGraph, state: StateName, other: StateName) -> bool:
     """Whether the two states can be active at once: one lies in the other, or they lie in two regions."""
     line, other_line = ((name, *graph.nodes[name].ancestors) for name in (state, other))
     common = next(name for name in line if name in other_line)
     return common in (state, other) or graph.nodes[common].kind is Kind.PARALLEL
 
 
-def is_in(graph: StateTransitionGraph, state: StateName, outer: StateName) -> bool:
+def is_in(graph: AnyGraph, state: StateName, outer: StateName) -> bool:
     """Whether the state is the outer one or lies inside it."""
     return outer in (state, *graph.nodes[state].ancestors)
 
 
-def is_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
+def is_end(graph: AnyGraph, leaf: StateName) -> bool:
     """Whether the agent ends in the leaf; false if other regions have to end as well."""
     node = graph.nodes[leaf]
     return node.kind is Kind.FINAL and (node.is_end or graph.nodes[node.parent].is_end)
 
 
-def has_part_in_an_end(graph: StateTransitionGraph, leaf: StateName) -> bool:
+def has_part_in_an_end(graph: AnyGraph, leaf: StateName) -> bool:
     """Whether the leaf is a final state that ends the agent, alone or together with other regions."""
     node = graph.nodes[leaf]
     return node.kind is Kind.FINAL and any(graph.nodes[name].is_end for name in (leaf, *node.ancestors))
 
 
-def begun(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
+def begun(graph: AnyGraph, state: StateName) -> Iterator[StateName]:
     """Yield the leaves in which a state begins."""
     node = graph.nodes[state]
     if node.kind.is_leaf:
@@ -196,14 +196,14 @@ def begun(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
         yield from begun(graph, each)
 
 
-def entered(graph: StateTransitionGraph, targets: tuple[StateName, ...], domain: StateName) -> frozenset[StateName]:
+def entered(graph: AnyGraph, targets: tuple[StateName, ...], domain: StateName) -> frozenset[StateName]:
     """Return what is entered for the targets within the domain if no history state remembers anything."""
     stays = frozenset((domain, *graph.nodes[domain].ancestors))
     entry = entry_of(Tree(graph.nodes, ()), [(targets, domain)], stays)
     return frozenset((*entry.states, *entry.unremembered))
 
 
-def _recalled(graph: StateTransitionGraph, state: StateName, seen: set[StateName]) -> Iterator[frozenset[StateName]]:
+def _recalled(graph: AnyGraph, state: StateName, seen: set[StateName]) -> Iterator[frozenset[StateName]]:
     """Yield what follows from a shallow history state and a state that it may remember, once both are seen.
 
     A deep one remembers leaves that were active together with all around them, so it adds nothing.
@@ -243,19 +243,19 @@ def _first(always: dict[EventName, Edge], word: EventName) -> Edge | None:
     return next((always[name] for name in names if name in always), None)
 
 
-def _ways(graph: StateTransitionGraph, node: Node) -> tuple[Way, ...]:
+def _ways(graph: AnyGraph, node: Node) -> tuple[Way, ...]:
     never = {edge for edge, _ in shadowed(node)}
     return tuple(_way(graph, edge) for edge in node.edges if edge not in never)
 
 
-def _way(graph: StateTransitionGraph, edge: Edge) -> Way:
+def _way(graph: AnyGraph, edge: Edge) -> Way:
     if not edge.targets:
         return Way(edge, None, frozenset())
     domain = outermost_domain(graph, edge)
     return Way(edge, domain, entered(graph, edge.targets, domain))
 
 
-def outermost_domain(graph: StateTransitionGraph, edge: Edge) -> StateName:
+def outermost_domain(graph: AnyGraph, edge: Edge) -> StateName:
     """Return the domain of the transition, or a state around it, whatever history states among its targets remember.
 
     A history state stands for states beside it or further in. So what contains it contains all of them.
@@ -267,7 +267,7 @@ def outermost_domain(graph: StateTransitionGraph, edge: Edge) -> StateName:
 # Handoffs
 
 
-def _waits(graph: StateTransitionGraph) -> Iterator[Wait]:
+def _waits(graph: AnyGraph) -> Iterator[Wait]:
     for asking in askings(graph.nodes):
         if asking.edge is not None:
             yield _on_the_way(graph, asking, asking.edge)
@@ -277,14 +277,14 @@ def _waits(graph: StateTransitionGraph) -> Iterator[Wait]:
             yield Wait(asking, None, _rests(graph, _entered_with(graph, asking.state)))
 
 
-def _on_the_way(graph: StateTransitionGraph, asking: Asking, edge: Edge) -> Wait:
+def _on_the_way(graph: AnyGraph, asking: Asking, edge: Edge) -> Wait:
     if edge.targets:
         return Wait(asking, edge, _rests(graph, (leaf for each in edge.targets for leaf in begun(graph, each))))
     stays = (name for name, node in graph.nodes.items() if node.kind is Kind.ATOMIC and is_in(graph, name, edge.source))
     return Wait(asking, edge, tuple(stays), home=edge.source)
 
 
-def _leaving(graph: StateTransitionGraph, left: StateName) -> Iterator[Edge]:
+def _leaving(graph: AnyGraph, left: StateName) -> Iterator[Edge]:
     """Yield the transitions that leave a state."""
     for node in graph.nodes.values():
         for edge in node.edges:
@@ -292,7 +292,7 @@ def _leaving(graph: StateTransitionGraph, left: StateName) -> Iterator[Edge]:
                 yield edge
 
 
-def _is_left(graph: StateTransitionGraph, edge: Edge, left: StateName) -> bool:
+def _is_left(graph: AnyGraph, edge: Edge, left: StateName) -> bool:
     if edge.source == left:
         return not edge.internal or not all(is_in(graph, each, left) for each in edge.targets)
     if is_in(graph, edge.source, left):
@@ -300,7 +300,7 @@ def _is_left(graph: StateTransitionGraph, edge: Edge, left: StateName) -> bool:
     return is_in(graph, left, edge.source)
 
 
-def _entered_with(graph: StateTransitionGraph, state: StateName) -> Iterator[StateName]:
+def _entered_with(graph: AnyGraph, state: StateName) -> Iterator[StateName]:
     """Yield the leaves that can be active once the state is entered."""
     yield from begun(graph, state)
     aims = [each for node in graph.nodes.values() for edge in node.edges for each in _aims(graph, edge, state)]
@@ -310,13 +310,13 @@ def _entered_with(graph: StateTransitionGraph, state: StateName) -> Iterator[Sta
             yield from begun(graph, aim)
 
 
-def _aims(graph: StateTransitionGraph, edge: Edge, state: StateName) -> tuple[StateName, ...]:
+def _aims(graph: AnyGraph, edge: Edge, state: StateName) -> tuple[StateName, ...]:
     """Return the transition's targets if it enters the state, else nothing."""
     stays = is_in(graph, edge.source, state) and (edge.internal or edge.source != state)
     return () if stays else edge.targets
 
 
-def _rests(graph: StateTransitionGraph, leaves: Iterable[StateName]) -> tuple[StateName, ...]:
+def _rests(graph: AnyGraph, leaves: Iterable[StateName]) -> tuple[StateName, ...]:
     """Return where a turn that comes to these leaves can end, with all that follows of itself."""
     found: dict[StateName, bool] = {}
     ahead = list(leaves)
@@ -329,7 +329,7 @@ def _rests(graph: StateTransitionGraph, leaves: Iterable[StateName]) -> tuple[St
     return tuple(leaf for leaf, rests in found.items() if rests)
 
 
-def _onward(graph: StateTransitionGraph, leaf: StateName) -> Iterator[Edge]:
+def _onward(graph: AnyGraph, leaf: StateName) -> Iterator[Edge]:
     """Yield the transitions taken within the turn: those without an event, and those on the end of a state."""
     node = graph.nodes[leaf]
     done = f"done.state.{node.parent}" if node.kind is Kind.FINAL and node.parent != ROOT else None

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 from gatechart.checks.analysis import Analysis, Way, is_taken, is_together, prefixes_of, shadowed, words_of
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import nearest
-from gatechart.graph import ROOT, Kind, Node, StateTransitionGraph, steps_of
+from gatechart.graph import ROOT, AnyGraph, Kind, Node, steps_of
 from gatechart.values import OFFERED, EventName, StateName, is_reserved
 
 
@@ -62,14 +62,14 @@ def _ring(cycle: tuple[StateName, ...]) -> str:
     return " → ".join((*cycle, cycle[0]))
 
 
-def _arcs(graph: StateTransitionGraph, eventless: Mapping[StateName, tuple[Way, ...]]) -> Arcs:
+def _arcs(graph: AnyGraph, eventless: Mapping[StateName, tuple[Way, ...]]) -> Arcs:
     return {
         source: frozenset(name for way in several for name in _active_after(graph, source, way) if name in eventless)
         for source, several in eventless.items()
     }
 
 
-def _active_after(graph: StateTransitionGraph, source: StateName, way: Way) -> Iterator[StateName]:
+def _active_after(graph: AnyGraph, source: StateName, way: Way) -> Iterator[StateName]:
     """Yield what the transition can make active, and its source if that stays active.
 
     Other states that stay active need no arc: one whose transition is taken over and over is either entered each time
@@ -84,7 +84,7 @@ def _active_after(graph: StateTransitionGraph, source: StateName, way: Way) -> I
             yield from (each.name for each in graph.nodes.values() if parent in each.ancestors)
 
 
-def _cycles(graph: StateTransitionGraph, arcs: Arcs) -> Iterator[tuple[StateName, ...]]:
+def _cycles(graph: AnyGraph, arcs: Arcs) -> Iterator[tuple[StateName, ...]]:
     """Yield cycles that have no state in common, each from its first state in the document. Cost: linear in each."""
     while cycle := _a_cycle(arcs):
         first = cycle.index(min(cycle, key=lambda name: graph.nodes[name].order))
@@ -142,7 +142,7 @@ def never_raised(analysis: Analysis) -> Iterator[Hit]:
                     yield f"state {node.name!r}, event {event!r}", *_not_raised(name, owners, known)
 
 
-def _raised_anywhere(graph: StateTransitionGraph) -> Iterator[tuple[EventName, StateName]]:
+def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
     """Yield the reserved events that may come in any state, each with the root as its owner."""
     yield from ((event, ROOT) for event in _ANYWHERE)
     yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
@@ -164,12 +164,12 @@ def _remedy(name: EventName) -> str:
     return "only the framework sends events with such names, and it sends none called that; choose another name"
 
 
-def own_events(graph: StateTransitionGraph) -> tuple[tuple[EventName, StateName], ...]:
+def own_events(graph: AnyGraph) -> tuple[tuple[EventName, StateName], ...]:
     """Return the events that come from the graph itself, each with the state that must be active; the root for any."""
     return tuple(event for node in graph.nodes.values() for event in _own_events(graph, node))
 
 
-def _own_events(graph: StateTransitionGraph, node: Node) -> Iterator[tuple[EventName, StateName]]:
+def _own_events(graph: AnyGraph, node: Node) -> Iterator[tuple[EventName, StateName]]:
     for invoke in node.invokes:
         yield f"done.invoke.{invoke.id}", node.name
         yield f"error.invoke.{invoke.id}", node.name
@@ -180,7 +180,7 @@ def _own_events(graph: StateTransitionGraph, node: Node) -> Iterator[tuple[Event
         yield f"done.state.{node.name}", ROOT
 
 
-def _can_be_done(graph: StateTransitionGraph, name: StateName) -> bool:
+def _can_be_done(graph: AnyGraph, name: StateName) -> bool:
     node = graph.nodes[name]
     if node.kind is Kind.PARALLEL:
         return all(_can_be_done(graph, child) for child in node.children)
@@ -209,7 +209,7 @@ def result_unused(analysis: Analysis) -> Iterator[Hit]:
                 yield f"state {node.name!r}", problem, "add one, or allow it if the result does not matter"
 
 
-def _awaited(graph: StateTransitionGraph) -> set[EventName]:
+def _awaited(graph: AnyGraph) -> set[EventName]:
     """Return the descriptors of all transitions, whole and by their words."""
     descriptors = {edge.event for node in graph.nodes.values() for edge in node.edges if edge.event is not None}
     return {name for event in descriptors for name in (event, *words_of(event))}

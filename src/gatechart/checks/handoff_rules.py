@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken, words_of
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import suggestion
-from gatechart.graph import ROOT, Asking, Edge, Handoff, StateTransitionGraph, askings
+from gatechart.graph import ROOT, AnyGraph, Asking, Edge, Handoff, askings
 from gatechart.values import EventName, Mode, StateName
 
 
@@ -35,7 +35,7 @@ def unanswered(analysis: Analysis) -> Iterator[Hit]:
         yield f"state {state!r}", problem, "add a transition for each"
 
 
-def _missing(graph: StateTransitionGraph, wait: Wait) -> Iterator[tuple[StateName, EventName]]:
+def _missing(graph: AnyGraph, wait: Wait) -> Iterator[tuple[StateName, EventName]]:
     """Yield the answers that are not taken, each with the state that waits for it."""
     leaves = [leaf for leaf in wait.leaves if not is_end(graph, leaf)]
     for event in answers_of(wait.asking):
@@ -118,7 +118,7 @@ def _given_away(analysis: Analysis) -> Iterator[StateName]:
                     yield leaf
 
 
-def _is_second_owner(graph: StateTransitionGraph, edge: Edge, state: StateName, away: frozenset[StateName]) -> bool:
+def _is_second_owner(graph: AnyGraph, edge: Edge, state: StateName, away: frozenset[StateName]) -> bool:
     """Whether the transition can take the agent from a leaf where the work is away to one where it is not."""
     if edge.event is None or all(word.split(".")[0] == "handoff" for word in words_of(edge.event)):
         return False

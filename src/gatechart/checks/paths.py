@@ -11,7 +11,7 @@ from typing import Final
 
 from gatechart.checks.analysis import EVERY, words_of
 from gatechart.errors import DefinitionError
-from gatechart.graph import Edge, StateTransitionGraph
+from gatechart.graph import AnyGraph, Edge
 from gatechart.kernel import Done, Plan, awaited_events, candidates, plan_entry, plan_microstep
 from gatechart.kernel.select import Candidates, Configuration
 from gatechart.values import EventName, Memory, Name, StateName
@@ -92,7 +92,7 @@ class _Leg:
     sent: int
 
 
-def paths(graph: StateTransitionGraph, *, from_: Name, most: int = 100_000) -> tuple[Path, ...]:
+def paths(graph: AnyGraph, *, from_: Name, most: int = 100_000) -> tuple[Path, ...]:
     """Paths from an entry point that take every transition reachable from there, shortest first.
 
     from_: the entry point's name. Guards are taken to answer as needed, alike for all who ask at once; whether a
@@ -113,7 +113,7 @@ def paths(graph: StateTransitionGraph, *, from_: Name, most: int = 100_000) -> t
 
 
 def _explore(
-    graph: StateTransitionGraph, first: Moment, too_many: TooManyConfigurationsError
+    graph: AnyGraph, first: Moment, too_many: TooManyConfigurationsError
 ) -> tuple[dict[Moment, _Leg | None], dict[Edge, _Leg]]:
     """The best leg into each moment, and the best leg that takes each transition; best is with the fewest events sent.
 
@@ -176,12 +176,12 @@ def _steps(legs: tuple[_Leg, ...]) -> tuple[PathStep, ...]:
 # The machine followed microstep by microstep, without a context, whatever guards say
 
 
-def beginning(graph: StateTransitionGraph, state: StateName) -> Moment:
+def beginning(graph: AnyGraph, state: StateName) -> Moment:
     """The moment after entering at a state."""
     return _moment(plan_entry(graph, (state,)), ())
 
 
-def moves(graph: StateTransitionGraph, moment: Moment) -> Iterator[Move]:
+def moves(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
     """Every move that some answers of the guards make possible, as SCXML orders them: eventless, raised, sent."""
     if moment.is_final:
         return
@@ -197,7 +197,7 @@ def moves(graph: StateTransitionGraph, moment: Moment) -> Iterator[Move]:
         yield from _taking(graph, moment, groups, event, is_sent=True)
 
 
-def _taking_raised(graph: StateTransitionGraph, moment: Moment) -> Iterator[Move]:
+def _taking_raised(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
     event, *rest = moment.raised
     later = replace(moment, raised=tuple(rest))
     groups = candidates(graph, moment.configuration, event)
@@ -207,7 +207,7 @@ def _taking_raised(graph: StateTransitionGraph, moment: Moment) -> Iterator[Move
 
 
 def _taking(
-    graph: StateTransitionGraph, moment: Moment, groups: Candidates, event: EventName | None, *, is_sent: bool
+    graph: AnyGraph, moment: Moment, groups: Candidates, event: EventName | None, *, is_sent: bool
 ) -> Iterator[Move]:
     for enabled in choices(groups):
         plan = plan_microstep(graph, moment.configuration, moment.memory, enabled)
@@ -245,7 +245,7 @@ def _can_all_refuse(groups: Candidates) -> bool:
     return all(edge.ask is not None for edges in groups for edge in edges)
 
 
-def _sendable(graph: StateTransitionGraph, configuration: Configuration) -> Iterator[EventName]:
+def _sendable(graph: AnyGraph, configuration: Configuration) -> Iterator[EventName]:
     """An event for each descriptor that waits here; done events come from the machine alone."""
     words = (word for event in awaited_events(graph, configuration) for word in words_of(event))
     for word in dict.fromkeys(words):

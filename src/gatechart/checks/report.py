@@ -10,10 +10,10 @@ from gatechart.checks import event_rules, handoff_rules, rules
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
 from gatechart.errors import suggestion
-from gatechart.graph import Allow, StateTransitionGraph
+from gatechart.graph import Allow, AnyGraph
 
 
-def check(graph: StateTransitionGraph, *, allow: Sequence[Allow] = ()) -> tuple[Finding, ...]:
+def check(graph: AnyGraph, *, allow: Sequence[Allow] = ()) -> tuple[Finding, ...]:
     """Return what is most likely not meant in a sound graph, by code, then in document order. Never raises.
 
     allow: what is meant to be so, beside what the graph itself allows. Guards are not asked and no action is run.
@@ -22,17 +22,17 @@ def check(graph: StateTransitionGraph, *, allow: Sequence[Allow] = ()) -> tuple[
     return report(graph, allow=allow).findings
 
 
-def check_all(graphs: Iterable[StateTransitionGraph]) -> Mapping[str, tuple[Finding, ...]]:
+def check_all(graphs: Iterable[AnyGraph]) -> Mapping[str, tuple[Finding, ...]]:
     """Return the findings of each graph of an application, by name; each handoff must lead to one of the graphs."""
     among = tuple(graphs)
     return {graph.name: report(graph, among=among).findings for graph in among}
 
 
 def report(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     *,
     allow: Sequence[Allow] = (),
-    among: Sequence[StateTransitionGraph] | None = None,
+    among: Sequence[AnyGraph] | None = None,
 ) -> Report:
     """Return the findings of a graph together with those that are allowed, each with its reason.
 

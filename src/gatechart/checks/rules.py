@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from gatechart.checks.analysis import Analysis, Way, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import listing, suggestion
-from gatechart.graph import ROOT, EntryPoint, Kind, Node, StateTransitionGraph, callable_name, steps_of
+from gatechart.graph import ROOT, AnyGraph, EntryPoint, Kind, Node, callable_name, steps_of
 from gatechart.values import StateName
 
 # States
@@ -54,14 +54,14 @@ def _leaving(analysis: Analysis) -> dict[StateName, list[Way]]:
     return leaving
 
 
-def _wholly_left(graph: StateTransitionGraph, source: StateName, domain: StateName) -> tuple[StateName, ...]:
+def _wholly_left(graph: AnyGraph, source: StateName, domain: StateName) -> tuple[StateName, ...]:
     """Return the source, and the parallel states between it and the domain, all regions of which are left with it."""
     ancestors = graph.nodes[source].ancestors
     between = () if source == domain else ancestors[: ancestors.index(domain)]
     return source, *(outer for outer in between if graph.nodes[outer].kind is Kind.PARALLEL)
 
 
-def _has_way_out(graph: StateTransitionGraph, leaving: Mapping[StateName, list[Way]], leaf: StateName) -> bool:
+def _has_way_out(graph: AnyGraph, leaving: Mapping[StateName, list[Way]], leaf: StateName) -> bool:
     return any(
         leaf not in way.enters and way.domain != leaf
         for state in (leaf, *graph.nodes[leaf].ancestors)
@@ -127,7 +127,7 @@ def unknown_field(analysis: Analysis) -> Iterator[Hit]:
             yield from _unknown_fields(graph, f"state {node.name!r}", step.function)
 
 
-def _unknown_fields(graph: StateTransitionGraph, place: str, function: Callable[..., Any] | None) -> Iterator[Hit]:
+def _unknown_fields(graph: AnyGraph, place: str, function: Callable[..., Any] | None) -> Iterator[Hit]:
     if not isinstance(function, NamesFields):
         return
     fields = tuple(graph.context.model_fields)
@@ -156,7 +156,7 @@ def cannot_start(analysis: Analysis) -> Iterator[Hit]:
             yield f"entry point {entry.name!r}", problem, "give defaults, or let takes= and maps= bring them"
 
 
-def _missing(graph: StateTransitionGraph, entry: EntryPoint) -> tuple[str, ...]:
+def _missing(graph: AnyGraph, entry: EntryPoint) -> tuple[str, ...]:
     """Return the required fields that nothing fills; none if a function may fill them, which cannot be known."""
     validators = graph.context.__pydantic_decorators__.model_validators.values()
     if callable(entry.maps) or any(each.info.mode != "after" for each in validators):
@@ -195,7 +195,7 @@ def misspelt(analysis: Analysis) -> Iterator[Hit]:
             yield f"state {name!r}", problem, f"write {meant!r}, or rename it"
 
 
-def _uses(graph: StateTransitionGraph) -> Counter[StateName]:
+def _uses(graph: AnyGraph) -> Counter[StateName]:
     """Count how often each state is named by transitions, initial states and entry points."""
     named = [name for node in graph.nodes.values() for edge in node.edges for name in {edge.source, *edge.targets}]
     named += [name for node in graph.nodes.values() if node.default and node.ancestors for name in node.default.targets]

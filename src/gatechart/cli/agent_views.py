@@ -28,7 +28,7 @@ from gatechart.cli.output import (
 )
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
-from gatechart.graph import Edge, StateTransitionGraph
+from gatechart.graph import AnyGraph, Edge
 from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.values import (
     ActiveInvocation,
@@ -92,7 +92,7 @@ Accepted: TypeAlias = Mapping[EventName, Sequence[Edge]]
 _LONGEST: Final = 200  # characters of a value in a history; --json tells it whole
 
 
-def accepted_by(graph: StateTransitionGraph, snapshot: Snapshot) -> Accepted:
+def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
     """The events that one may send an agent now, guards not asked, with their transitions in the order of asking."""
     if snapshot.status is not Status.ACTIVE:
         return {}
@@ -102,7 +102,7 @@ def accepted_by(graph: StateTransitionGraph, snapshot: Snapshot) -> Accepted:
     return {event: tuple(dict.fromkeys(edge for edges in groups for edge in edges)) for event, groups in found.items()}
 
 
-def print_agent(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+def print_agent(graph: AnyGraph, snapshot: Snapshot) -> None:
     """An agent in short: where it is, and what it accepts there."""
     print_facts([*_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
 
@@ -119,7 +119,7 @@ def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
         print_table(("ACCEPTS", "LEADS TO", "IF", "DOING"), _accepted_rows(accepted))
 
 
-def print_outcome(graph: StateTransitionGraph, snapshot: Snapshot, outcome: Outcome) -> None:
+def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None:
     """What became of an event, and where the agent is now."""
     for guard in outcome.guard_errors:
         print_warning(f"the guard {guard.guard} of {guard.transition} raised {guard.raised}; it counts as no")
@@ -151,7 +151,7 @@ def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
     yield "version", str(snapshot.version)
 
 
-def _accepts_fact(graph: StateTransitionGraph, snapshot: Snapshot) -> tuple[str, Cell]:
+def _accepts_fact(graph: AnyGraph, snapshot: Snapshot) -> tuple[str, Cell]:
     return "accepts", ", ".join(accepted_by(graph, snapshot)) or "nothing any more"
 
 

@@ -15,7 +15,7 @@ from gatechart.cli.inputs import read_payload
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
 from gatechart.cli.output import print_document, print_hint, print_warning
 from gatechart.clients.database import TIMEOUT_S
-from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
@@ -158,9 +158,7 @@ async def roll_back_agent(
         await hint_at_waiting(settings, runtime, graph, snapshot)
 
 
-def _beginning(
-    graphs: Graphs, name: str | None, at: str | None, on: str | None
-) -> tuple[StateTransitionGraph, EntryPoint]:
+def _beginning(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:
     """The graph and the entry point that are asked for. Raises UsageError where it is not clear which."""
     asked = newest(graphs) if name is None else (Registry(graphs).graph(name),)
     if at is not None and on is not None:
@@ -176,7 +174,7 @@ def _beginning(
     return asked[0], asked[0].entry_point(at)
 
 
-async def _stored(agent: str, settings: Settings) -> tuple[StateTransitionGraph, Snapshot]:
+async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     """The agent with its graph, found before the store is owned: what is not there must not create a database."""
     graphs = load_graphs(settings.app)
     async with open_store(settings.store, read_only=True) as store:
@@ -204,7 +202,7 @@ async def _hint_at_turns_before(verbs: Verbs, before: Snapshot, outcome: Outcome
         print_hint(f"turns of the agent that came before it: {', '.join(earlier)}")
 
 
-def _print(settings: Settings, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+def _print(settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
     if settings.json:
         print_document(snapshot_document(snapshot))
     else:

@@ -31,7 +31,7 @@ from gatechart.cli.errors import (
 )
 from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, Settings
 from gatechart.errors import GatechartError, InvalidChartError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph, StateTransitionGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry
 
@@ -104,7 +104,7 @@ def is_chart(name: str) -> bool:
     return _BEGINNING.match(name) is not None
 
 
-def load_chart(app: App) -> StateTransitionGraph:
+def load_chart(app: App) -> AnyGraph:
     """The graph of a chart file.
 
     Raises AppNameError, AppModuleError, AppImportError, AppBindingsError, InvalidChartError with every fault.
@@ -153,7 +153,7 @@ def _with_remedies(error: InvalidChartError, file: str, names: str | None) -> In
     return InvalidChartError(error.file, tuple(faults))
 
 
-Graphs: TypeAlias = tuple[StateTransitionGraph, ...]
+Graphs: TypeAlias = tuple[AnyGraph, ...]
 
 
 def find_app(name: str | None) -> App | None:

@@ -21,7 +21,7 @@ from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.contrib.human_desk import DeskContext
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
@@ -284,7 +284,7 @@ def _case(desks: Graphs, snapshot: Snapshot) -> Case:
     return Case(snapshot, context)
 
 
-async def _found(settings: Settings, name: str) -> tuple[StateTransitionGraph, Case]:
+async def _found(settings: Settings, name: str) -> tuple[AnyGraph, Case]:
     """The case with its graph. Raises NoCaseError."""
     desks = _desks(load_graphs(settings.app))
     async with open_store(settings.store, read_only=True) as store:
@@ -328,13 +328,13 @@ def _why_no_door(found: Case) -> str:
     return f"no agent gave the case away; `gatechart desk resolve {found.snapshot.agent_id}` ends it"
 
 
-def _taking_back(graph: StateTransitionGraph) -> Iterable[str]:
+def _taking_back(graph: AnyGraph) -> Iterable[str]:
     """The entry points at which a living agent of the graph takes offers somewhere."""
     return (door for door in graph.entry_points if f"{OFFERED}{door}" in graph.events)
 
 
 async def _send(
-    settings: Settings, timeout_s: float, graph: StateTransitionGraph, case: Case, event: str, payload: dict[str, Any]
+    settings: Settings, timeout_s: float, graph: AnyGraph, case: Case, event: str, payload: dict[str, Any]
 ) -> ExitCode | None:
     """Sends the case's agent an event, and tells what became of it."""
     agent_id = case.snapshot.agent_id

@@ -26,7 +26,7 @@ from gatechart.drawing import draw, to_dot, to_mermaid
 from gatechart.drawing.render import ENDINGS
 from gatechart.drawing.text import visible
 from gatechart.errors import listing
-from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
+from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import packet_schema
 from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
@@ -36,9 +36,7 @@ from gatechart.values import (
 )
 
 
-def check_document(
-    graphs: Sequence[StateTransitionGraph], reports: Mapping[str, Report], *, has_failed: bool
-) -> Document:
+def check_document(graphs: Sequence[AnyGraph], reports: Mapping[str, Report], *, has_failed: bool) -> Document:
     """Graphs, and what was found in them, by their names. `failed` tells what the exit code tells."""
     return {
         "graphs": [_graph_document(graph) for graph in graphs],
@@ -48,7 +46,7 @@ def check_document(
     }
 
 
-def _graph_document(graph: StateTransitionGraph) -> Document:
+def _graph_document(graph: AnyGraph) -> Document:
     """A graph by the names it declares."""
     reached = reach(graph)
     return {
@@ -92,7 +90,7 @@ def _entry_point_document(entry: EntryPoint) -> Document:
 _SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "cyan"}
 
 
-def print_graphs(graphs: Sequence[StateTransitionGraph]) -> None:
+def print_graphs(graphs: Sequence[AnyGraph]) -> None:
     """Graphs, a row each."""
     columns = ("GRAPH", "VERSION", "STATES", "TRANSITIONS", "ENTRY POINTS")
     print_table(columns, map(_graph_row, graphs), whole=("VERSION", "STATES", "TRANSITIONS"))
@@ -122,7 +120,7 @@ def _print_rows(heading: str, rows: Sequence[Sequence[Cell]]) -> None:
         print_line()
 
 
-def _graph_row(graph: StateTransitionGraph) -> Sequence[Cell]:
+def _graph_row(graph: AnyGraph) -> Sequence[Cell]:
     doors = Text("\n").join(map(_door, graph.entry_points.values()))
     return graph.name, graph.version, str(len(graph.states)), str(len(graph.transitions)), doors
 
@@ -284,7 +282,7 @@ def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path |
 
 def _draw(
     settings: Settings,
-    drawn: StateTransitionGraph | Graphs,
+    drawn: AnyGraph | Graphs,
     file: Path | None,
     language: Language | None,
     **stands_out: Any,
@@ -315,7 +313,7 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
         return await store.load(agent), await store.history(agent)
 
 
-def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> StateTransitionGraph:
+def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> AnyGraph:
     """The graph of this name, of the agent, or the only one; in the version of the agent, where that is there."""
     registry = Registry(graphs)
     if name is None and snapshot is None:
@@ -328,14 +326,14 @@ def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> Stat
     return graph
 
 
-def _print_text(settings: Settings, drawn: StateTransitionGraph | Graphs, language: Language, text: str) -> None:
+def _print_text(settings: Settings, drawn: AnyGraph | Graphs, language: Language, text: str) -> None:
     if settings.json:
         print_document({**_names(drawn), "format": language, "text": text})
     else:
         typer.echo(text.rstrip("\n"))
 
 
-def _print_file(settings: Settings, drawn: StateTransitionGraph | Graphs, file: Path) -> None:
+def _print_file(settings: Settings, drawn: AnyGraph | Graphs, file: Path) -> None:
     if settings.json:
         print_document({**_names(drawn), "path": str(file)})
     elif isinstance(drawn, StateTransitionGraph):
@@ -344,7 +342,7 @@ def _print_file(settings: Settings, drawn: StateTransitionGraph | Graphs, file: 
         print_line(f"the map of {', '.join(graph.name for graph in drawn)} was drawn to {file}")
 
 
-def _names(drawn: StateTransitionGraph | Graphs) -> dict[str, Any]:
+def _names(drawn: AnyGraph | Graphs) -> dict[str, Any]:
     """What was drawn, for machines."""
     if isinstance(drawn, StateTransitionGraph):
         return {"graph": drawn.name}

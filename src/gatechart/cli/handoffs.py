@@ -23,7 +23,7 @@ from gatechart.cli.output import print_document, print_hint, print_line, print_p
 from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import HandoffPacket, is_open, packet_of
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.system import SystemClock
@@ -239,7 +239,7 @@ def _check_can_be_cancelled(found: HandoffRecord) -> None:
         raise HandoffStandsError(found.id, found.target)
 
 
-def _target(graphs: Graphs, to: str | None, at: str | None) -> StateTransitionGraph:
+def _target(graphs: Graphs, to: str | None, at: str | None) -> AnyGraph:
     """The graph, with the entry point. Raises UsageError, UnknownGraphError, EntryRefusedError."""
     if to is None:
         names = ", ".join(graph.name for graph in newest(graphs))
@@ -251,7 +251,7 @@ def _target(graphs: Graphs, to: str | None, at: str | None) -> StateTransitionGr
     return graph
 
 
-def _check_graph(living: Snapshot, target: StateTransitionGraph) -> None:
+def _check_graph(living: Snapshot, target: AnyGraph) -> None:
     if living.graph != target.name:
         raise OtherGraphError(living.agent_id, living.graph, target.name)
 

@@ -16,7 +16,7 @@ from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import print_hint
 from gatechart.clients.database import TIMEOUT_S, DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.runtime import DEFAULTS
@@ -26,7 +26,7 @@ from gatechart.values import MailStatus, Side, Snapshot
 
 
 @asynccontextmanager
-async def visit(settings: Settings, graphs: Sequence[StateTransitionGraph] = ()) -> AsyncIterator[Runtime]:
+async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIterator[Runtime]:
     """A runtime that does only what the command asks for: mail, timers and invokes of others wait for a host."""
     async with (
         opened_services(settings) as services,
@@ -44,7 +44,7 @@ async def visit(settings: Settings, graphs: Sequence[StateTransitionGraph] = ())
 @asynccontextmanager
 async def host(
     settings: Settings,
-    graphs: Sequence[StateTransitionGraph],
+    graphs: Sequence[AnyGraph],
     clock: SystemClock,
     limits: Limits = DEFAULTS,
     *,
@@ -77,9 +77,7 @@ async def check_there(settings: Settings) -> None:
         pass
 
 
-async def hint_at_waiting(
-    settings: Settings, runtime: Runtime, graph: StateTransitionGraph, snapshot: Snapshot
-) -> None:
+async def hint_at_waiting(settings: Settings, runtime: Runtime, graph: AnyGraph, snapshot: Snapshot) -> None:
     """Says that something waits for a host, where it does."""
     if settings.store == MEMORY_URL:
         return
@@ -124,7 +122,7 @@ class Way:
     verbs: Verbs
     runtime: Runtime | None  # None where another process hosts the agents
 
-    async def hint_at_waiting(self, settings: Settings, graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+    async def hint_at_waiting(self, settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
         """Says that something waits for a host, where there is none and something does."""
         if self.runtime is not None:
             await hint_at_waiting(settings, self.runtime, graph, snapshot)
@@ -136,7 +134,7 @@ Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 async def carried_out(
     settings: Settings,
-    graphs: Sequence[StateTransitionGraph],
+    graphs: Sequence[AnyGraph],
     work: Work[T],
     *,
     timeout_s: float = TIMEOUT_S,

@@ -17,7 +17,7 @@ from gatechart.cli.hosting import host as hosting
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
 from gatechart.cli.run import spare_the_collector, told_or_lost, told_to_go
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits
 
@@ -120,7 +120,7 @@ async def serve_agents(
 
 async def _serve(
     settings: Settings,
-    graphs: tuple[StateTransitionGraph, ...],
+    graphs: tuple[AnyGraph, ...],
     listening: AbstractAsyncContextManager[Server],
     lifecycle: Lifecycle,
     gone: asyncio.Event,

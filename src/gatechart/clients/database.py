@@ -21,7 +21,7 @@ from gatechart.errors import (
     StoreFailedError,
     StoreUnreachableError,
 )
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.system import random_id
 from gatechart.ports import Asking, Store
 from gatechart.runtime.runtime import Runtime
@@ -159,7 +159,7 @@ class DatabaseClient(Verbs):
 async def open_database_client(
     store: str | Store = DEFAULT_URL,
     *,
-    graphs: Sequence[StateTransitionGraph] | StateTransitionGraph = (),
+    graphs: Sequence[AnyGraph] | AnyGraph = (),
     timeout_s: float = TIMEOUT_S,
     given_up: Callable[[bool | None], None] = lambda _withdrawn: None,
     request: str | None = None,

@@ -26,7 +26,7 @@ from gatechart.drawing.palette import (
     tone_of,
 )
 from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
-from gatechart.graph import ROOT, Kind, Recall, StateTransitionGraph
+from gatechart.graph import ROOT, AnyGraph, Kind, Recall
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
 _Ports = Mapping[tuple[str, str], str]  # of doors or states, by graph and name
@@ -109,7 +109,7 @@ _INITIAL = 20
 
 
 def to_dot(
-    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    graph: AnyGraph | Sequence[AnyGraph],
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),

@@ -29,7 +29,7 @@ from gatechart.drawing.palette import (
 )
 from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part
 from gatechart.drawing.text import places_text, visible
-from gatechart.graph import ROOT, Kind, Recall, StateTransitionGraph
+from gatechart.graph import ROOT, AnyGraph, Kind, Recall
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
 _SPECIAL = re.compile(r"""["#$%&'*;<=>?@\\^`{|}~!]""")
@@ -145,7 +145,7 @@ _COMPOUND_ALIVE = f"fill:{ACTIVE_CLUSTER},stroke:{ALIVE.line},color:{ALIVE.ink},
 
 
 def to_mermaid(
-    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    graph: AnyGraph | Sequence[AnyGraph],
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part
 from gatechart.drawing.text import function_text
 from gatechart.errors import DrawingError, UnknownGraphError, UnknownStateError
 from gatechart.graph import (
     ROOT,
+    AnyGraph,
     Edge,
     EntryPoint,
     Handoff,
@@ -52,7 +53,7 @@ class Trail:
         return tuple(passage.place for passage in self.passages if passage.transition == transition)
 
 
-def active_states(graph: StateTransitionGraph, snapshot: Snapshot | None) -> frozenset[StateName]:
+def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[StateName]:
     """The active leaves and their ancestors; none without a snapshot.
 
     Raises DrawingError for what is no snapshot, UnknownGraphError for another graph's snapshot, UnknownStateError for a
@@ -67,7 +68,7 @@ def active_states(graph: StateTransitionGraph, snapshot: Snapshot | None) -> fro
     return _with_ancestors(graph, snapshot.configuration)
 
 
-def read_trail(graph: StateTransitionGraph, history: Sequence[HistoryEntry]) -> Trail:
+def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
     """The way that the turns of a history took, oldest first.
 
     Raises UnknownStateError and DrawingError where it tells of a state, an entry point or a transition that is not
@@ -96,7 +97,7 @@ def read_trail(graph: StateTransitionGraph, history: Sequence[HistoryEntry]) -> 
     return Trail(tuple(passages), visited | walk.passed)
 
 
-def _labelled(graph: StateTransitionGraph) -> dict[str, Edge]:
+def _labelled(graph: AnyGraph) -> dict[str, Edge]:
     """The transitions by their labels; older histories write the arrow of one without an event as `---->`."""
     edges = [edge for node in graph.nodes.values() for edge in node.edges]
     eventless = [edge for edge in edges if edge.event is None and edge.targets]
@@ -107,7 +108,7 @@ def _labelled(graph: StateTransitionGraph) -> dict[str, Edge]:
 class _Walk:
     """The turns of an agent, taken again in the graph, for the states that it entered and left within one."""
 
-    def __init__(self, graph: StateTransitionGraph) -> None:
+    def __init__(self, graph: AnyGraph) -> None:
         self.passed: frozenset[StateName] = frozenset()
         self._graph = graph
         self._leaves: Configuration = ()
@@ -136,14 +137,14 @@ class _Walk:
         self._leaves, self._memory = plan.configuration, plan.memory
 
 
-def _with_ancestors(graph: StateTransitionGraph, leaves: Sequence[StateName]) -> frozenset[StateName]:
+def _with_ancestors(graph: AnyGraph, leaves: Sequence[StateName]) -> frozenset[StateName]:
     for leaf in leaves:
         if leaf == ROOT or leaf not in graph.nodes:
             raise UnknownStateError(graph.name, leaf, graph.states)
     return frozenset(state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors))
 
 
-def _unknown(graph: StateTransitionGraph, entry: HistoryEntry, way: str) -> str:
+def _unknown(graph: AnyGraph, entry: HistoryEntry, way: str) -> str:
     return (
         f"agent {entry.agent_id!r} {way}, which {graph.name!r} version {graph.version!r} does not have; "
         "draw its history with the graph that it ran with"
@@ -154,9 +155,7 @@ ELSE: Final = "else"
 """The guard of a transition that has none, but is asked after guarded ones on the same event."""
 
 
-def outline(
-    graph: StateTransitionGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()
-) -> Outline:
+def outline(graph: AnyGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()) -> Outline:
     """The drawing of a graph, with what is active in `highlight` and the way that `trail` took.
 
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
@@ -176,7 +175,7 @@ def outline(
 
 
 def sketch(
-    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    graph: AnyGraph | Sequence[AnyGraph],
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
@@ -191,7 +190,7 @@ def sketch(
     return chart_map(graph)
 
 
-def chart_map(graphs: Sequence[StateTransitionGraph]) -> Map:
+def chart_map(graphs: Sequence[AnyGraph]) -> Map:
     """The map of several graphs; what is handed on to others leads to cards on which only the door stands."""
     known = {graph.name: graph for graph in graphs}
     handings = tuple(each for graph in known.values() for each in _handings(graph, read_trail(graph, ())))
@@ -200,7 +199,7 @@ def chart_map(graphs: Sequence[StateTransitionGraph]) -> Map:
     return Map((*cards, *(_strange_card(name, handings) for name in others)), handings)
 
 
-def _card(graph: StateTransitionGraph, handings: Sequence[Handing]) -> Card:
+def _card(graph: AnyGraph, handings: Sequence[Handing]) -> Card:
     nothing = read_trail(graph, ())
     doors = tuple(_door(graph, entry, nothing) for entry in graph.entry_points.values())
     missing = (each for each in _aimed_at(graph.name, handings) if each not in graph.entry_points)
@@ -222,7 +221,7 @@ def _aimed_at(graph: str, handings: Sequence[Handing]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.entry_point for each in handings if each.graph == graph))
 
 
-def _handings(graph: StateTransitionGraph, taken: Trail) -> tuple[Handing, ...]:
+def _handings(graph: AnyGraph, taken: Trail) -> tuple[Handing, ...]:
     """One for each state and each entry point to which it hands on, in document order."""
     words: dict[tuple[StateName, str, str], dict[str, None]] = {}
     places: dict[tuple[StateName, str, str], set[int]] = {}
@@ -241,7 +240,7 @@ def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
         yield step.graph, step.at, f"else {handoff.mode.value}"
 
 
-def _box(graph: StateTransitionGraph, state: State, active: frozenset[StateName], taken: Trail) -> Box:
+def _box(graph: AnyGraph, state: State[Any], active: frozenset[StateName], taken: Trail) -> Box:
     node = graph.nodes[state.name]
     return Box(
         name=node.name,
@@ -260,7 +259,7 @@ def _box(graph: StateTransitionGraph, state: State, active: frozenset[StateName]
     )
 
 
-def _door(graph: StateTransitionGraph, entry: EntryPoint, taken: Trail) -> Door:
+def _door(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:
     """The root is no box: its door leads to where the graph begins, the first state of several."""
     begins = graph.nodes[ROOT].default
     return Door(
@@ -273,7 +272,7 @@ def _door(graph: StateTransitionGraph, entry: EntryPoint, taken: Trail) -> Door:
     )
 
 
-def _arrows(graph: StateTransitionGraph, taken: Trail) -> tuple[Arrow, ...]:
+def _arrows(graph: AnyGraph, taken: Trail) -> tuple[Arrow, ...]:
     """One arrow for each two states that transitions connect, in document order."""
     parts: dict[tuple[StateName, StateName], list[Part]] = {}
     for node in graph.nodes.values():
@@ -287,7 +286,7 @@ def _arrows(graph: StateTransitionGraph, taken: Trail) -> tuple[Arrow, ...]:
     return tuple(_arrow(graph, source, target, tuple(several)) for (source, target), several in parts.items())
 
 
-def _arrow(graph: StateTransitionGraph, source: StateName, target: StateName, parts: tuple[Part, ...]) -> Arrow:
+def _arrow(graph: AnyGraph, source: StateName, target: StateName, parts: tuple[Part, ...]) -> Arrow:
     around = (*((source,) if graph.nodes[source].children else ()), *graph.nodes[source].ancestors)
     line = (target, *graph.nodes[target].ancestors)
     home = next(state for state in around if state in line)
@@ -295,7 +294,7 @@ def _arrow(graph: StateTransitionGraph, source: StateName, target: StateName, pa
     return Arrow(source, target, parts, home, is_inner)
 
 
-def _drawn_targets(graph: StateTransitionGraph, edge: Edge) -> tuple[StateName, ...]:
+def _drawn_targets(graph: AnyGraph, edge: Edge) -> tuple[StateName, ...]:
     """Where arrows point; nowhere where nothing is left, so that the transition is written inside its state."""
     if edge.internal and edge.source in edge.targets:
         default = graph.nodes[edge.source].default
@@ -303,7 +302,7 @@ def _drawn_targets(graph: StateTransitionGraph, edge: Edge) -> tuple[StateName, 
     return edge.targets
 
 
-def _reentered(graph: StateTransitionGraph, edge: Edge, target: StateName) -> StateName | None:
+def _reentered(graph: AnyGraph, edge: Edge, target: StateName) -> StateName | None:
     """The compound state that an external transition between it and its inside leaves and enters again."""
     if edge.internal or edge.source == ROOT:
         return None

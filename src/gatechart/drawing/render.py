@@ -21,7 +21,7 @@ from gatechart.drawing.mermaid import write_mermaid
 from gatechart.drawing.outline import sketch
 from gatechart.drawing.shapes import Map, Outline
 from gatechart.errors import DrawingError, listing
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.values import HistoryEntry, Snapshot
 
 LIMIT_S: Final = 60.0
@@ -33,7 +33,7 @@ _INSTALL = (
 
 
 def draw(
-    graph: StateTransitionGraph | Sequence[StateTransitionGraph],
+    graph: AnyGraph | Sequence[AnyGraph],
     path: str | PathLike[str],
     *,
     highlight: Snapshot | None = None,

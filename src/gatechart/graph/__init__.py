@@ -20,7 +20,7 @@ from gatechart.graph.definition import (
 )
 from gatechart.graph.delays import Delay, seconds_of
 from gatechart.graph.fallbacks import Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.graph.graph import StateTransitionGraph, graph_name
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Asking, Handoff, askings
 from gatechart.graph.migration import Migration, way
 
@@ -30,6 +30,7 @@ __all__ = [
     "Accepts",
     "Action",
     "Allow",
+    "AnyGraph",
     "Ask",
     "Asking",
     "Data",

@@ -27,7 +27,7 @@ class Allow:
 
 
 def allowance_faults(
-    allow: Sequence[Any], tree: Sequence[State], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
+    allow: Sequence[Any], tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
 ) -> tuple[Fault, ...]:
     """What is wrong with the allowances of a graph: unknown codes, places that are not there, reasons left out."""
     if not allow:
@@ -52,7 +52,9 @@ def _faults(here: str, each: Any, places: Sequence[str], known: frozenset[str]) 
         yield Fault(f"{here}, reason", "it gives no reason", "say why it is meant to be so")
 
 
-def _places(tree: Sequence[State], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]) -> Iterator[str]:
+def _places(
+    tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
+) -> Iterator[str]:
     """All places that a finding can have, as findings name them."""
     states = tuple(walk(tree))
     yield from (f"state {name!r}" for name in (*(state.name for state in states), ROOT))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from gatechart.graph.callables import Ask, Step, ask_of, step_of
 from gatechart.graph.definition import ANY, Initial, Invoke, Recall, State, Transition, after_event
@@ -85,7 +85,7 @@ class Node:
         return self.ancestors[0]
 
 
-def infer_states(states: Sequence[State], transitions: Sequence[Transition]) -> tuple[State, ...]:
+def infer_states(states: Sequence[State[Any]], transitions: Sequence[Transition[Any]]) -> tuple[State[Any], ...]:
     """The states that are listed, then those that only transitions name, in the order they are named."""
     known = {*texts(state.name for state in walk(states)), ANY}
     named = [name for transition in transitions for name in (transition.source, *transition.targets)]
@@ -93,22 +93,22 @@ def infer_states(states: Sequence[State], transitions: Sequence[Transition]) -> 
     return (*states, *(State(name) for name in dict.fromkeys(texts(named)) if name not in known))
 
 
-def walk(states: Sequence[State]) -> Iterator[State]:
+def walk(states: Sequence[State[Any]]) -> Iterator[State[Any]]:
     """Every state of the trees, a parent before its children, in document order."""
     for state in states:
         yield state
         yield from walk(state.states)
 
 
-def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateName, Node]:
+def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dict[StateName, Node]:
     """A node for the root and for each state in it, by name, in document order."""
-    leaving: dict[StateName, list[Transition]] = {}
+    leaving: dict[StateName, list[Transition[Any]]] = {}
     for transition in transitions:
         leaving.setdefault(transition.source, []).append(transition)
     nodes: dict[StateName, Node] = {}
     exact = frozenset(_spaced_events(root))
 
-    def add(state: State, ancestors: tuple[StateName, ...]) -> None:
+    def add(state: State[Any], ancestors: tuple[StateName, ...]) -> None:
         nodes[state.name] = Node(
             name=state.name,
             kind=kind_of(state),
@@ -134,7 +134,7 @@ def build_nodes(root: State, transitions: Sequence[Transition]) -> dict[StateNam
     return nodes
 
 
-def kind_of(state: State) -> Kind:
+def kind_of(state: State[Any]) -> Kind:
     """What the state is made of."""
     if state.history is not None:
         return Kind.HISTORY
@@ -143,7 +143,7 @@ def kind_of(state: State) -> Kind:
     return Kind.FINAL if state.final else Kind.ATOMIC
 
 
-def initial_of(state: State) -> Initial | None:
+def initial_of(state: State[Any]) -> Initial | None:
     """Where a compound or a history state begins; for a compound state without a word on it, its first child."""
     if state.initial is not None or state.parallel or state.history is not None:
         return state.initial
@@ -151,12 +151,12 @@ def initial_of(state: State) -> Initial | None:
     return None if first is None else Initial(first)
 
 
-def _default(state: State) -> Default | None:
+def _default(state: State[Any]) -> Default | None:
     initial = initial_of(state)
     return None if initial is None else Default(initial.targets, tuple(map(step_of, initial.actions)))
 
 
-def _spaced_events(root: State) -> Iterator[EventName]:
+def _spaced_events(root: State[Any]) -> Iterator[EventName]:
     """The events of states and invokes with spaces in their names, whose words are no events of their own."""
     for state in walk((root,)):
         if len(state.name.split()) > 1:
@@ -166,7 +166,7 @@ def _spaced_events(root: State) -> Iterator[EventName]:
             yield from (f"{kind}.invoke.{invoke_id}" for kind in ("done", "error", "progress"))
 
 
-def _edges(transitions: Iterable[Transition], exact: Collection[EventName]) -> tuple[Edge, ...]:
+def _edges(transitions: Iterable[Transition[Any]], exact: Collection[EventName]) -> tuple[Edge, ...]:
     """The transitions of a state, ready to be taken. Labels begin with the source, so only these can be doubled.
 
     exact: the events with spaces that are one name, where others are several.
@@ -181,7 +181,7 @@ def _edges(transitions: Iterable[Transition], exact: Collection[EventName]) -> t
     return tuple(edges)
 
 
-def _edge(transition: Transition, label: str, *, is_exact: bool) -> Edge:
+def _edge(transition: Transition[Any], label: str, *, is_exact: bool) -> Edge:
     return Edge(
         label=label,
         source=transition.source,
@@ -194,7 +194,7 @@ def _edge(transition: Transition, label: str, *, is_exact: bool) -> Edge:
     )
 
 
-def delayed_transitions(state: State) -> Iterator[Transition]:
+def delayed_transitions(state: State[Any]) -> Iterator[Transition[Any]]:
     """The transitions that the state takes after a while, with their events."""
     for after in state.after:
         event = after_event(state.name, after.delay)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, EnumType
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 
 from pydantic import BaseModel
 
+from gatechart.context import AgentContext, ContextT
 from gatechart.graph.delays import Delay, delay_text, seconds_of
 from gatechart.graph.fallbacks import Fallbacks
-from gatechart.values import EventName, Name, Retry, StateName, name_of
+from gatechart.values import Event, EventName, Name, Retry, StateName, name_of
 
-Guard: TypeAlias = Callable[[Any, Any], bool]  # (context, event)
-Action: TypeAlias = Callable[..., Awaitable[None] | None]  # (context, event) or (context, event, turn)
-Data: TypeAlias = Callable[..., Mapping[str, Any]]  # (context, event) or (context, event, turn)
+ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
+"""The context that the functions of a state or a transition are called with: those of a graph take its context."""
 
-Work: TypeAlias = Callable[[Any, Any], Any]  # (context, work), sync or async
+Guard: TypeAlias = Callable[[ContextT, Event], bool] | Callable[[ContextT, Event, frozenset[StateName]], bool]
+EntryGuard: TypeAlias = Callable[[Any, Event], bool]
+Action: TypeAlias = Callable[[ContextT, Event], object] | Callable[[ContextT, Event, Any], object]  # third: a Turn
+Data: TypeAlias = Callable[[ContextT, Event], Mapping[str, Any]] | Callable[[ContextT, Event, Any], Mapping[str, Any]]
+Work: TypeAlias = Callable[[ContextT, Any], Any]  # (context, work), sync or async
+
+# The functions in a list are only checked for their events: mypy cannot find the context that lists of functions share.
+Actions: TypeAlias = Iterable[Action[Any]]
 Follows: TypeAlias = "Name | Then | Iterable[Name | Then]"
 
 ANY: Final[StateName] = "*"
@@ -72,16 +79,16 @@ class Then:
     """A transition whose source and event go without saying: what follows of itself in a state."""
 
     targets: tuple[StateName, ...] = ()
-    guard: Guard | None = None
-    actions: tuple[Action, ...] = ()
+    guard: Guard[Any] | None = None
+    actions: tuple[Action[Any], ...] = ()
     internal: bool = False
 
     def __init__(
         self,
         target: Iterable[Name] | Name | None = None,
         *,
-        guard: Guard | None = None,
-        actions: Iterable[Action] | Action = (),
+        guard: Guard[Any] | None = None,
+        actions: Actions | Action[Any] = (),
         internal: bool = False,
     ) -> None:
         targets = () if target is None else names_of(target)
@@ -108,7 +115,7 @@ class Invoke:
     is what its final state hands over, its `timeout_s` the deadline.
     """
 
-    function: Work | None = None  # (context, work), async; a plain function holds up everything else while it runs
+    function: Work[Any] | None = None  # (context, work), async; a plain function holds up everything else while it runs
     id: str = ""  # the function's or the graph's name where left out
     timeout_s: float | None = None  # of each attempt, which has failed with a TimeoutError when it takes longer
     retry: Retry | None = None  # None: an attempt that fails is the last
@@ -134,14 +141,14 @@ class Initial:
     """Where a compound state begins, or a history state that remembers nothing, and what is done on the way."""
 
     targets: tuple[StateName, ...]
-    actions: tuple[Action, ...] = ()
+    actions: tuple[Action[Any], ...] = ()
 
-    def __init__(self, targets: Iterable[Name] | Name, *, actions: Iterable[Action] | Action = ()) -> None:
+    def __init__(self, targets: Iterable[Name] | Name, *, actions: Actions | Action[Any] = ()) -> None:
         _set(self, targets=names_of(targets), actions=one_or_more(actions))
 
 
 @dataclass(frozen=True)
-class State:
+class State(Generic[ContextT_contra]):
     """A state in which an agent can be.
 
     With `states` it is compound, and one of them is active with it; with `parallel=True` all of them are. A history
@@ -154,33 +161,72 @@ class State:
     """
 
     name: StateName
-    on_entry: tuple[Action, ...] = ()
-    on_exit: tuple[Action, ...] = ()
+    on_entry: tuple[Action[ContextT_contra], ...] = ()
+    on_exit: tuple[Action[ContextT_contra], ...] = ()
     after: tuple[After, ...] = ()  # delayed transitions, in the order given
     invoke: tuple[Invoke, ...] = ()
-    states: tuple[State, ...] = ()
+    states: tuple[State[Any], ...] = ()
     initial: Initial | None = None  # descendants entered first; the first child where left out
     parallel: bool = False
     final: bool = False
     failed: bool = False  # of a final state at the top level: the agent that ends there has failed
-    data: Data | None = None  # what a final state hands to its parent's `done.state`; raises as an action does
+    data: Data[ContextT_contra] | None = (
+        None  # what a final state hands to its parent's `done.state`; raises as an action does
+    )
     history: Recall | None = None
     description: str = ""
+
+    @overload
+    def __init__(
+        self: State[AgentContext],
+        name: Name,
+        *,
+        on_entry: Actions = (),
+        on_exit: Actions = (),
+        after: Mapping[Delay, Follows] | None = None,
+        invoke: Iterable[Invoke | Work[Any]] | Invoke = (),
+        states: Iterable[State[Any] | Name] = (),
+        initial: Initial | Iterable[Name] | Name | None = None,
+        parallel: bool = False,
+        final: bool = False,
+        failed: bool = False,
+        history: Recall | str | None = None,
+        description: str = "",
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        name: Name,
+        *,
+        on_entry: Actions | Action[ContextT_contra] = (),
+        on_exit: Actions | Action[ContextT_contra] = (),
+        after: Mapping[Delay, Follows] | None = None,
+        invoke: Iterable[Invoke | Work[Any]] | Invoke | Work[ContextT_contra] = (),
+        states: Iterable[State[Any] | Name] = (),
+        initial: Initial | Iterable[Name] | Name | None = None,
+        parallel: bool = False,
+        final: bool = False,
+        failed: bool = False,
+        data: Data[ContextT_contra] | None = None,
+        history: Recall | str | None = None,
+        description: str = "",
+    ) -> None: ...
 
     def __init__(
         self,
         name: Name,
         *,
-        on_entry: Iterable[Action] | Action = (),
-        on_exit: Iterable[Action] | Action = (),
+        on_entry: Actions | Action[ContextT_contra] = (),
+        on_exit: Actions | Action[ContextT_contra] = (),
         after: Mapping[Delay, Follows] | None = None,
-        invoke: Iterable[Invoke | Work] | Invoke | Work = (),
-        states: Iterable[State | Name] = (),
+        invoke: Iterable[Invoke | Work[Any]] | Invoke | Work[ContextT_contra] = (),
+        states: Iterable[State[Any] | Name] = (),
         initial: Initial | Iterable[Name] | Name | None = None,
         parallel: bool = False,
         final: bool = False,
         failed: bool = False,
-        data: Data | None = None,
+        data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
         description: str = "",
     ) -> None:
@@ -204,7 +250,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Transition:
+class Transition(Generic[ContextT_contra]):
     """What happens in a state on an event: whether, whereto, and what is done on the way.
 
     Without a target nothing is left or entered. With the source as its target the source is left and entered again;
@@ -216,10 +262,35 @@ class Transition:
     source: StateName
     event: EventName | None  # None: eventless, taken as soon as its guard agrees
     targets: tuple[StateName, ...] = ()
-    guard: Guard | None = None
-    actions: tuple[Action, ...] = ()
+    guard: Guard[ContextT_contra] | None = None
+    actions: tuple[Action[ContextT_contra], ...] = ()
     internal: bool = False  # to the source itself or into one of its descendants, without leaving the source
     description: str = ""
+
+    @overload
+    def __init__(
+        self: Transition[AgentContext],
+        source: Name,
+        event: Name | None,
+        target: Iterable[Name] | Name | None = None,
+        *,
+        actions: Actions = (),
+        internal: bool = False,
+        description: str = "",
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        source: Name,
+        event: Name | None,
+        target: Iterable[Name] | Name | None = None,
+        *,
+        guard: Guard[ContextT_contra] | None = None,
+        actions: Actions | Action[ContextT_contra] = (),
+        internal: bool = False,
+        description: str = "",
+    ) -> None: ...
 
     def __init__(
         self,
@@ -227,8 +298,8 @@ class Transition:
         event: Name | None,
         target: Iterable[Name] | Name | None = None,
         *,
-        guard: Guard | None = None,
-        actions: Iterable[Action] | Action = (),
+        guard: Guard[ContextT_contra] | None = None,
+        actions: Actions | Action[ContextT_contra] = (),
         internal: bool = False,
         description: str = "",
     ) -> None:
@@ -269,7 +340,7 @@ class EntryPoint:
     opens_on: tuple[str, ...] = ()  # business triggers
     takes: type[BaseModel] | None = None  # the payload's schema; None takes none
     maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None  # see `context_fields`
-    guard: Guard | None = None  # asked with the context made from the payload
+    guard: EntryGuard | None = None  # asked with the context made from the payload
     description: str = ""
 
     def __init__(
@@ -280,7 +351,7 @@ class EntryPoint:
         opens_on: Iterable[Name] | Name = (),
         takes: type[BaseModel] | None = None,
         maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None,
-        guard: Guard | None = None,
+        guard: EntryGuard | None = None,
         description: str = "",
     ) -> None:
         _set(
@@ -325,7 +396,7 @@ def _set(value: object, **fields: object) -> None:
         object.__setattr__(value, name, content)
 
 
-def beginning(initial: Initial | None, states: Sequence[State]) -> EntryPoint:
+def beginning(initial: Initial | None, states: Sequence[State[Any]]) -> EntryPoint:
     """The initial state by its name, or the first; `initial` where there are several, or something is done on the way.
 
     >>> beginning(Initial("a"), ()).name, beginning(None, [State("b")]).name, beginning(Initial(["a", "b"]), ()).name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeAlias, overload
 
-from gatechart.context import AgentContext
+from gatechart.context import AgentContext, ContextT
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
 from gatechart.graph.allowances import Allow, allowance_faults
 from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
@@ -22,7 +22,7 @@ EVERYTHING: Final = Accepts()
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class StateTransitionGraph:
+class StateTransitionGraph(Generic[ContextT]):
     """A statechart with its doors: states, transitions, entry points, and the type of its agents' context.
 
     states: only those that need more than a name; the others are inferred from the transitions.
@@ -43,8 +43,8 @@ class StateTransitionGraph:
 
     name: str
     version: str
-    context: type[AgentContext]
-    transitions: tuple[Transition, ...]
+    context: type[ContextT]
+    transitions: tuple[Transition[ContextT], ...]
     entry_points: Mapping[str, EntryPoint]  # by name
     on_refusal: OnRefusal
     description: str
@@ -52,20 +52,57 @@ class StateTransitionGraph:
     migrations: tuple[Migration, ...]
     allow: tuple[Allow, ...]
     accepts: Accepts
-    tree: tuple[State, ...]  # with the inferred states
+    tree: tuple[State[Any], ...]  # with the inferred states
     nodes: Mapping[StateName, Node]  # the root included, in document order
     fingerprint: str
     runs_at_once: bool  # no action has to be awaited
     memo: Any = field(repr=False)  # what the kernel has worked out, see gatechart.kernel
+
+    @overload
+    def __init__(
+        self: StateTransitionGraph[AgentContext],
+        name: str,
+        *,
+        version: str = "1",
+        states: Iterable[State[AgentContext] | Name] | State[AgentContext] | Name = (),
+        transitions: Iterable[Transition[AgentContext]] | Transition[AgentContext] = (),
+        entry_points: Iterable[EntryPoint | Name] | EntryPoint | Name = (),
+        initial: Initial | Iterable[Name] | Name | None = None,
+        on_refusal: OnRefusal = OnRefusal.RETURN,
+        description: str = "",
+        max_microsteps: int = 100,
+        migrations: Iterable[Migration] | Migration = (),
+        allow: Iterable[Allow] | Allow = (),
+        accepts: Accepts = EVERYTHING,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "1",
+        context: type[ContextT],
+        states: Iterable[State[ContextT] | Name] | State[ContextT] | Name = (),
+        transitions: Iterable[Transition[ContextT]] | Transition[ContextT] = (),
+        entry_points: Iterable[EntryPoint | Name] | EntryPoint | Name = (),
+        initial: Initial | Iterable[Name] | Name | None = None,
+        on_refusal: OnRefusal = OnRefusal.RETURN,
+        description: str = "",
+        max_microsteps: int = 100,
+        migrations: Iterable[Migration] | Migration = (),
+        allow: Iterable[Allow] | Allow = (),
+        accepts: Accepts = EVERYTHING,
+    ) -> None: ...
 
     def __init__(
         self,
         name: str,
         *,
         version: str = "1",
-        context: type[AgentContext] = AgentContext,
-        states: Iterable[State | Name] | State | Name = (),
-        transitions: Iterable[Transition] | Transition = (),
+        context: type[Any] = AgentContext,
+        states: Iterable[State[Any] | Name] | State[Any] | Name = (),
+        transitions: Iterable[Transition[Any]] | Transition[Any] = (),
         entry_points: Iterable[EntryPoint | Name] | EntryPoint | Name = (),
         initial: Initial | Iterable[Name] | Name | None = None,
         on_refusal: OnRefusal = OnRefusal.RETURN,
@@ -156,6 +193,10 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
     }
 
 
-def graph_name(graph: Name | StateTransitionGraph) -> str:
+AnyGraph: TypeAlias = StateTransitionGraph[Any]
+"""A graph whose agents may have any context."""
+
+
+def graph_name(graph: Name | AnyGraph) -> str:
     """The name of the graph, given as one or as the graph itself."""
     return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from gatechart.errors import Fault
 from gatechart.graph.definition import ANY, EntryPoint, State, Transition
@@ -14,7 +15,7 @@ def texts(names: Iterable[object]) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str))
 
 
-def no_state_name(state: State) -> Fault:
+def no_state_name(state: State[Any]) -> Fault:
     """The state's name is none that a state could have."""
     return Fault(f"state {state.name!r}", "this cannot name a state", f"use a text that is neither '' nor {ANY!r}")
 

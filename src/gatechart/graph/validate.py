@@ -28,7 +28,7 @@ class Draft:
     name: Any
     version: Any
     context: Any
-    root: State
+    root: State[Any]
     transitions: Sequence[Any]
     entry_points: Sequence[EntryPoint]
     on_refusal: Any
@@ -92,7 +92,7 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
         yield Fault(f"entry point {double!r}", "the name occurs twice", "give each entry point a name of its own")
 
 
-def _name_faults(states: Sequence[State]) -> Iterator[Fault]:
+def _name_faults(states: Sequence[State[Any]]) -> Iterator[Fault]:
     for state in states:
         if state.name in ("", ANY):
             yield no_state_name(state)
@@ -101,7 +101,7 @@ def _name_faults(states: Sequence[State]) -> Iterator[Fault]:
 
 
 def _unkept_faults(
-    states: Sequence[State], transitions: Sequence[Transition], doors: Sequence[EntryPoint]
+    states: Sequence[State[Any]], transitions: Sequence[Transition[Any]], doors: Sequence[EntryPoint]
 ) -> Iterator[Fault]:
     """Names that no database could keep, or not in its indexes."""
     for state in states:
@@ -118,7 +118,7 @@ def _doubles(names: Iterable[object]) -> Iterator[str]:
     return (name for name, count in Counter(texts(names)).items() if count > 1)
 
 
-def _state_faults(state: State) -> Iterator[Fault]:
+def _state_faults(state: State[Any]) -> Iterator[Fault]:
     place = f"state {state.name!r}"
     yield from _initial_faults(place, state)
     for slot, actions in (("on_entry", state.on_entry), ("on_exit", state.on_exit)):
@@ -127,7 +127,7 @@ def _state_faults(state: State) -> Iterator[Fault]:
         yield Fault(place, f"data={state.data!r} does not take (context, event)", "pass one of two parameters")
 
 
-def _waiting_faults(state: State) -> Iterator[Fault]:
+def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
     """Delays that are none, invokes that cannot be called or told apart."""
     place = f"state {state.name!r}"
     for after in state.after:
@@ -141,7 +141,7 @@ def _waiting_faults(state: State) -> Iterator[Fault]:
         yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")
 
 
-def _kind_faults(state: State) -> Iterator[Fault]:
+def _kind_faults(state: State[Any]) -> Iterator[Fault]:
     """What cannot go together in one state."""
     place = f"state {state.name!r}"
     if state.data is not None and (state.states or not state.final):
@@ -156,7 +156,7 @@ def _kind_faults(state: State) -> Iterator[Fault]:
         yield Fault(place, "it is a history state, which is never active", "leave it only name, history= and initial=")
 
 
-def _failure_faults(root: State) -> Iterator[Fault]:
+def _failure_faults(root: State[Any]) -> Iterator[Fault]:
     """Only the agent as a whole can fail: in a child of the root, or of a final one that has no regions."""
     whole = [state for state in root.states if state.final and not state.parallel]
     ending = [*root.states, *(child for state in whole for child in state.states)]
@@ -175,7 +175,7 @@ def _failure_faults(root: State) -> Iterator[Fault]:
             )
 
 
-def _end_faults(state: State, root: State) -> Iterator[Fault]:
+def _end_faults(state: State[Any], root: State[Any]) -> Iterator[Fault]:
     """A final state with children ends the agent, once they end it."""
     if not state.final or not state.states:
         return
@@ -186,14 +186,14 @@ def _end_faults(state: State, root: State) -> Iterator[Fault]:
         yield Fault(place, f"{problem} that never end it", "let a child be final, or drop final=True")
 
 
-def _can_end(state: State) -> bool:
+def _can_end(state: State[Any]) -> bool:
     """Whether a state with children can come to its end: by a final child, or by the ends of all its regions."""
     if state.parallel:
         return all(_can_end(child) for child in state.states if child.history is None)
     return any(child.final for child in state.states)
 
 
-def _initial_faults(place: str, state: State) -> Iterator[Fault]:
+def _initial_faults(place: str, state: State[Any]) -> Iterator[Fault]:
     """The initial states must lie inside; those of a history state inside its parent, see `_history_faults`."""
     if state.initial is None or state.history is not None:
         return
@@ -213,7 +213,7 @@ def _is_missing(target: str, inside: Sequence[str]) -> bool:
     return target not in inside and len(texts(inside)) == len(inside)
 
 
-def _history_faults(parent: State) -> Iterator[Fault]:
+def _history_faults(parent: State[Any]) -> Iterator[Fault]:
     inside = tuple(child.name for child in walk(parent.states) if child.history is None)
     recalling = {child.name for child in walk(parent.states) if child.history is not None}
     for child in parent.states:
@@ -234,7 +234,7 @@ def _history_faults(parent: State) -> Iterator[Fault]:
         yield from _action_faults(f"{place}, initial", child.initial.actions)
 
 
-def _transition_faults(states: Sequence[State], transitions: Sequence[Transition]) -> Iterator[Fault]:
+def _transition_faults(states: Sequence[State[Any]], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
     named = tuple(state for state in walk(states) if isinstance(state.name, str))
     inside = {state.name: set(texts(child.name for child in walk((state,)))) for state in named}
     finals = {state.name for state in named if state.final and not _can_end(state)}
@@ -258,7 +258,7 @@ def _transition_faults(states: Sequence[State], transitions: Sequence[Transition
 
 
 def _target_faults(
-    place: str, transition: Transition, inside: dict[str, set[str]], histories: Mapping[str, str]
+    place: str, transition: Transition[Any], inside: dict[str, set[str]], histories: Mapping[str, str]
 ) -> Iterator[Fault]:
     """histories: the parent of each history state."""
     if ANY in transition.targets:
@@ -273,7 +273,7 @@ def _target_faults(
         yield Fault(place, f"it is internal, but {outside[0]!r} lies outside its source", "drop internal=True")
 
 
-def _region_faults(root: State, transitions: Sequence[Transition]) -> Iterator[Fault]:
+def _region_faults(root: State[Any], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
     """Several targets can only be active together in different regions of a parallel state."""
     lines = {state.name: (*line, state) for state, line in _lines(root) if isinstance(state.name, str)}
     aims = [(f"transition {each.label!r}", each.targets) for each in transitions]
@@ -285,9 +285,9 @@ def _region_faults(root: State, transitions: Sequence[Transition]) -> Iterator[F
                 yield Fault(place, problem, "name states of different regions of a parallel state")
 
 
-def _shared_invoke_faults(root: State) -> Iterator[Fault]:
+def _shared_invoke_faults(root: State[Any]) -> Iterator[Fault]:
     """Invokes that run at once are known by their ids alone: their events are named after them."""
-    lines: defaultdict[str, list[tuple[State, ...]]] = defaultdict(list)
+    lines: defaultdict[str, list[tuple[State[Any], ...]]] = defaultdict(list)
     for state, line in _lines(root):
         for invoke_id in dict.fromkeys(invoke.id for invoke in state.invoke):
             lines[invoke_id].append((*line, state))
@@ -298,18 +298,18 @@ def _shared_invoke_faults(root: State) -> Iterator[Fault]:
                 yield Fault(f"state {second[-1].name!r}", problem, "give one of them another id=")
 
 
-def _lines(state: State, line: tuple[State, ...] = ()) -> Iterator[tuple[State, tuple[State, ...]]]:
+def _lines(state: State[Any], line: tuple[State[Any], ...] = ()) -> Iterator[tuple[State[Any], tuple[State[Any], ...]]]:
     yield state, line
     for child in state.states:
         yield from _lines(child, (*line, state))
 
 
-def _are_nested(outer: tuple[State, ...], inner: tuple[State, ...]) -> bool:
+def _are_nested(outer: tuple[State[Any], ...], inner: tuple[State[Any], ...]) -> bool:
     """Whether the one line from the root is the beginning of the other."""
     return len(outer) < len(inner) and inner[len(outer) - 1] is outer[-1]
 
 
-def _are_regions_apart(first: tuple[State, ...], second: tuple[State, ...]) -> bool:
+def _are_regions_apart(first: tuple[State[Any], ...], second: tuple[State[Any], ...]) -> bool:
     """Whether two lines from the root part at a parallel state, so that both their ends can be active.
 
     A history state of the parallel state itself stands for all its regions, and so for none apart from another.
@@ -320,7 +320,7 @@ def _are_regions_apart(first: tuple[State, ...], second: tuple[State, ...]) -> b
     return first[len(shared)].history is None and second[len(shared)].history is None
 
 
-def _door_faults(entry: EntryPoint, states: Sequence[State]) -> Iterator[Fault]:
+def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fault]:
     """Where it leads; only to be asked once every name can be read, for a state may have been meant by each."""
     place, names = f"entry point {entry.name!r}", tuple(dict.fromkeys(state.name for state in states))
     if entry.state == ANY and not names:

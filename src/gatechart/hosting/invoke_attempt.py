@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from gatechart.context import read_only_context
 from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in
-from gatechart.graph import Invoke, StateTransitionGraph
+from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.invoke_context import InvokeHost, Work
 from gatechart.turn import message_of, plain_payload
 from gatechart.values import ActiveInvocation, Payload
@@ -38,7 +38,7 @@ class InvokeFailed:
 
 
 async def attempt(
-    host: InvokeHost, graph: StateTransitionGraph, running: ActiveInvocation, failed: int
+    host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, failed: int
 ) -> InvokeEnded | InvokeFailed:
     """Run the invoked function once. failed: how many attempts failed before.
 
@@ -58,7 +58,7 @@ async def attempt(
         return _after_failure(invoke, running, error, failed + 1)
 
 
-async def _call(host: InvokeHost, graph: StateTransitionGraph, invoke: Invoke, running: ActiveInvocation) -> Any:
+async def _call(host: InvokeHost, graph: AnyGraph, invoke: Invoke, running: ActiveInvocation) -> Any:
     recorded = await host.recorded(running.invocation)
     context = read_only_context(graph.context, running.context)
     return await host.within(invoke.timeout_s, result_of(invoke, context, Work(host, running.invocation, recorded)))
@@ -74,7 +74,7 @@ def _after_failure(
     return InvokeEnded("error", payload) if wait_s is None else InvokeFailed(failed, wait_s)
 
 
-def _declared(graph: StateTransitionGraph, running: ActiveInvocation) -> Invoke:
+def _declared(graph: AnyGraph, running: ActiveInvocation) -> Invoke:
     call = running.invocation
     node = graph.nodes.get(call.state)
     for invoke in () if node is None else node.invokes:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from gatechart.context import changed_by_writing, problems_of, read_context, write_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, contained, failure_in
-from gatechart.graph import Migration, StateTransitionGraph, callable_name
+from gatechart.graph import AnyGraph, Migration, callable_name
 from gatechart.hosting.arguments import MOST
 from gatechart.hosting.rollback import attended
 from gatechart.kernel import misfit
@@ -68,7 +68,7 @@ async def read_pending(store: Store, agent_id: AgentId) -> Pending:
 
 
 def migrated(
-    graph: StateTransitionGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
+    graph: AnyGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
 ) -> TurnRecord:
     """The turn that brings the agent to the graph's version. Raises IncompatibleGraphError."""
     context = json.loads(before.context)
@@ -83,9 +83,7 @@ def migrated(
         raise _unfit(graph, before, f"its migrations gave what is no agent: {told(error)}") from error
 
 
-def _record(
-    graph: StateTransitionGraph, before: Snapshot, pending: Pending, stored: Stored, now: datetime
-) -> TurnRecord:
+def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored, now: datetime) -> TurnRecord:
     problem = misfit(graph, stored.configuration, stored.memory)
     if problem:
         raise _unfit(graph, before, problem)
@@ -117,7 +115,7 @@ def _record(
     return TurnRecord(before, after, event, (), 0, effects=effects)
 
 
-def _waits(graph: StateTransitionGraph, stored: Stored, each: OpenHandoff) -> tuple[StateName, ...]:
+def _waits(graph: AnyGraph, stored: Stored, each: OpenHandoff) -> tuple[StateName, ...]:
     """The active states in which the agent goes on waiting for a handoff; that of an invoke declares it still."""
     active = {state for leaf in stored.configuration for state in (leaf, *graph.nodes[leaf].ancestors)}
     found = next((other.states for other in stored.handoffs if other.id == each.id), ())
@@ -128,7 +126,7 @@ def _waits(graph: StateTransitionGraph, stored: Stored, each: OpenHandoff) -> tu
     )
 
 
-def _delegated(graph: StateTransitionGraph, after: Snapshot, states: Sequence[StateName], event: Event) -> Standing:
+def _delegated(graph: AnyGraph, after: Snapshot, states: Sequence[StateName], event: Event) -> Standing:
     try:
         with contained():
             return delegated(graph, after, states, event)
@@ -137,7 +135,7 @@ def _delegated(graph: StateTransitionGraph, after: Snapshot, states: Sequence[St
         raise _unfit(graph, after, problem) from error
 
 
-def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> Stored:
+def _taken(step: Migration, graph: AnyGraph, before: Snapshot, stored: Stored) -> Stored:
     name = callable_name(step.function)
     try:
         with contained():
@@ -150,7 +148,7 @@ def _taken(step: Migration, graph: StateTransitionGraph, before: Snapshot, store
     return result
 
 
-def _context_text(graph: StateTransitionGraph, before: Snapshot, stored: Stored) -> str:
+def _context_text(graph: AnyGraph, before: Snapshot, stored: Stored) -> str:
     try:
         with contained():
             context = read_context(graph.context, json.dumps(stored.context))
@@ -181,7 +179,7 @@ def _sound(mail: Mail) -> Mail:
 
 
 def _call_effects(
-    before: Sequence[ActiveInvocation], stored: Stored, after: Snapshot, graph: StateTransitionGraph
+    before: Sequence[ActiveInvocation], stored: Stored, after: Snapshot, graph: AnyGraph
 ) -> Iterator[Effect]:
     """An invocation that the graph still declares begins again, with its steps; the others end."""
     kept = {(each.invocation.epoch, each.invocation.invoke): each for each in stored.running}
@@ -194,10 +192,10 @@ def _call_effects(
             yield ReplaceInvocation(call, None)
 
 
-def _is_declared(graph: StateTransitionGraph, call: Invocation, after: Snapshot) -> bool:
+def _is_declared(graph: AnyGraph, call: Invocation, after: Snapshot) -> bool:
     is_entered = (call.state, call.epoch) in after.entered
     return is_entered and call.invoke in [invoke.id for invoke in graph.nodes[call.state].invokes]
 
 
-def _unfit(graph: StateTransitionGraph, before: Snapshot, problem: str) -> IncompatibleGraphError:
+def _unfit(graph: AnyGraph, before: Snapshot, problem: str) -> IncompatibleGraphError:
     return IncompatibleGraphError(before.agent_id, graph.name, problem)

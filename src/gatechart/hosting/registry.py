@@ -15,7 +15,7 @@ from gatechart.errors import (
     UnknownStateError,
     UnknownTriggerError,
 )
-from gatechart.graph import EntryPoint, Migration, StateTransitionGraph, graph_name, way
+from gatechart.graph import AnyGraph, EntryPoint, Migration, StateTransitionGraph, graph_name, way
 from gatechart.hosting.arguments import check_limit
 from gatechart.kernel import misfit, path_of
 from gatechart.ports import Store
@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 class Registry:
     """The graphs by name and version. Raises DuplicateGraphError, NoGraphError as `register`."""
 
-    def __init__(self, graphs: Iterable[StateTransitionGraph] | StateTransitionGraph) -> None:
-        self._versions: dict[tuple[str, str], StateTransitionGraph] = {}
-        self._newest: dict[str, StateTransitionGraph] = {}
+    def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
+        self._versions: dict[tuple[str, str], AnyGraph] = {}
+        self._newest: dict[str, AnyGraph] = {}
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
 
-    def register(self, graph: StateTransitionGraph) -> None:
+    def register(self, graph: AnyGraph) -> None:
         """Adds a graph, or another version of one; agents that start from now on have the version added last.
 
         Raises NoGraphError, DuplicateGraphError where there is one of this name and version.
@@ -46,16 +46,16 @@ class Registry:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
 
     @property
-    def versions(self) -> tuple[StateTransitionGraph, ...]:
+    def versions(self) -> tuple[AnyGraph, ...]:
         """All of them, in the order of their registration."""
         return tuple(self._versions.values())
 
     @property
-    def graphs(self) -> tuple[StateTransitionGraph, ...]:
+    def graphs(self) -> tuple[AnyGraph, ...]:
         """The newest version of each, in the order of their names' first registration."""
         return tuple(self._newest.values())
 
-    def graph(self, graph: Name | StateTransitionGraph) -> StateTransitionGraph:
+    def graph(self, graph: Name | AnyGraph) -> AnyGraph:
         """The newest graph of this name, or of the name of this graph. Raises UnknownGraphError."""
         name = graph_name(graph)
         try:
@@ -67,11 +67,11 @@ class Registry:
         """Whether the graph of this name and version is registered."""
         return (name, version) in self._versions
 
-    def version(self, name: str, version: str) -> StateTransitionGraph:
+    def version(self, name: str, version: str) -> AnyGraph:
         """The registered graph of this name and version."""
         return self._versions[name, version]
 
-    def graph_for(self, snapshot: Snapshot) -> StateTransitionGraph:
+    def graph_for(self, snapshot: Snapshot) -> AnyGraph:
         """The graph with which a stored agent goes on: that of its version, else the newest, to which it migrates.
 
         Raises UnknownGraphError, and IncompatibleGraphError where it fits neither.
@@ -96,7 +96,7 @@ class Registry:
             raise IncompatibleGraphError(snapshot.agent_id, newest.name, problem)
         return steps
 
-    def opened_by(self, trigger: Name) -> tuple[StateTransitionGraph, EntryPoint]:
+    def opened_by(self, trigger: Name) -> tuple[AnyGraph, EntryPoint]:
         """The graph and entry point that open on a business trigger. Raises as `Runtime.start_on` says."""
         wanted = name_of(trigger)
         doors = [(graph, entry) for graph in self.graphs for entry in graph.entry_points.values()]
@@ -130,7 +130,7 @@ class Registry:
         return tuple(ActiveIn(each.name, each.leaves(state)) for each in holding)
 
 
-def _check_fits(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
+def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
     """Raises IncompatibleGraphError where a graph was changed so that an agent of its version cannot go on.
 
     One that has ended does not go on, and rests in whatever state it ended.
@@ -146,7 +146,7 @@ def _check_fits(graph: StateTransitionGraph, snapshot: Snapshot) -> None:
     committed_context(graph, snapshot)
 
 
-def known_graph(graph: StateTransitionGraph) -> KnownGraph:
+def known_graph(graph: AnyGraph) -> KnownGraph:
     """What a store remembers of a graph."""
     paths = {state: path_of(graph, state) for state in graph.states}
     return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from gatechart.errors import OpenHandoffError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.hosting.arguments import MOST
 from gatechart.ports import Store
@@ -46,9 +46,7 @@ def rollback_event(version: int, reason: str, now: datetime, idempotency_key: st
     return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, idempotency_key)
 
 
-def rolled_back(
-    graph: StateTransitionGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None
-) -> TurnRecord:
+def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None) -> TurnRecord:
     """The turn that restores what the agent was at an earlier version. No action runs.
 
     Timers and invokes of the states restored begin anew; keyed timers are cancelled. Handoffs stay as they are, and an
@@ -103,7 +101,7 @@ async def _is_at_work(store: Store, row: HandoffRecord) -> bool:
     return any([await _is_at_work(store, each) for each in await _transfers(store, row.target, row.number)])
 
 
-def attended(graph: StateTransitionGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:
+def attended(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:
     """The active states with timers or invokes, outer ones first."""
     active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)}
     return tuple(name for name, node in graph.nodes.items() if name in active and node.is_attended)

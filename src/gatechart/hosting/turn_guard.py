@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from gatechart.errors import InsideTurnError, TurnTimeoutError, contain
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.values import AgentId
 
 T = TypeVar("T")
@@ -47,9 +47,7 @@ def check_outside_turns(call: str) -> None:
         raise InsideTurnError(call, turn.agent_id)
 
 
-async def in_turn(
-    graph: StateTransitionGraph, agent_id: AgentId, event: str, turn: Coroutine[Any, Any, T], limit_s: float
-) -> T:
+async def in_turn(graph: AnyGraph, agent_id: AgentId, event: str, turn: Coroutine[Any, Any, T], limit_s: float) -> T:
     """Return what the turn comes to, run inside an OpenTurn. Raises TurnTimeoutError after `limit_s` seconds.
 
     A graph without async actions cannot be interrupted, so its turns have no limit.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from gatechart.graph import ROOT, Kind, Node, StateTransitionGraph
+from gatechart.graph import ROOT, AnyGraph, Kind, Node
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
 from gatechart.values import Memory, StateName
 
 
-def misfit(graph: StateTransitionGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:
+def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:
     """What keeps these states from being the active leaves of the graph; None where nothing does.
 
     memory: what history states remember. Entering that must not lead to where an agent cannot be, either.
@@ -27,7 +27,7 @@ def misfit(graph: StateTransitionGraph, leaves: Iterable[StateName], memory: Mem
     return problem or next(filter(None, (_misfit_in_memory(graph, *each) for each in memory)), None)
 
 
-def path_of(graph: StateTransitionGraph, state: StateName) -> str:
+def path_of(graph: AnyGraph, state: StateName) -> str:
     """The state with all that it lies in, outermost first.
 
     >>> from gatechart.graph import State
@@ -39,11 +39,11 @@ def path_of(graph: StateTransitionGraph, state: StateName) -> str:
     return ".".join((*outer, state))
 
 
-def _misfit_among(graph: StateTransitionGraph, active: Collection[StateName]) -> str | None:
+def _misfit_among(graph: AnyGraph, active: Collection[StateName]) -> str | None:
     return next(filter(None, (_misfit_below(graph, graph.nodes[state], active) for state in active)), None)
 
 
-def _misfit_below(graph: StateTransitionGraph, node: Node, active: Collection[StateName]) -> str | None:
+def _misfit_below(graph: AnyGraph, node: Node, active: Collection[StateName]) -> str | None:
     children = [child for child in node.children if graph.nodes[child].kind is not Kind.HISTORY]
     inside = [child for child in children if child in active]
     if node.kind is Kind.PARALLEL and len(inside) < len(children):
@@ -57,7 +57,7 @@ def _misfit_below(graph: StateTransitionGraph, node: Node, active: Collection[St
     return None
 
 
-def _misfit_in_memory(graph: StateTransitionGraph, history: StateName, states: tuple[StateName, ...]) -> str | None:
+def _misfit_in_memory(graph: AnyGraph, history: StateName, states: tuple[StateName, ...]) -> str | None:
     nodes, version = graph.nodes, f"version {graph.version!r}"
     if history not in nodes or nodes[history].kind is not Kind.HISTORY:
         return f"{history!r}, which remembers, is no history state of {version}"

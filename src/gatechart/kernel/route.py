@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gatechart.graph import ROOT, Edge, Kind, Recall, StateTransitionGraph, Step
+from gatechart.graph import ROOT, AnyGraph, Edge, Kind, Recall, Step
 from gatechart.kernel.entry import Entry, entry_of
 from gatechart.kernel.select import Configuration
 from gatechart.kernel.tree import Tree
@@ -55,9 +55,7 @@ class Plan:
     attended: tuple[StateName, ...]  # of the entries, those whose timers and invokes begin
 
 
-def plan_microstep(
-    graph: StateTransitionGraph, configuration: Configuration, memory: Memory, enabled: tuple[Edge, ...]
-) -> Plan:
+def plan_microstep(graph: AnyGraph, configuration: Configuration, memory: Memory, enabled: tuple[Edge, ...]) -> Plan:
     """The plan of taking the enabled transitions together, as far as they do not conflict."""
     key = (configuration, memory, enabled)
     remembered: Plan | None = graph.memo.get(key)
@@ -67,7 +65,7 @@ def plan_microstep(
     return remembered
 
 
-def plan_entry(graph: StateTransitionGraph, targets: Sequence[StateName]) -> Plan:
+def plan_entry(graph: AnyGraph, targets: Sequence[StateName]) -> Plan:
     """The plan of beginning: the targets are entered from nothing, with their ancestors and initial descendants."""
     key = (tuple(targets),)
     remembered: Plan | None = graph.memo.get(key)
@@ -78,7 +76,7 @@ def plan_entry(graph: StateTransitionGraph, targets: Sequence[StateName]) -> Pla
     return remembered
 
 
-def plan_start(graph: StateTransitionGraph) -> Plan:
+def plan_start(graph: AnyGraph) -> Plan:
     """The plan of beginning where the graph as a whole begins: at the root's initial state."""
     return plan_entry(graph, (ROOT,))
 

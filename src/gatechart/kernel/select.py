@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from gatechart.graph import Edge, StateTransitionGraph
+from gatechart.graph import AnyGraph, Edge
 from gatechart.values import EventName, StateName, is_reserved
 
 Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in document order
 Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
 
 
-def candidates(graph: StateTransitionGraph, configuration: Configuration, event: EventName | None) -> Candidates:
+def candidates(graph: AnyGraph, configuration: Configuration, event: EventName | None) -> Candidates:
     """The transitions to ask: for each active leaf those of the leaf, then of its ancestors, each in document order.
 
     The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. Worked out once for a
@@ -33,14 +33,14 @@ def candidates(graph: StateTransitionGraph, configuration: Configuration, event:
     return found
 
 
-def awaited_events(graph: StateTransitionGraph, configuration: Configuration) -> tuple[EventName, ...]:
+def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
     """Return the events that have a transition from here, guards not asked, in the order they would be asked."""
     return tuple(
         dict.fromkeys(edge.event for leaf in configuration for edge in _edges(graph, leaf) if edge.event is not None)
     )
 
 
-def accepted_events(graph: StateTransitionGraph, configuration: Configuration) -> tuple[EventName, ...]:
+def accepted_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
     """Return those of the awaited events that a caller may send: without the framework's own."""
     names = map(sendable, awaited_events(graph, configuration))
     return tuple(dict.fromkeys(name for name in names if name))
@@ -75,6 +75,6 @@ def _takes(edge: Edge, event: EventName | None) -> bool:
     return edge.event == event if edge.is_exact else matches(edge.event, event)
 
 
-def _edges(graph: StateTransitionGraph, leaf: StateName) -> Iterator[Edge]:
+def _edges(graph: AnyGraph, leaf: StateName) -> Iterator[Edge]:
     for state in (leaf, *graph.nodes[leaf].ancestors):
         yield from graph.nodes[state].edges

@@ -27,7 +27,7 @@ from gatechart.errors import (
     UnknownMailError,
     contained,
 )
-from gatechart.graph import OnRefusal, StateTransitionGraph
+from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
 from gatechart.restate.journal_entry import JournalEntry
 from gatechart.restate.mail import accept, content_of, next_mail, postponed, process, take
@@ -100,7 +100,7 @@ async def _send(unit: UnitOfWork, argument: Argument) -> None:
     unit.entry.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, unit.snapshot)}
 
 
-def _tell_refusal(unit: UnitOfWork, graph: StateTransitionGraph, event: EventName, reason: str) -> None:
+def _tell_refusal(unit: UnitOfWork, graph: AnyGraph, event: EventName, reason: str) -> None:
     if graph.on_refusal is OnRefusal.RAISE:
         raise EventRefusedError(unit.agent_id, event, reason)
     facts = {"agent_id": unit.agent_id, "event": event, "reason": reason}

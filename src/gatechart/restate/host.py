@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gatechart.errors import UnknownAgentError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.arguments import check_version
 from gatechart.hosting.subscriptions import ended
 from gatechart.restate.state import OUTCOME, SNAPSHOT, plain
@@ -25,7 +25,7 @@ class RestateHost:
 
     __slots__ = ("__weakref__", "_runtime", "graph", "life", "snapshot")
 
-    def __init__(self, runtime: RestateRuntime, graph: StateTransitionGraph, snapshot: Snapshot, life: str) -> None:
+    def __init__(self, runtime: RestateRuntime, graph: AnyGraph, snapshot: Snapshot, life: str) -> None:
         self._runtime = runtime
         self.graph = graph
         self.snapshot = snapshot

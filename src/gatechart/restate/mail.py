@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.mail_policy import unchanged
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.state import digest_of
@@ -240,7 +240,7 @@ async def process(unit: UnitOfWork, event: Event, mail: Mail | None = None) -> O
     return await _mail_turn(unit, graph, event)
 
 
-async def _mail_turn(unit: UnitOfWork, graph: StateTransitionGraph, event: Event, dead: Mail | None = None) -> Outcome:
+async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail | None = None) -> Outcome:
     if _asks_for_a_place(unit, graph, event):
         return unchanged(event)
     if _is_full(unit, graph, event):
@@ -292,7 +292,7 @@ def _answer(unit: UnitOfWork, given: Rejection) -> None:
         unit.post(Mail(0, given.asked_by, given.event, given.told, unit.now, sender=unit.agent_id))
 
 
-def _asks_for_a_place(unit: UnitOfWork, graph: StateTransitionGraph, event: Event) -> bool:
+def _asks_for_a_place(unit: UnitOfWork, graph: AnyGraph, event: Event) -> bool:
     """Whether a place has to be asked for before the offer can be taken."""
     if not _needs_a_place(graph, event) or event.id in unit.granted or event.id in unit.state.places:
         return False
@@ -302,11 +302,11 @@ def _asks_for_a_place(unit: UnitOfWork, graph: StateTransitionGraph, event: Even
     return True
 
 
-def _needs_a_place(graph: StateTransitionGraph, event: Event) -> bool:
+def _needs_a_place(graph: AnyGraph, event: Event) -> bool:
     return graph.accepts.capacity is not None and is_about_handoff(event) and event.name != WITHDRAWN
 
 
-def _is_full(unit: UnitOfWork, graph: StateTransitionGraph, event: Event) -> bool:
+def _is_full(unit: UnitOfWork, graph: AnyGraph, event: Event) -> bool:
     """Whether the place that the offer needs was not to be had. One that was is noted."""
     if not _needs_a_place(graph, event):
         return False
@@ -316,12 +316,12 @@ def _is_full(unit: UnitOfWork, graph: StateTransitionGraph, event: Event) -> boo
     return granted is False
 
 
-def _overloaded(unit: UnitOfWork, graph: StateTransitionGraph, event: Event) -> Outcome:
+def _overloaded(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
     full = f"{graph.accepts.capacity} are under way"
     return _committed(unit, event, rejected(event, unit.config.packet_migrations, Obstacle.OVERLOAD, full))
 
 
-def _as_of_today(unit: UnitOfWork) -> StateTransitionGraph:
+def _as_of_today(unit: UnitOfWork) -> AnyGraph:
     """The graph that drives the agent, which is brought to its version first. Raises as `Registry.graph_for`."""
     graph, before = unit.graph(), unit.snapshot
     if graph.version != before.graph_version:

@@ -24,7 +24,7 @@ from gatechart.errors import (
     RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.graph import Delay, StateTransitionGraph
+from gatechart.graph import AnyGraph, Delay
 from gatechart.handoff import Fallbacks, HandoffPacket, is_open
 from gatechart.hosting.arguments import check_part, checked_member, checked_operator_reason, ending, handoffs_asked
 from gatechart.hosting.idempotency import is_withdrawn
@@ -117,7 +117,7 @@ class RestateRuntime:
         cls,
         url: str | Sequence[str],
         *,
-        graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
+        graphs: Sequence[AnyGraph] | AnyGraph,
         projection: str | Store | None = None,
         ids: Ids = random_id,
         namespace: str = "",
@@ -146,17 +146,17 @@ class RestateRuntime:
                 await ingress.leave(close_s)
 
     @property
-    def graphs(self) -> tuple[StateTransitionGraph, ...]:
+    def graphs(self) -> tuple[AnyGraph, ...]:
         """The newest version of each graph whose agents it knows."""
         return self._registry.graphs
 
-    def register(self, graph: StateTransitionGraph) -> None:
+    def register(self, graph: AnyGraph) -> None:
         """Adds a graph, or another version of one. The service needs it, too. Raises DuplicateGraphError."""
         self._registry.register(graph)
 
     async def start(
         self,
-        graph: Name | StateTransitionGraph,
+        graph: Name | AnyGraph,
         *,
         at: Name,
         payload: Any = None,
@@ -331,7 +331,7 @@ class RestateRuntime:
         self,
         agent_id: AgentId,
         *,
-        to: Name | StateTransitionGraph,
+        to: Name | AnyGraph,
         at: Name,
         packet: HandoffPacket | None = None,
         reason: Reason | str | None = None,

@@ -17,7 +17,7 @@ from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
 from gatechart.errors import EngineRefusedError, EngineUnreachableError, ServiceAddressError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.ports import Store
@@ -38,7 +38,7 @@ CANCELS: Final = 3
 async def serving(
     bind: str,
     *,
-    graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
+    graphs: Sequence[AnyGraph] | AnyGraph,
     services: Any = None,
     projection: str | Store | None = None,
     is_projected_elsewhere: bool = False,

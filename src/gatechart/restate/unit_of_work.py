@@ -9,7 +9,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgentError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import check_change, is_open
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.journal_entry import JournalEntry
@@ -80,7 +80,7 @@ class UnitOfWork:
             raise UnknownAgentError(self.agent_id)
         return self.state.snapshot
 
-    def graph(self) -> StateTransitionGraph:
+    def graph(self) -> AnyGraph:
         """The graph with which the agent goes on. Raises as `Registry.graph_for`."""
         return self.config.registry.graph_for(self.snapshot)
 
@@ -124,7 +124,7 @@ class UnitOfWork:
         known = self._applied()
         known[event_id] = replace(known[event_id], made=handoff)
 
-    async def in_turn(self, graph: StateTransitionGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
+    async def in_turn(self, graph: AnyGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
         """Return what the turn comes to, within the time that turns have. Raises TurnTimeoutError."""
         return await in_turn(graph, self.agent_id, event, turn, self.config.terms.turn_s)
 

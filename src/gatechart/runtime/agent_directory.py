@@ -11,7 +11,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from gatechart.errors import DefinitionError, EventError, IncompatibleGraphError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.idempotency import AppliedIds
 from gatechart.hosting.migration import migrated, read_pending
 from gatechart.hosting.registry import Registry, in_full
@@ -100,7 +100,7 @@ class AgentDirectory:
                 )
         return hosted
 
-    async def home_of(self, snapshot: Snapshot) -> tuple[StateTransitionGraph, TurnRecord | None]:
+    async def home_of(self, snapshot: Snapshot) -> tuple[AnyGraph, TurnRecord | None]:
         """The graph with which a stored agent goes on, and the turn that brings it there, if it needs one.
 
         Raises as `get`.
@@ -127,7 +127,7 @@ class AgentDirectory:
         migrating = self._migrate(graph, self._core.numbered(turn))
         return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
 
-    async def _migrate(self, graph: StateTransitionGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
+    async def _migrate(self, graph: AnyGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
         """Commits and carries out, in a task that no caller can cancel in between."""
         agent_id = turn.snapshot.agent_id
         with self.holding((agent_id,)):
@@ -137,7 +137,7 @@ class AgentDirectory:
             agent.tell(turn)
         return agent, turn
 
-    def settle(self, graph: StateTransitionGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
+    def settle(self, graph: AnyGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
         """The agent's one place in memory: another call may have made it while this one waited for the store.
 
         applied: the ids of the events that the agent has applied; None where only the store knows them.

@@ -17,7 +17,7 @@ from gatechart.errors import (
     StaleAgentError,
     UnknownAgentError,
 )
-from gatechart.graph import OnRefusal, StateTransitionGraph
+from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.arguments import check_part, check_version
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
@@ -109,7 +109,7 @@ class LiveAgent:
     def __init__(
         self,
         core: Core,
-        graph: StateTransitionGraph,
+        graph: AnyGraph,
         snapshot: Snapshot,
         surroundings: Surroundings,
         applied: AppliedIds | None = None,

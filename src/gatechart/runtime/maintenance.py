@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gatechart.errors import IncompatibleGraphError, PayloadError, UnknownAgentError, UnknownGraphError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.registry import Registry
 from gatechart.runtime.core import Core
 from gatechart.runtime.effects import Effects
@@ -163,12 +163,12 @@ def _moment(name: str, given: Age, now: datetime) -> datetime:
     raise PayloadError("prune", (f"{name} is {given!r}",), "an aware datetime, or the age as a timedelta")
 
 
-def _staying(snapshot: Snapshot, graph: StateTransitionGraph) -> Migrated:
+def _staying(snapshot: Snapshot, graph: AnyGraph) -> Migrated:
     is_same = graph.fingerprint == snapshot.fingerprint
     return _told(snapshot, Fate.STAYS if is_same else Fate.CHANGED, graph.version)
 
 
-def _moving(snapshot: Snapshot, graph: StateTransitionGraph, turn: TurnRecord | None) -> Migrated:
+def _moving(snapshot: Snapshot, graph: AnyGraph, turn: TurnRecord | None) -> Migrated:
     """turn: None where another call has migrated the agent in the same moment."""
     if turn is None:
         return _told(snapshot, Fate.MIGRATES, graph.version)

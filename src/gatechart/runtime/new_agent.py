@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gatechart.errors import OutsideError, StaleAgentError, UnknownGraphError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.mail_policy import unchanged
@@ -45,7 +45,7 @@ class NewAgent:
         self._agent_id = agent_id
         self._registry = registry
         self._directory = directory
-        self._in_doubt: tuple[StateTransitionGraph, TurnRecord] | None = None
+        self._in_doubt: tuple[AnyGraph, TurnRecord] | None = None
         self.is_born = False
 
     def newest(self, mail: Mail) -> Mail:
@@ -87,11 +87,11 @@ class NewAgent:
             await self._commit(graph, turn)
         return turn.outcome
 
-    async def _commit(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
+    async def _commit(self, graph: AnyGraph, turn: TurnRecord) -> None:
         with self.core.telemetry.begin(turn) as traced:
             await self._write(graph, traced)
 
-    async def _write(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
+    async def _write(self, graph: AnyGraph, turn: TurnRecord) -> None:
         try:
             verdict = await self.core.committer.commit(turn)
         except NOBODY_CAN_WRITE:
@@ -103,12 +103,12 @@ class NewAgent:
             raise StaleAgentError(self._agent_id, 0)
         self._settle(graph, turn)
 
-    def _settle(self, graph: StateTransitionGraph, turn: TurnRecord) -> None:
+    def _settle(self, graph: AnyGraph, turn: TurnRecord) -> None:
         self.is_born = True
         agent = self._directory.settle(graph, turn.snapshot)
         agent.tell(turn)
 
-    async def _decide(self, event: Event) -> tuple[StateTransitionGraph, TurnRecord] | Rejection:
+    async def _decide(self, event: Event) -> tuple[AnyGraph, TurnRecord] | Rejection:
         if event.name == WITHDRAWN:
             return withdrawn(event)
         packet = readable(event, self.core.packet_migrations)
@@ -124,7 +124,7 @@ class NewAgent:
         turn = await in_turn(graph, self._agent_id, event.name, begun, self.core.limits.turn_s)
         return turn if isinstance(turn, Rejection) else (graph, turn)
 
-    def _graph(self, packet: HandoffPacket) -> StateTransitionGraph | Rejection:
+    def _graph(self, packet: HandoffPacket) -> AnyGraph | Rejection:
         if not packet.is_new:
             return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"there is no agent {self._agent_id!r} that could take it")
         try:

@@ -11,7 +11,7 @@ from time import time_ns
 from typing import Final
 
 from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.hosting.arguments import MOST
 from gatechart.runtime.core import Core
 from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 PAGE: Final = 1000
 
 
-async def no_place(core: Core, graph: StateTransitionGraph, event: Event) -> Rejection | None:
+async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | None:
     """The rejection where all places with the graph are held; else None, and the handoff holds one.
 
     Raises RuntimeClosedError where the runtime closes before that is known.

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from gatechart.agent import Agent
 from gatechart.api import perform_once
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
-from gatechart.graph import Delay, EntryPoint, StateTransitionGraph
+from gatechart.graph import AnyGraph, Delay, EntryPoint
 from gatechart.handoff import Fallbacks, HandoffPacket, PacketMigration, is_open
 from gatechart.hosting.arguments import check_part, checked_member, handoffs_asked
 from gatechart.hosting.group_commit import Committer
@@ -94,7 +94,7 @@ class Runtime:
         cls,
         store: str | Store = DEFAULT_URL,
         *,
-        graphs: Sequence[StateTransitionGraph] | StateTransitionGraph,
+        graphs: Sequence[AnyGraph] | AnyGraph,
         services: Any = None,
         read_only: bool = False,
         standby: bool = False,
@@ -152,11 +152,11 @@ class Runtime:
                     await server.end()
 
     @property
-    def graphs(self) -> tuple[StateTransitionGraph, ...]:
+    def graphs(self) -> tuple[AnyGraph, ...]:
         """The newest version of each graph whose agents it hosts."""
         return self._registry.graphs
 
-    def register(self, graph: StateTransitionGraph) -> None:
+    def register(self, graph: AnyGraph) -> None:
         """Adds a graph, or another version of one, to those whose agents it hosts.
 
         An agent keeps the version that it was started with for as long as that is registered; new agents get the
@@ -190,7 +190,7 @@ class Runtime:
 
     async def start(
         self,
-        graph: Name | StateTransitionGraph,
+        graph: Name | AnyGraph,
         *,
         at: Name,
         payload: Any = None,
@@ -396,7 +396,7 @@ class Runtime:
         self,
         agent_id: AgentId,
         *,
-        to: Name | StateTransitionGraph,
+        to: Name | AnyGraph,
         at: Name,
         packet: HandoffPacket | None = None,
         reason: Reason | str | None = None,
@@ -551,7 +551,7 @@ class Runtime:
         return await self._maintenance.prune(pruning, on_progress, dry_run=dry_run)
 
     async def _begin(
-        self, graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
+        self, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
     ) -> Agent:
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)

@@ -34,7 +34,7 @@ from gatechart.api import (
 )
 from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, ROUTES
 from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.serving.access import Access
 from gatechart.serving.changes import EventStream, parse_cursor
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
@@ -62,7 +62,7 @@ class Application:
     def __init__(
         self,
         lifecycle: Lifecycle,
-        graphs: Sequence[StateTransitionGraph],
+        graphs: Sequence[AnyGraph],
         *,
         token: str | None = None,
         limits: ServerLimits = DEFAULTS,

@@ -12,7 +12,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
 from gatechart.api.routes import CHANGES, LIVE, READY
-from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.serving.operations import OPERATIONS, Operation
 from gatechart.serving.problems import headers_of
 
@@ -45,7 +45,7 @@ _HEALTHS: Final = {
 }
 
 
-def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: bool) -> Json:
+def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
     """Generate the document, OpenAPI 3.1.
 
     graphs: the newest version of each, whose entry points are described.
@@ -75,7 +75,7 @@ def openapi_document(graphs: Sequence[StateTransitionGraph], *, needs_token: boo
     }
 
 
-def _schemas(graphs: Sequence[StateTransitionGraph]) -> tuple[Json, Mapping[Any, Json]]:
+def _schemas(graphs: Sequence[AnyGraph]) -> tuple[Json, Mapping[Any, Json]]:
     """Generate the schemas of the components, and a reference to each model."""
     models: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(ErrorDocument, "serialization"): None}
     for operation in OPERATIONS:
@@ -139,11 +139,11 @@ def _told(status: str) -> Json:
     return {"description": _ERRORS[status], **(_RETRY_AFTER if headers_of(int(status)) else {})}
 
 
-def _entry_points(graphs: Sequence[StateTransitionGraph]) -> Iterator[tuple[StateTransitionGraph, EntryPoint]]:
+def _entry_points(graphs: Sequence[AnyGraph]) -> Iterator[tuple[AnyGraph, EntryPoint]]:
     return ((graph, entry) for graph in graphs for entry in graph.entry_points.values())
 
 
-def _start_schema(graphs: Sequence[StateTransitionGraph], references: Mapping[Any, Json]) -> Json:
+def _start_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
     """Describe a body for each entry point, and for each trigger that opens exactly one."""
     entries = list(_entry_points(graphs))
     opened = Counter(trigger for _, entry in entries for trigger in entry.opens_on)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from gatechart.api import BaseCall, StartCall, StartOnCall
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
-from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.serving.connections import ServerLimits
 from gatechart.serving.operations import Operation
 from gatechart.serving.problems import Refused
@@ -168,7 +168,7 @@ def whole_numbers(value: Any) -> Any:
     return value
 
 
-def check_payload(graphs: Sequence[StateTransitionGraph], call: BaseCall) -> None:
+def check_payload(graphs: Sequence[AnyGraph], call: BaseCall) -> None:
     """Raise PayloadError if a start's payload does not match the entry point's schema, taken strictly.
 
     A runtime converts "5" to a number; over HTTP the schema of the OpenAPI document holds as it is. If there is no such
@@ -188,9 +188,7 @@ def check_payload(graphs: Sequence[StateTransitionGraph], call: BaseCall) -> Non
                 ) from error
 
 
-def _entry_points(
-    graphs: Sequence[StateTransitionGraph], call: StartCall | StartOnCall
-) -> Sequence[tuple[StateTransitionGraph, EntryPoint]]:
+def _entry_points(graphs: Sequence[AnyGraph], call: StartCall | StartOnCall) -> Sequence[tuple[AnyGraph, EntryPoint]]:
     found = [(graph, entry) for graph in graphs for entry in graph.entry_points.values()]
     if isinstance(call, StartCall):
         return [(graph, entry) for graph, entry in found if (graph.name, entry.name) == (call.graph, call.at)]

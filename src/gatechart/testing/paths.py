@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pytest
 
 from gatechart.checks import Path, PathStep, paths
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.values import Name, Outcome, Snapshot, name_of
 
 
@@ -33,7 +33,7 @@ class Walker(Protocol):
         ...
 
 
-def path_cases(graph: StateTransitionGraph, *, from_: Name | None = None, most: int = 100_000) -> list[Any]:
+def path_cases(graph: AnyGraph, *, from_: Name | None = None, most: int = 100_000) -> list[Any]:
     """Return a `pytest.param` for each path needed to take every transition; its id lists the events.
 
     from_: an entry point's name; all entry points by default. Raises what `paths` raises.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gatechart.agent import Agent
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, ROOT, Default, EntryPoint, Initial, StateTransitionGraph
+from gatechart.graph import ANY, ROOT, AnyGraph, Default, EntryPoint, Initial, StateTransitionGraph
 from gatechart.runtime import Runtime
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.testing.clock import VirtualClock
@@ -23,7 +23,7 @@ PATIENCE: Final = 100  # rounds of the event loop that an invoke may take withou
 
 @asynccontextmanager
 async def rehearse(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     at: Name | None = None,
     payload: Any = None,
     *,
@@ -108,7 +108,7 @@ class Rehearsal:
                 return
 
 
-def _with_start(graph: StateTransitionGraph, *, takes_payload: bool) -> StateTransitionGraph:
+def _with_start(graph: AnyGraph, *, takes_payload: bool) -> AnyGraph:
     """Return the graph with one more entry point, at its initial state."""
     default = graph.nodes[ROOT].default
     start = EntryPoint(ANY, START, takes=graph.context if takes_payload else None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gatechart.context import AgentContext
 from gatechart.errors import EntryGuardError, PayloadError
-from gatechart.graph import EntryPoint, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import (
     MOST_HOPS,
     SCHEMA_VERSION,
@@ -46,7 +46,7 @@ from gatechart.values import (
 
 
 async def begin_with_offer(
-    graph: StateTransitionGraph, agent_id: AgentId, event: Event, packet: HandoffPacket, services: Any = None
+    graph: AnyGraph, agent_id: AgentId, event: Event, packet: HandoffPacket, services: Any = None
 ) -> TurnRecord | Rejection:
     """The first turn of an agent that begins by taking a handoff. Raises what `take_turn` raises."""
     started = perf_counter_ns()
@@ -60,7 +60,7 @@ async def begin_with_offer(
 
 
 async def take_offer(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     previous: Snapshot,
     event: Event,
     services: Any,
@@ -87,7 +87,7 @@ async def take_offer(
 
 
 async def take_withdrawal(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
+    graph: AnyGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
 ) -> TurnRecord | Rejection | Void:
     """What an agent makes of the withdrawal of an offer, taken or not. Raises what `take_turn` raises."""
     taken = open_handoff(previous, event, Side.TOOK)
@@ -109,7 +109,7 @@ async def take_withdrawal(
 
 
 def _checked(
-    graph: StateTransitionGraph, packet: HandoffPacket, event: Event, previous: Snapshot | None
+    graph: AnyGraph, packet: HandoffPacket, event: Event, previous: Snapshot | None
 ) -> AgentContext | Rejection:
     """The context with which the packet is taken. previous: of a living agent; None for one that begins with it."""
     objection = _objection(graph, packet, event)
@@ -119,7 +119,7 @@ def _checked(
     known = None if previous is None else committed_context(graph, previous)
     try:
         fields = _fields(graph, entry, packet)
-        context = beginning_context(graph, entry, fields) if known is None else known
+        context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
         ask_entry_guard(graph, entry, context, _as_read(event, packet))
     except PayloadError as error:
         return rejection(packet, Obstacle.PAYLOAD, str(error))
@@ -135,7 +135,7 @@ def _as_read(event: Event, packet: HandoffPacket) -> Event:
     return replace(event, payload=packet.model_dump(mode="json"))
 
 
-def _objection(graph: StateTransitionGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
+def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
     """Why the graph does not take the packet at all."""
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id)
@@ -150,7 +150,7 @@ def _objection(graph: StateTransitionGraph, packet: HandoffPacket, event: Event)
     return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None
 
 
-def _fields(graph: StateTransitionGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
+def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
     """The context's fields that the packet fills; those that the entry point takes go before those of a conversation.
 
     Raises PayloadError where the packet does not fit the entry point.

@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from gatechart.errors import EventRefusedError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.fallbacks import longest_wait_s
 from gatechart.turn.dead_letters import is_noted
@@ -82,7 +82,7 @@ def is_awaited(mail: Mail) -> bool:
 
 
 async def take_mail(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     previous: Snapshot,
     event: Event,
     services: Any = None,
@@ -112,7 +112,7 @@ def _is_answer(event: Event) -> bool:
     return is_told and not is_noted(event.name, event.payload, event.sender)
 
 
-async def _take_loss(graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:
+async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:
     """The turn of an agent that is told of dead mail. A chart that does not handle that has it noted."""
     if previous.status is not Status.ACTIVE:
         return Void()
@@ -120,7 +120,7 @@ async def _take_loss(graph: StateTransitionGraph, previous: Snapshot, event: Eve
 
 
 def requested(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, ask: Callable[[Turn], object], services: Any = None
+    graph: AnyGraph, previous: Snapshot, event: Event, ask: Callable[[Turn], object], services: Any = None
 ) -> TurnRecord:
     """The turn in which somebody outside has an agent hand on its work: no action runs, it waits where it is.
 
@@ -135,7 +135,7 @@ def requested(
 
 
 def delegated(
-    graph: StateTransitionGraph, after: Snapshot, states: Sequence[StateName], event: Event, services: Any = None
+    graph: AnyGraph, after: Snapshot, states: Sequence[StateName], event: Event, services: Any = None
 ) -> Standing:
     """The offers to the agents that states invoke which become active with no turn of the agent's own.
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from gatechart.errors import PayloadError
-from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
+from gatechart.graph import AnyGraph, Delay, graph_name, seconds_of
 from gatechart.handoff import (
     Fallbacks,
     HandoffPacket,
@@ -50,7 +50,7 @@ def stamped(
     packet: HandoffPacket,
     *,
     reason: Reason | None,
-    to: Name | StateTransitionGraph,
+    to: Name | AnyGraph,
     at: Name,
     agent: AgentId | None,
     mode: Mode,

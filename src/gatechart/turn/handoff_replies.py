@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import (
     FallbackKind,
     FallbackStep,
@@ -41,7 +41,7 @@ from gatechart.values import (
 
 
 async def take_answer(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     previous: Snapshot,
     event: Event,
     services: Any,
@@ -74,7 +74,7 @@ async def take_answer(
 
 
 async def _handed_over(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     previous: Snapshot,
     event: Event,
     others: tuple[OpenHandoff, ...],

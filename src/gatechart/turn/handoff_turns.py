@@ -7,7 +7,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from gatechart.context import AgentContext
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.kernel import candidates, plan_microstep
 from gatechart.turn.dead_letters import noted
 from gatechart.turn.macrostep import Macrostep
@@ -30,7 +30,7 @@ from gatechart.values import (
 
 
 async def reacted(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     previous: Snapshot,
     event: Event,
     handoffs: tuple[OpenHandoff, ...],
@@ -58,7 +58,7 @@ async def reacted(
     return recorded(macrostep, previous, event, started, before=before, replied=replied)
 
 
-def _is_read(graph: StateTransitionGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...]) -> bool:
+def _is_read(graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...]) -> bool:
     """Whether anything in the turn would look at the context: mostly a waiting state is just left."""
     groups = candidates(graph, previous.configuration, event.name)
     enabled = tuple(edges[0] for edges in groups)  # which they are where no guard is asked
@@ -90,7 +90,7 @@ def unmoved(
 
 
 def macrostep_of(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     previous: Snapshot | None,
     agent_id: AgentId,
     context: AgentContext | None,

@@ -10,7 +10,7 @@ from inspect import isawaitable, iscoroutine
 from typing import Any
 
 from gatechart.errors import MicrostepLimitError, is_failure
-from gatechart.graph import Edge, StateTransitionGraph, Step
+from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.internal_events import ERROR_EXECUTION, Failure, Raised, told
 from gatechart.turn.payload import plain_payload
@@ -40,7 +40,7 @@ class Macrostep:
 
     def __init__(
         self,
-        graph: StateTransitionGraph,
+        graph: AnyGraph,
         configuration: tuple[StateName, ...],
         memory: Memory,
         context: Any,

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
-from gatechart.graph import Delay, StateTransitionGraph, graph_name, seconds_of
+from gatechart.graph import AnyGraph, Delay, graph_name, seconds_of
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
     check_targets,
@@ -142,7 +142,7 @@ class Turn(Generic[ServicesT]):
 
     def handoff(
         self,
-        to: Name | StateTransitionGraph,
+        to: Name | AnyGraph,
         *,
         at: Name,
         packet: HandoffPacket | None = None,

@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from gatechart.context import (
     AgentContext,
+    ContextT,
     changed_by_writing,
     describe_fields,
     new_context,
@@ -24,7 +25,7 @@ from gatechart.context import (
     write_context,
 )
 from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleGraphError, PayloadError, is_failure
-from gatechart.graph import EntryPoint, StateTransitionGraph, callable_name
+from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import plan_entry
 from gatechart.turn.handoff_state import Standing, standing_after
@@ -56,9 +57,7 @@ from gatechart.values import (
 NO_HANDOFFS: Final = Standing()
 
 
-async def take_turn(
-    graph: StateTransitionGraph, previous: Snapshot, event: Event, services: Any = None
-) -> TurnRecord | Outcome:
+async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | Outcome:
     """The record of the turn that the event makes, or the outcome that says why the event was refused.
 
     Raises ActionFailedError, ContextInvalidError and MicrostepLimitError, and the turn is undone;
@@ -79,7 +78,7 @@ async def take_turn(
 
 
 async def begin(
-    graph: StateTransitionGraph,
+    graph: AnyGraph,
     entry: EntryPoint,
     payload: BaseModel | None,
     agent_id: AgentId,
@@ -99,7 +98,7 @@ async def begin(
     return recorded(macrostep, None, event, started)
 
 
-def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentContext:
+def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot) -> ContextT:
     """The context that the snapshot holds. Raises IncompatibleGraphError where the graph's type cannot read it."""
     try:
         return read_context(graph.context, snapshot.context)
@@ -108,7 +107,7 @@ def committed_context(graph: StateTransitionGraph, snapshot: Snapshot) -> AgentC
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
 
 
-def entry_fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
+def entry_fields(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
     """The context's fields that a payload fills, which fits the entry point. Raises PayloadError."""
     if isinstance(payload, HandoffPacket) and entry.maps is None:
         return fields_for(graph.context, payload)
@@ -120,7 +119,7 @@ def entry_fields(graph: StateTransitionGraph, entry: EntryPoint, payload: BaseMo
         raise _no_beginning(graph, entry, (f"maps={callable_name(entry.maps)}",), told(error)) from error
 
 
-def beginning_context(graph: StateTransitionGraph, entry: EntryPoint, fields: Mapping[str, Any]) -> AgentContext:
+def beginning_context(graph: StateTransitionGraph[ContextT], entry: EntryPoint, fields: Mapping[str, Any]) -> ContextT:
     """The context with which an agent begins. Raises PayloadError where the fields do not make one."""
     try:
         return new_context(graph.context, fields)
@@ -128,15 +127,13 @@ def beginning_context(graph: StateTransitionGraph, entry: EntryPoint, fields: Ma
         raise _no_beginning(graph, entry, problems_of(error)) from error
 
 
-def _no_beginning(
-    graph: StateTransitionGraph, entry: EntryPoint, problems: tuple[str, ...], raised: str = ""
-) -> PayloadError:
+def _no_beginning(graph: AnyGraph, entry: EntryPoint, problems: tuple[str, ...], raised: str = "") -> PayloadError:
     kind = graph.context
     taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
     return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})", raised)
 
 
-def ask_entry_guard(graph: StateTransitionGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
+def ask_entry_guard(graph: AnyGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
     """Raises EntryGuardError where the guard of the entry point says no, or raises."""
     if entry.guard is None:
         return
@@ -217,14 +214,14 @@ def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
     return (*effects, *macrostep.turn.asked)
 
 
-def beginnings(graph: StateTransitionGraph, state: StateName, now: datetime) -> list[Effect]:
+def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]:
     """What begins with the entry of a state: its timers and its calls."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
     return [*timers, *(StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
 
 
-def delegate(graph: StateTransitionGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
+def delegate(graph: AnyGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
     """Offers to the agents that the state invokes what they are to do. under_way: the ids of invokes that stand."""
     for invoke in graph.nodes[state].invokes:
         if invoke.agent and invoke.id not in under_way:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
@@ -214,7 +215,7 @@ _DOORS = (
 _OWNING = ("SEARCH", "TRANSACTION", "CLOSING")  # the states of an agent that has the conversation
 
 
-def _moves() -> Iterator[Transition]:
+def _moves() -> Iterator[Transition[Any]]:
     for state in _OWNING:
         yield Transition(state, "USER_MOVED_ON", "HANDING_ON", guard=is_service_known, actions=move_on)
         yield Transition(state, "TURN_BEGAN", guard=is_next_speaker, actions=(actions.take_turn, keep_words))
@@ -227,7 +228,7 @@ def _moves() -> Iterator[Transition]:
         yield Transition(state, "SERVICE_SAID_GOODBYE", "ENDED", actions=say_goodbye)
 
 
-def _help() -> Iterator[Transition]:
+def _help() -> Iterator[Transition[Any]]:
     yield Transition("COUNTER_OFFERING", "USER_DISAGREED", "CALLING_PERSON", actions=TO_A_PERSON)
     yield Transition("ASKING_FOR_MORE", "USER_DISAGREED", "CALLING_PERSON", guard=has_failed, actions=TO_A_PERSON)
     yield Transition("CALLING_PERSON", "handoff.accepted", "WITH_PERSON")
@@ -245,7 +246,7 @@ _REPLACED = {
 }
 
 
-def service(kind: str) -> StateTransitionGraph:
+def service(kind: str) -> StateTransitionGraph[Any]:
     """Build the chart for one kind of service."""
     kept = [
         each
@@ -261,12 +262,12 @@ def service(kind: str) -> StateTransitionGraph:
     )
 
 
-def services(names: Iterable[str]) -> tuple[StateTransitionGraph, ...]:
+def services(names: Iterable[str]) -> tuple[StateTransitionGraph[Any], ...]:
     """Build a chart for each kind of the named services."""
     return tuple(map(service, sorted(set(map(kind_of, names)))))
 
 
-def _with_entry(state: State) -> State:
+def _with_entry(state: State[Any]) -> State[Any]:
     entered = _ENTERED.get(state.name)
     on_entry = (*state.on_entry, entered) if entered else state.on_entry
     return replace(state, on_entry=on_entry, states=tuple(map(_with_entry, state.states)))

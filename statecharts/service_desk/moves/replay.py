@@ -64,7 +64,7 @@ def load(
     return conversations, read_catalogue(services or file.with_name("services.json"))
 
 
-def graphs_for(catalogue: Catalogue) -> tuple[StateTransitionGraph, ...]:
+def graphs_for(catalogue: Catalogue) -> tuple[StateTransitionGraph[Any], ...]:
     """Build a chart for each kind of service, and the human desk."""
     return (*services(catalogue.services), human_desk)
 

@@ -28,7 +28,7 @@ OPERATOR = "operator"
 ContentT = TypeVar("ContentT", bound=BaseModel)
 
 
-def brings(kind: type[BaseModel], name: str) -> Guard:
+def brings(kind: type[BaseModel], name: str) -> Guard[Any]:
     """A guard that asks whether the event's payload is of this kind. name: as refusals tell it."""
 
     def is_valid(_context: DeskContext, event: Event) -> bool:

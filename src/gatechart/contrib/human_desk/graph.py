@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from gatechart.contrib.human_desk import actions as do
 from gatechart.contrib.human_desk.context import Answered, DeskContext, Resolved, Taken
-from gatechart.graph import Accepts, Delay, EntryPoint, State, StateTransitionGraph, Then, Transition
+from gatechart.graph import Accepts, AnyGraph, Delay, EntryPoint, State, StateTransitionGraph, Then, Transition
 from gatechart.handoff import Priority
 
 RANKS: Final[Mapping[Priority, int]] = MappingProxyType(
@@ -22,9 +22,7 @@ ENTRY_POINTS: Final[Mapping[Priority, str]] = MappingProxyType({each: each.value
 FAILURES: Final = ("handoff.rejected", "handoff.failed", "handoff.expired")
 
 
-def desk(
-    name: str = "human_desk", time_limit: Delay | None = "4h", capacity: int | None = None
-) -> StateTransitionGraph:
+def desk(name: str = "human_desk", time_limit: Delay | None = "4h", capacity: int | None = None) -> AnyGraph:
     """A desk where people work, as a graph: each case that is handed to it is an agent.
 
     time_limit: after so long a case that is neither resolved nor returned becomes overdue, and urgent; None: never.
@@ -68,14 +66,14 @@ def desk(
     )
 
 
-def _taking() -> list[Transition]:
+def _taking() -> list[Transition[Any]]:
     return [
         Transition("WAITING", "TAKE", "ASSIGNED", guard=do.brings(Taken, "an_operator_is_named"), actions=do.assign),
         Transition("TAKEN", "RELEASE", "WAITING", actions=do.release),
     ]
 
 
-def _working() -> list[Transition]:
+def _working() -> list[Transition[Any]]:
     answered = do.brings(Answered, "there_is_a_text")
     return [
         Transition("ASSIGNED", "WORK", "WORKING"),
@@ -84,7 +82,7 @@ def _working() -> list[Transition]:
     ]
 
 
-def _splitting() -> list[Transition]:
+def _splitting() -> list[Transition[Any]]:
     """Sub-tasks: another one may be asked for while one is under way."""
     ends = [("handoff.completed", do.note_result), *((failure, do.note_failure) for failure in FAILURES)]
     return [
@@ -95,7 +93,7 @@ def _splitting() -> list[Transition]:
     ]
 
 
-def _ending() -> list[Transition]:
+def _ending() -> list[Transition[Any]]:
     return [
         Transition(
             "TAKEN", "RESOLVE", "RESOLVED", guard=do.brings(Resolved, "a_rating_is_from_1_to_5"), actions=do.resolve

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 Deed: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
 
 
-def action_of(element: Element, faults: Faults, chart: str) -> Action | None:
+def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | None:
     """One action for all that stands in the element; None where nothing does."""
     deeds = _deeds(element.children, faults)
     if not deeds:
@@ -59,7 +59,7 @@ def _raised(element: Element) -> tuple[EventName, ...]:
     return tuple(each.attributes["event"] for each in sources if "event" in each.attributes)
 
 
-def raising(message: str) -> Action:
+def raising(message: str) -> Action[Any]:
     """An action that tells of an error."""
 
     def act(_: Any, __: Event, turn: Turn) -> None:

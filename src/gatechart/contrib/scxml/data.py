@@ -38,7 +38,7 @@ from gatechart.values import Event
 Bound: TypeAlias = tuple[tuple[str, Value], ...]  # variables with their values, in document order
 
 
-def bind_when_begun(data: Bound, chart: str) -> Action:
+def bind_when_begun(data: Bound, chart: str) -> Action[Any]:
     """Sets `_sessionid`, then the data that nobody brought a value for. Does nothing a second time."""
 
     def begin(context: Any, event: Event, turn: Turn) -> None:
@@ -52,7 +52,7 @@ def bind_when_begun(data: Bound, chart: str) -> Action:
     return begin
 
 
-def bind_when_entered(state: str, data: Bound, chart: str) -> Action:
+def bind_when_entered(state: str, data: Bound, chart: str) -> Action[Any]:
     """Sets the data. Does nothing a second time."""
 
     def bind(context: Any, event: Event, turn: Turn) -> None:
@@ -80,8 +80,8 @@ class DataModel:
 
     context: type[AgentContext]
     failures: tuple[str, ...]  # of the data that were evaluated
-    at_start: Action | None  # to do before all else in the outermost state that is entered
-    on_entry: dict[Element, Action]  # to do before all else in these states
+    at_start: Action[Any] | None  # to do before all else in the outermost state that is entered
+    on_entry: dict[Element, Action[Any]]  # to do before all else in these states
 
 
 def data_model(root: Element, name: str, base: type[AgentContext], faults: Faults) -> DataModel:

@@ -28,6 +28,7 @@ from gatechart.contrib.scxml.xml import Element, parse
 from gatechart.errors import Fault, suggestion
 from gatechart.graph import (
     Action,
+    AnyGraph,
     Data,
     EntryPoint,
     Guard,
@@ -54,7 +55,7 @@ def read(
     name: str | None = None,
     version: str = "1",
     max_microsteps: int = 1000,
-) -> StateTransitionGraph:
+) -> AnyGraph:
     """The graph that the document describes.
 
     document: its text, or the path of a file.
@@ -92,7 +93,7 @@ def read(
     )
 
 
-def _telling(failures: Sequence[str], initial: Initial | None, states: Sequence[State]) -> Initial | None:
+def _telling(failures: Sequence[str], initial: Initial | None, states: Sequence[State[Any]]) -> Initial | None:
     """The initial state, with the errors that the data had told on the way."""
     if not failures:
         return initial
@@ -109,7 +110,7 @@ class _Reading:
     """A document on its way to become a graph."""
 
     def __init__(self, root: Element, chart: str, faults: Faults, model: DataModel) -> None:
-        self.transitions: list[Transition] = []
+        self.transitions: list[Transition[Any]] = []
         self._binders = _binders(root, model)
         self._chart = chart
         self._faults = faults
@@ -120,7 +121,7 @@ class _Reading:
             if self._by_name.setdefault(name, element) is not element:
                 faults.add(element, f"the id {name!r} occurs twice", "rename one")
 
-    def state(self, element: Element) -> State:
+    def state(self, element: Element) -> State[Any]:
         """The state with all inside it. Its transitions go to the list."""
         name = self._names[element]
         if element.name == "history":
@@ -172,7 +173,7 @@ class _Reading:
         names = tuple(islice(self._by_name, _MOST_NAMES))
         return suggestion(target, names) if len(self._faults.found) < _MOST_SUGGESTED else "name one that is there"
 
-    def _transition(self, source: str, parent: Element, element: Element) -> Transition:
+    def _transition(self, source: str, parent: Element, element: Element) -> Transition[Any]:
         targets = self._targets(element, "target")
         action = action_of(element, self._faults, self._chart)
         return Transition(
@@ -204,7 +205,7 @@ class _Reading:
             element = self._outer[element]
             yield element
 
-    def _guard(self, element: Element) -> Guard | None:
+    def _guard(self, element: Element) -> Guard[Any] | None:
         condition, chart = self._faults.expression(element, "cond"), self._chart
         if condition is None:
             return None if _names_something(element) else _always
@@ -213,13 +214,13 @@ class _Reading:
             return is_true(condition(Scope(context, event, configuration, chart)))
 
         guard.__name__ = element.attributes["cond"]
-        return guard  # type: ignore[return-value]  # a guard may ask for the configuration, too
+        return guard
 
-    def _blocks(self, element: Element, slot: str) -> list[Action]:
+    def _blocks(self, element: Element, slot: str) -> list[Action[Any]]:
         actions = (action_of(block, self._faults, self._chart) for block in element.named(slot))
         return [action for action in actions if action]
 
-    def _done_data(self, element: Element) -> Data | None:
+    def _done_data(self, element: Element) -> Data[Any] | None:
         found = element.named("donedata")
         if not found:
             return None
@@ -232,9 +233,9 @@ class _Reading:
         return donedata
 
 
-def _binders(root: Element, model: DataModel) -> dict[Element, list[Action]]:
+def _binders(root: Element, model: DataModel) -> dict[Element, list[Action[Any]]]:
     """What binds data on entering each state."""
-    binders: dict[Element, list[Action]] = {state: [action] for state, action in model.on_entry.items()}
+    binders: dict[Element, list[Action[Any]]] = {state: [action] for state, action in model.on_entry.items()}
     if model.at_start is not None:
         for state in root.named(*_STATES):
             binders[state] = [model.at_start, *binders.get(state, ())]

@@ -42,7 +42,7 @@ from gatechart.contrib.transitions.machine import (
     with_wildcards,
 )
 from gatechart.errors import Fault, suggestion
-from gatechart.graph import ANY, EntryPoint, Initial, State, StateTransitionGraph, Then, Transition
+from gatechart.graph import ANY, AnyGraph, EntryPoint, Initial, State, StateTransitionGraph, Then, Transition
 from gatechart.graph.definition import beginning
 from gatechart.values import Name
 
@@ -58,7 +58,7 @@ def graph_from(
     entry_points: Sequence[EntryPoint | Name] = (),
     context: type[AgentContext] = AgentContext,
     auto_transitions: bool | None = None,
-) -> StateTransitionGraph:
+) -> AnyGraph:
     """The graph that does what the machine does.
 
     machine_or_config: a Machine or HierarchicalMachine, or what one is made of: its keywords or its markup.
@@ -118,7 +118,7 @@ class _Carrying:
         """The automatic triggers that are not carried over, in alphabetical order."""
         return tuple(sorted(trigger for trigger, is_carried in self._automatic.items() if not is_carried))
 
-    def state(self, seat: Seat) -> State:
+    def state(self, seat: Seat) -> State[Any]:
         """The state with all inside it."""
         place, state = f"state {seat.name!r}", seat.state
         children = [self.state(child) for child in seat.children]
@@ -137,7 +137,7 @@ class _Carrying:
             final=state.final,
         )
 
-    def transitions(self) -> list[Transition]:
+    def transitions(self) -> list[Transition[Any]]:
         """All transitions, in the order in which the machine tries them."""
         moves = list(moves_of(self._machine, self.seats, self._automatic))
         moves = [move for move in moves if move.event not in self._automatic or not any(self._faults(move))]
@@ -180,7 +180,7 @@ class _Carrying:
     def _is_inside(self, move: Move) -> bool:
         return move.target is not None and move.target.startswith(move.source + self._separator)
 
-    def _transitions(self, number: int, move: Move) -> Iterator[Transition]:
+    def _transitions(self, number: int, move: Move) -> Iterator[Transition[Any]]:
         """The transition, and where something is to be done after the entries, the one that does it."""
         machine, actions, found = self._machine, self.callbacks.actions, move.transition
         before = actions([*machine.before_state_change, *found.before], f"{move.place}, before")

@@ -45,12 +45,12 @@ class Callbacks:
     context: type[AgentContext]
     faults: list[Fault] = field(default_factory=list)
 
-    def actions(self, callbacks: Iterable[Any], place: str, trigger: str = "") -> list[Action]:
+    def actions(self, callbacks: Iterable[Any], place: str, trigger: str = "") -> list[Action[Any]]:
         """An action for each callback. trigger: whose EventData they get; that of the event at hand where empty."""
         found = (self._action(callback, place, trigger) for callback in callbacks)
         return [action for action in found if action is not None]
 
-    def guard(self, prepare: Sequence[Any], conditions: Sequence[Any], place: str) -> Guard | None:
+    def guard(self, prepare: Sequence[Any], conditions: Sequence[Any], place: str) -> Guard[Any] | None:
         """Asks the conditions one after the other until one says no; before that `prepare` is called, as ever."""
         if not prepare and not conditions:
             return None
@@ -66,7 +66,7 @@ class Callbacks:
         guard.__name__ = " and ".join(names) or "after " + ", ".join(map(_name, prepare))
         return guard
 
-    def _action(self, callback: Any, place: str, trigger: str) -> Action | None:
+    def _action(self, callback: Any, place: str, trigger: str) -> Action[Any] | None:
         name = self._own_name(callback)
         if name in self.machine.events and not self._is_of_context(name):
             return raising(name)
@@ -116,7 +116,7 @@ class Callbacks:
         return hasattr(self.context, name) or name in self.context.model_fields
 
 
-def raising(trigger: str) -> Action:
+def raising(trigger: str) -> Action[Any]:
     """An action that raises the event with what the event at hand brings."""
 
     def act(_: Any, event: Event, turn: Turn) -> None:
