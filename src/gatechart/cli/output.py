@@ -122,7 +122,9 @@ class Numbered(Protocol):
     """What a page holds."""
 
     @property
-    def number(self) -> int: ...  # noqa: D102
+    def number(self) -> int:
+        """Its place among all, from which the next page goes on."""
+        ...
 
 
 RowT = TypeVar("RowT", bound=Numbered)
