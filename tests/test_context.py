@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from gatechart.context import (
     AgentContext,
+    ContextPool,
     Difference,
     canonical_json,
     changed_by_writing,
@@ -337,3 +338,21 @@ def test_a_problem_is_told_in_short_however_long_the_name_of_its_place():
     assert (len(problems), problems[-1]) == (11, "and 4 more")
     assert all(len(problem) < 1_000 for problem in problems)
     assert problems[0].startswith("by_name.aaa")
+
+
+def test_a_kept_context_is_taken_once_and_only_for_the_text_that_it_was_read_from():
+    pool, context = ContextPool(), AgentContext()
+    pool.keep("a", "{}", context)
+    assert pool.take("b", "{}") is None
+    assert pool.take("a", "{}") is context
+    assert pool.take("a", "{}") is None
+    pool.keep("a", "{}", context)
+    assert pool.take("a", '{"other": 1}') is None
+
+
+def test_only_the_contexts_that_were_kept_last_stay():
+    pool, context = ContextPool(), AgentContext()
+    for number in range(3_000):
+        pool.keep(str(number), "{}", context)
+    assert [pool.take(str(number), "{}") for number in (0, 951)] == [None, None]
+    assert pool.take("952", "{}") is context

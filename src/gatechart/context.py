@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -16,6 +17,7 @@ LISTED: Final = 10
 
 _LONGEST_PATH: Final = 200  # characters; a key that somebody else wrote may be as long as a body
 _LONGEST_PROBLEM: Final = 500
+_MOST_KEPT: Final = 2_048  # contexts of one graph that are kept for the next turns
 _READ_FIRST: Final = 4_096  # characters of what pydantic tells of the faults
 
 
@@ -54,6 +56,34 @@ def read_only_context(kind: type[ContextT], text: str) -> ContextT:
 def _frozen(kind: type[AgentContext]) -> type[AgentContext]:
     namespace = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "model_config": {"frozen": True}}
     return type(kind.__name__, (kind,), namespace)
+
+
+class ContextPool(Generic[ContextT]):
+    """Contexts that were read from the texts of committed snapshots and that nobody has used since.
+
+    A turn reads its new text back before the commit, to see that nothing is lost. What it read there is what the next
+    turn would read again, so it is kept for that one: a context is read once for each event.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[str, ContextT]] = OrderedDict()  # by agent, kept last last
+
+    def take(self, agent_id: str, text: str) -> ContextT | None:
+        """Return the context of the agent that was read from just this text, and forget it; None if there is none.
+
+        A turn changes what it takes. So a turn that fails leaves nothing behind, and the next one reads the text anew.
+        """
+        found = self._kept.pop(agent_id, None)
+        # The same id may by now stand for another agent, or for one that another runtime has driven on.
+        return found[1] if found is not None and found[0] == text else None
+
+    def keep(self, agent_id: str, text: str, context: ContextT) -> None:
+        """Keep a context for the agent's next turn, unless 2,048 other agents have theirs before."""
+        self._kept[agent_id] = text, context
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
 
 
 def write_context(context: AgentContext) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, overload
 
-from gatechart.context import AgentContext, ContextT
+from gatechart.context import AgentContext, ContextPool, ContextT
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
 from gatechart.graph.allowances import Allow, allowance_faults
 from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
@@ -57,6 +57,7 @@ class StateTransitionGraph(Generic[ContextT]):
     fingerprint: str
     runs_at_once: bool  # no action has to be awaited
     memo: Any = field(repr=False)  # what the kernel has worked out, see gatechart.kernel
+    contexts: ContextPool[ContextT] = field(repr=False)  # for the next turns of its agents
 
     @overload
     def __init__(
@@ -190,6 +191,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "fingerprint": fingerprint(draft.name, draft.version, nodes, draft.entry_points, draft.context),
         "runs_at_once": runs_at_once(nodes),
         "memo": {},
+        "contexts": ContextPool(),
     }
 
 

@@ -63,7 +63,7 @@ class _Waiting:
 
     def settle(self, verdict: Verdict) -> None:
         """Tells the verdict; whoever asked may have stopped waiting."""
-        if verdict is Verdict.COMMITTED:
+        if verdict is Verdict.COMMITTED and self.then is not nothing:
             _do(self.then)
         if not self.verdict.done():
             self.verdict.set_result(verdict)
@@ -98,7 +98,7 @@ class Committer:
 
     async def _commit_now(self, unit: Unit, then: Callable[[], None]) -> Verdict:
         verdict = (await self._store.commit((unit,)))[0]
-        if verdict is Verdict.COMMITTED:
+        if verdict is Verdict.COMMITTED and then is not nothing:
             _do(then)
         return verdict
 

@@ -143,7 +143,7 @@ def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
             "a graph was changed without a new version",
             extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
         )
-    committed_context(graph, snapshot)
+    graph.contexts.keep(snapshot.agent_id, snapshot.context, committed_context(graph, snapshot))
 
 
 def known_graph(graph: AnyGraph) -> KnownGraph:

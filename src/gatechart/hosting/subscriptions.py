@@ -62,41 +62,37 @@ class Feeds(Generic[K, T]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._subscriptions: defaultdict[K, set[Subscription[T]]] = defaultdict(set)
-
-    def is_watched(self, key: K) -> bool:
-        """Whether anybody would see an item."""
-        return key in self._subscriptions
+        self.watched: defaultdict[K, set[Subscription[T]]] = defaultdict(set)  # a key is there if anybody watches
 
     def subscribe(self, key: K) -> Subscription[T]:
         """A subscription to the items from now on; end it with `leave`."""
         subscription: Subscription[T] = Subscription(self._most)
-        self._subscriptions[key].add(subscription)
+        self.watched[key].add(subscription)
         return subscription
 
     def leave(self, key: K, subscription: Subscription[T]) -> None:
         """Ends a subscription."""
-        watching = self._subscriptions.get(key, set())
+        watching = self.watched.get(key, set())
         watching.discard(subscription)
         if not watching:
-            self._subscriptions.pop(key, None)
+            self.watched.pop(key, None)
 
     def publish(self, key: K, item: T) -> None:
         """Gives the item to those who watch."""
-        for subscription in self._subscriptions.get(key, ()):
+        for subscription in self.watched.get(key, ()):
             subscription.put(item)
 
     def end(self, key: K) -> None:
         """Tells those who watch that no more items come."""
-        for subscription in self._subscriptions.pop(key, ()):
+        for subscription in self.watched.pop(key, ()):
             subscription.end(StopAsyncIteration())
 
     def close(self, call: str) -> None:
         """Tells all who watch that the runtime is closing."""
-        for watching in self._subscriptions.values():
+        for watching in self.watched.values():
             for subscription in watching:
                 subscription.end(RuntimeClosedError(call))
-        self._subscriptions.clear()
+        self.watched.clear()
 
 
 class Watchers:

@@ -29,20 +29,21 @@ class OpenTurn:
 
     def __enter__(self) -> None:
         self.is_open = True
-        self._token = _open_turn.set(self)
+        self._token = open_turn.set(self)
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.is_open = False
-        _open_turn.reset(self._token)
-        contain(error)
+        open_turn.reset(self._token)
+        if error is not None:
+            contain(error)
 
 
-_open_turn: ContextVar[OpenTurn | None] = ContextVar("open_turn", default=None)
+open_turn: ContextVar[OpenTurn | None] = ContextVar("open_turn", default=None)
 
 
 def check_outside_turns(call: str) -> None:
     """Raises InsideTurnError where a turn is open."""
-    turn = _open_turn.get()
+    turn = open_turn.get()
     if turn is not None and turn.is_open:
         raise InsideTurnError(call, turn.agent_id)
 

@@ -23,7 +23,7 @@ from gatechart.hosting.invoke_attempt import traceback_of
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.system import LONGEST_NAP_S
-from gatechart.hosting.turn_guard import check_outside_turns
+from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
 from gatechart.values import Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
@@ -55,6 +55,7 @@ class Core:
     is_open: bool = True
     dead_letters: int = 0  # so far, of agents that may wait for them
     erasures: int = 0  # so far; what was read before one may be gone, or another agent by now
+    doubted: set[int] = field(default_factory=set)  # numbers of mail whose posting failed: perhaps it was accepted
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # that are let end when the runtime closes
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, which are cancelled then
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # that wait, with the call that they made
@@ -64,7 +65,8 @@ class Core:
 
     def admit(self, call: str, *, writes: bool) -> None:
         """Raises RuntimeClosedError, InsideTurnError or, where the call writes, ReadOnlyError."""
-        self._check_callable(call)
+        if not self.is_open or open_turn.get() is not None:
+            self._check_callable(call)
         if writes and self.read_only:
             raise ReadOnlyError(call)
 

@@ -19,7 +19,7 @@ from gatechart.errors import (
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
 from gatechart.turn import error_mail, is_awaited, is_word_of_handoff, told
-from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStatus, Outcome, Verdict
+from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +94,21 @@ async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bo
             return True
         mail = after
     return True
+
+
+async def take_if_accepted(recipient: Recipient, mail: Mail, note: Note) -> bool:
+    """Take mail as `take` does, unless its posting failed and the store does not have it."""
+    core = recipient.core
+    if mail.number in core.doubted:
+        try:
+            is_there = await core.ask(lambda: core.committer.is_written(Posting(mail)))
+        except OutsideError:
+            logger.debug("the runtime closes before it knows of mail", exc_info=True)
+            return False
+        core.doubted.discard(mail.number)
+        if not is_there:
+            return True
+    return await take(recipient, mail, note)
 
 
 def _noting(core: Core, note: Note, dead: Mail) -> Process:

@@ -11,17 +11,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, assert_never
 
 from gatechart.errors import EventIdReusedError, OutsideError, StoreCorruptError, UnknownMailError
 from gatechart.hosting.arguments import is_count
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE, nothing
 from gatechart.hosting.registry import Registry
 from gatechart.runtime.agent_directory import AgentDirectory
+from gatechart.runtime.agent_slots import AgentSlot, AgentSlots, SlotState
 from gatechart.runtime.backlogs import Room
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
-from gatechart.runtime.inbox_limits import InboxLimits
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.new_agent import NewAgent
 from gatechart.turn import is_about_handoff
@@ -62,17 +62,12 @@ class Inboxes:
         self._registry = registry
         self._directory = directory
         self._accept = accept
-        self._inboxes = InboxLimits(core)
+        self._slots = AgentSlots(core)
         self._unclaimed = Room(core, Backlog.UNCLAIMED, core.limits.unclaimed)
         self._scheduled = Room(core, Backlog.SCHEDULED, core.limits.scheduled)
-        self._held: dict[AgentId, list[Mail]] = {}  # until the recipient has been read from the store
+        self._unread: dict[AgentId, None] = {}  # whose mail is held, in the order in which they are to be read
         self._is_reading = True  # or nothing is to be read yet: not before all is recovered
-        self._uncollected: set[AgentId] = set()  # recipients that were not there, or could not be hosted
         self._collecting = asyncio.Lock()
-        self._late: dict[AgentId, list[Mail]] = {}  # accepted while the recipient's mail is collected
-        self._called: set[AgentId] = set()  # where the runtime attends to nothing else
-        self._unborn: dict[AgentId, deque[Mail]] = {}  # mail for agents that do not exist yet, offers among it
-        self._doubted: set[int] = set()  # numbers of mail that was perhaps not accepted
 
     async def post(self, mail: Mail) -> Receipt:
         """Makes the mail durable, under the next number, and has it delivered when it is due.
@@ -97,11 +92,11 @@ class Inboxes:
     async def _post_in_room(self, mail: Mail) -> Receipt:
         if mail.due is not None:
             return await self._post(mail)
-        await self._inboxes.enter(mail.recipient)
+        await self._slots.enter(mail.recipient)
         try:
             return await self._post(mail)
         finally:
-            self._inboxes.leave(mail.recipient)
+            self._slots.leave(mail.recipient)
 
     async def _post(self, mail: Mail) -> Receipt:
         numbered = replace(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
@@ -110,41 +105,62 @@ class Inboxes:
         except NOBODY_CAN_WRITE:
             raise
         except OutsideError:  # it may have been accepted, and then what comes later comes behind it
-            self._doubted.add(numbered.number)
+            self._core.doubted.add(numbered.number)
             self._accept(numbered)
             raise
         _check_id(verdict, numbered)
         return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
 
     def deliver(self, mail: Mail) -> None:
-        """Takes the mail to its recipient, behind all that was delivered to it before."""
+        """Take the mail to its recipient, behind all that was delivered to it before."""
         agent_id = mail.recipient
-        self._inboxes.accepted(agent_id)
-        if agent_id in self._uncollected:  # and so is this, then, from the store
-            self._late.get(agent_id, []).append(mail)
-            if is_about_handoff(mail) and agent_id not in self._late:
-                self._core.spawn(self.collect(agent_id), "collect mail")
-            return
-        if agent_id in self._unborn:
-            self._unborn[agent_id].append(mail)
-            return
-        held = self._held.get(agent_id)
-        agent = self._directory.known(agent_id) if held is None else None
-        if agent is not None:
-            self._put(agent, mail)
-            return
-        if held is None:
-            self._held[agent_id] = [mail]
-        else:
-            held.append(mail)
+        slot = self._slots.of(agent_id)
+        slot.waiting += 1
+        match slot.state:
+            case SlotState.OPEN:
+                agent = self._directory.known(agent_id)
+                if agent is None:
+                    self._hold(slot, mail)
+                else:
+                    agent.put(mail)
+            case SlotState.BEING_READ:
+                self._hold(slot, mail)
+            case SlotState.OFFERED:
+                assert slot.offered is not None
+                slot.offered.append(mail)
+            case SlotState.COLLECTING:
+                assert slot.late is not None
+                slot.late.append(mail)
+            case SlotState.UNHOSTED:
+                # It will be collected with the rest. A handoff may be what brings the agent into being, so it is now.
+                if is_about_handoff(mail):
+                    self._core.spawn(self.collect(agent_id), "collect mail")
+            case never:
+                assert_never(never)
+
+    def _hold(self, slot: AgentSlot, mail: Mail) -> None:
+        """Hold mail until its recipient has been read, and see to it that it is."""
+        if slot.held is None:
+            slot.held = []
+            self._unread[mail.recipient] = None
+        slot.held.append(mail)
         if not self._is_reading:
             self.begin()
 
+    def _release(self, agent_id: AgentId) -> Sequence[Mail]:
+        """Return the mail that is held for the agent, and hold it no longer."""
+        slot = self._slots.known(agent_id)
+        self._unread.pop(agent_id, None)
+        if slot is None or slot.held is None:
+            return ()
+        held, slot.held = slot.held, None
+        return held
+
     def finished(self, mail: Mail) -> None:
-        """Takes note that the recipient is done with the mail."""
+        """Take note that the recipient is done with the mail."""
         if mail.due is not None and mail.sender is None:
             self._scheduled.left()
-        self._inboxes.finished(mail.recipient)
+        self._slots.finished(mail.recipient)
 
     def amend(self, mail: Mail) -> bool:
         """Puts amended mail into the place of the old, where that has been delivered but not taken yet."""
@@ -158,48 +174,64 @@ class Inboxes:
             agent.drop(is_over)
 
     def forget(self, agent_id: AgentId, *, had_timers: bool) -> None:
-        """Forgets the mail of an agent that was erased; what was accepted since then comes from the store again."""
-        is_known = self._inboxes.holds(agent_id)
-        if agent_id in self._late:
-            self._late[agent_id].clear()
-        else:
-            self._uncollected.discard(agent_id)
-        self._held.pop(agent_id, None)
-        self._called.discard(agent_id)
-        self._inboxes.clear(agent_id)
+        """Forget the mail of an agent that was erased; what was accepted since then comes from the store again."""
+        slot = self._slots.of(agent_id)
+        is_known = slot.waiting > 0
+        if slot.late is None:
+            slot.is_unhosted = False
+        else:  # a collection is under way, and will come to what was accepted since then
+            slot.late.clear()
+        self._release(agent_id)
+        slot.is_called = False
         if is_known or had_timers:
-            self._uncollected.add(agent_id)
+            slot.is_unhosted = True
             self._core.spawn(self.collect(agent_id), "collect mail")
+        self._slots.clear(agent_id)
 
     def hand_over(self, agent: LiveAgent) -> None:
-        """Gives an agent that has come into memory what was held for it, before anything else comes to it."""
+        """Give an agent that has come into memory what was held for it, before anything else comes to it."""
         agent_id = agent.snapshot.agent_id
-        if not self._core.attends and agent_id not in self._called:
-            self._called.add(agent_id)
-            self._uncollected.add(agent_id)
-            self._held.pop(agent_id, None)  # the store has it, with what came before
-        if self._held and agent_id not in self._uncollected:
-            for mail in self._held.pop(agent_id, ()):
-                self._put(agent, mail)
+        if not self._core.attends:
+            self._call(agent_id)
+        slot = self._slots.known(agent_id) if self._unread else None
+        if slot is not None and not slot.is_unhosted:
+            for mail in self._release(agent_id):
+                agent.put(mail)
+
+    def _call(self, agent_id: AgentId) -> None:
+        """Have the mail of an agent collected, once, by a runtime that attends to nothing else.
+
+        It has recovered nothing, so what it is sent comes behind what waits in the store.
+        """
+        slot = self._slots.of(agent_id)
+        if not slot.is_called:
+            slot.is_called = slot.is_unhosted = True
+            self._release(agent_id)  # the store has it, with what came before
 
     async def collect(self, agent_id: AgentId) -> None:
-        """Delivers what waits in the store for an agent that was not there, or could not be hosted."""
-        if agent_id in self._uncollected:
+        """Deliver what waits in the store for an agent that was not there, or could not be hosted."""
+        if self._is_unhosted(agent_id):
             async with self._collecting:
-                if agent_id in self._uncollected:
+                if self._is_unhosted(agent_id):  # else somebody else has collected it meanwhile
                     await self._collect(agent_id)
 
+    def _is_unhosted(self, agent_id: AgentId) -> bool:
+        slot = self._slots.known(agent_id)
+        return slot is not None and slot.is_unhosted
+
     async def _collect(self, agent_id: AgentId) -> None:
-        late = self._late[agent_id] = []
+        slot = self._slots.of(agent_id)
+        late = slot.late = []
         try:
             waiting = await self._waiting_for(agent_id)
         finally:
-            del self._late[agent_id]
-        self._uncollected.discard(agent_id)
-        self._inboxes.forget(agent_id)
+            slot.late = None
+        slot.is_unhosted = False
+        slot.waiting = 0  # all of it is delivered, and counted, anew
         waiting |= {mail.number: mail for mail in late if mail.number not in waiting}
         for mail in sorted(waiting.values(), key=_place):
             self._accept(mail)
+        self._slots.tidy(agent_id)
 
     async def _waiting_for(self, agent_id: AgentId) -> dict[int, Mail]:
         """All waiting mail of an agent by number, in the order accepted."""
@@ -212,7 +244,7 @@ class Inboxes:
 
     async def collect_all(self) -> None:
         """Collects for every recipient that could not be served so far."""
-        for agent_id in tuple(self._uncollected):
+        for agent_id in self._slots.unhosted():
             await self.collect(agent_id)
 
     async def retry(self, number: int) -> Mail:
@@ -280,26 +312,10 @@ class Inboxes:
         self._is_reading = True
         self._core.spawn(self._read_recipients(), "read the recipients of mail")
 
-    def _put(self, agent: LiveAgent, mail: Mail) -> None:
-        agent.put(mail, lambda: self._take(agent, mail))
-
-    async def _take(self, agent: LiveAgent, mail: Mail) -> bool:
-        """As `take`, unless the mail was not accepted."""
-        if mail.number in self._doubted:
-            try:
-                is_there = await self._core.ask(lambda: self._core.committer.is_written(Posting(mail)))
-            except OutsideError:
-                logger.debug("the runtime closes before it knows of mail", exc_info=True)
-                return False
-            self._doubted.discard(mail.number)
-            if not is_there:
-                return True
-        return await take(agent, mail, agent.note)
-
     async def _read_recipients(self) -> None:
         try:
-            while self._held and self._core.is_open:
-                await self._read_some(list(islice(self._held, PAGE)))
+            while self._unread and self._core.is_open:
+                await self._read_some(list(islice(self._unread, PAGE)))
         finally:
             self._is_reading = False
 
@@ -322,40 +338,50 @@ class Inboxes:
             agent = self._directory.known(agent_id)
             if agent is not None:
                 self.hand_over(agent)
-            self._leave(agent_id, self._held.pop(agent_id, ()))
+            self._leave(agent_id, self._release(agent_id))
 
     def _leave(self, agent_id: AgentId, mails: Sequence[Mail]) -> None:
-        """Leaves mail to the store until there is somebody to take it; offers may bring about that there is."""
+        """Leave mail to the store until there is somebody to take it; offers may bring about that there is."""
+        slot = self._slots.of(agent_id)
         if any(map(is_about_handoff, mails)):
-            self._unborn[agent_id] = deque(mails)
-            self._core.spawn(self._bring_up(agent_id), "offer a handoff to a new agent")
+            slot.offered = deque(mails)
+            self._core.spawn(self._bring_up(agent_id, slot.offered), "offer a handoff to a new agent")
         elif mails:
-            self._uncollected.add(agent_id)
+            slot.is_unhosted = True
+        self._slots.tidy(agent_id)
 
-    async def _bring_up(self, agent_id: AgentId) -> None:
-        """Takes offers to an agent that does not exist yet, and the rest of its mail when it does."""
-        mails = self._unborn[agent_id]
-        unborn = NewAgent(self._core, agent_id, self._registry, self._directory, self._accept)
+    async def _bring_up(self, agent_id: AgentId, mails: deque[Mail]) -> None:
+        """Take offers to an agent that does not exist yet, and the rest of its mail when it does.
+
+        mails: what is offered in its slot; more may come meanwhile.
+        """
+        new = NewAgent(self._core, agent_id, self._registry, self._directory, self._accept)
         rest: list[Mail] = []
         try:
             while mails and self._directory.known(agent_id) is None:
                 mail = mails.popleft()
-                if not is_about_handoff(mail) or await unborn.leaves(mail):
+                if not is_about_handoff(mail) or await new.leaves(mail):
                     rest.append(mail)
-                elif not await take(unborn, mail):  # it is left to the next runtime, with all behind it
+                elif not await take(new, mail):  # it is left to the next runtime, with all behind it
                     return
-                elif unborn.is_born or self._directory.known(agent_id) is None:
-                    self._inboxes.finished(agent_id)
+                elif new.is_born or self._directory.known(agent_id) is None:
+                    self._slots.finished(agent_id)
                 else:  # an agent was started under this id: the mail is for that one
                     rest.append(mail)
         finally:
-            del self._unborn[agent_id]
-            agent = self._directory.known(agent_id)
-            if agent is not None:
-                for mail in (*rest, *mails):
-                    self._put(agent, mail)
-            elif rest or mails:
-                self._uncollected.add(agent_id)
+            self._end_offers(agent_id, [*rest, *mails])
+
+    def _end_offers(self, agent_id: AgentId, rest: Sequence[Mail]) -> None:
+        """Deliver the rest of the mail to the agent that was begun; leave it to the store if none was."""
+        slot = self._slots.of(agent_id)
+        slot.offered = None
+        agent = self._directory.known(agent_id)
+        if agent is not None:
+            for mail in rest:
+                agent.put(mail)
+        elif rest:
+            slot.is_unhosted = True
+        self._slots.tidy(agent_id)
 
 
 def _waiting(agent_id: AgentId, after: int) -> MailQuery:

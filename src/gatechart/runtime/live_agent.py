@@ -26,6 +26,7 @@ from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_
 from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn, run_at_once
 from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import take_if_accepted
 from gatechart.runtime.job_queue import Job, JobQueue
 from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.runtime.telemetry import as_the_caller
@@ -139,16 +140,13 @@ class LiveAgent:
             return self._told(run_at_once(self.process(event)))
         return self._told(await self._in_turn(partial(self.process, event)))
 
-    def put(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
-        """Queues mail, unless it is there already; `take` comes after all that was queued before.
-
-        take: whether the agent is done with the mail, rather than it is left to the next runtime.
-        """
+    def put(self, mail: Mail) -> None:
+        """Queue mail behind all that was queued before, unless it is there already."""
         if self._queued is None:
             self._queued = {}
         if mail.number not in self._queued:
             self._queued[mail.number] = mail
-            self._box.put(lambda: self._take(mail, take))
+            self._box.put(lambda: self._take(mail))
 
     def holds(self, mail: Mail) -> bool:
         """Whether the mail is in the queue, or being taken, and not cancelled."""
@@ -245,7 +243,8 @@ class LiveAgent:
 
     async def process(self, event: Event, consumes: int | None = None) -> Outcome:
         """What becomes of the event now. consumes: the number of the mail that brought it."""
-        await self.refresh()
+        if self.is_erased or self._leaves_mail or self._in_doubt is not None:
+            await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is not None:
             return repeat
@@ -296,17 +295,17 @@ class LiveAgent:
     def _in_turn(self, job: Job[T]) -> asyncio.Future[T]:
         return self._box.run(job if self._box.is_idle else as_the_caller(job))
 
-    async def _take(self, mail: Mail, take: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+    async def _take(self, mail: Mail) -> None:
         try:
-            if not await take():
+            if not await take_if_accepted(self, mail, self.note):  # the runtime closes
                 self._leaves_mail = True
         finally:
             if self._queued is not None and self._queued.pop(mail.number, None) is not None:
                 self._surroundings.finished(mail)
 
-    async def _decide(self, event: Event) -> TurnRecord | Outcome:
+    def _decide(self, event: Event) -> Coroutine[Any, Any, TurnRecord | Outcome]:
         turn = take_turn(self.graph, self.snapshot, event, self.core.services)
-        return await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, self.core.limits.turn_s)
+        return in_turn(self.graph, self.snapshot.agent_id, event.name, turn, self.core.limits.turn_s)
 
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
@@ -399,6 +398,8 @@ class LiveAgent:
         self.forget()
 
     def _commit(self, turn: TurnRecord, consumes: int | None = None) -> Coroutine[Any, Any, None]:
+        if not turn.effects and consumes is None:  # as most are
+            return self._write(turn)
         numbered = self.core.numbered(turn, consumes)
         return self._commit_traced(numbered) if turn.effects else self._write(numbered)
 
@@ -408,7 +409,8 @@ class LiveAgent:
 
     async def _write(self, turn: TurnRecord) -> None:
         self._in_doubt = turn
-        self._applied = with_id(self._applied, turn.event.id)  # before the commit, whose answer may be lost
+        if turn.event.id is not None:
+            self._applied = with_id(self._applied, turn.event.id)  # before the commit, whose answer may be lost
         seen = self.snapshot.version
         try:
             verdict = await self.core.committer.commit(turn)
@@ -428,7 +430,7 @@ class LiveAgent:
         """Has carried out, and tells to those who watch, what was just committed."""
         if turn.effects:
             self._surroundings.carry_out(turn)
-        if self.core.changes.is_watched(None):
+        if None in self.core.changes.watched:
             self.core.changes.publish(None, entry_of(turn))
 
     def _check_stored(self) -> None:

@@ -99,7 +99,10 @@ async def begin(
 
 
 def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot) -> ContextT:
-    """The context that the snapshot holds. Raises IncompatibleGraphError where the graph's type cannot read it."""
+    """Return the context that the snapshot holds. Raises IncompatibleGraphError if the graph's type cannot read it."""
+    kept = graph.contexts.take(snapshot.agent_id, snapshot.context)
+    if kept is not None:
+        return kept
     try:
         return read_context(graph.context, snapshot.context)
     except ValidationError as error:
@@ -165,7 +168,9 @@ def recorded(
     text = _text_after(macrostep, previous)
     for state in () if macrostep.is_final else macrostep.attended:  # a final state with states may end at once
         delegate(graph, state, turn)
-    standing = _standing(macrostep, replied)
+    asks = macrostep.asks  # else the turn ends no state and asks for nothing: its epochs and its status stay
+    standing = _standing(macrostep, replied) if turn.handoffs or turn.asked else NO_HANDOFFS
+    epochs = previous.entered if previous else ()
     snapshot = Snapshot(
         turn.agent_id,
         graph.name,
@@ -174,13 +179,13 @@ def recorded(
         macrostep.configuration,
         text,
         turn.version,
-        macrostep.status,
+        macrostep.status if asks else Status.ACTIVE,
         macrostep.memory,
-        _entered(macrostep, previous.entered if previous else ()),
+        _entered(macrostep, epochs) if asks else epochs,
         standing.handoffs,
     )
     took_us = (perf_counter_ns() - started) // 1000
-    effects = effects_of(macrostep) if macrostep.asks else ()
+    effects = effects_of(macrostep) if asks else ()
     return TurnRecord(
         previous,
         snapshot,
@@ -193,10 +198,7 @@ def recorded(
 
 
 def _standing(macrostep: Macrostep, replied: str) -> Standing:
-    turn = macrostep.turn
-    if not turn.handoffs and not turn.asked:
-        return NO_HANDOFFS
-    result = macrostep.result() if macrostep.is_final and turn.handoffs else None
+    result = macrostep.result() if macrostep.is_final and macrostep.turn.handoffs else None
     return standing_after(macrostep, replied, result)
 
 
@@ -244,23 +246,29 @@ def _entered(macrostep: Macrostep, before: EntryVersions) -> EntryVersions:
 
 
 def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
-    if previous is None:
-        return _valid_text(macrostep.context, macrostep.turn, None)
-    before = previous.context
-    is_read = macrostep.context is not None
-    return _valid_text(macrostep.context, macrostep.turn, before) if is_read else before
+    context, before = macrostep.context, None if previous is None else previous.context
+    if context is None and before is not None:  # the turn did not need it
+        return before
+    text, restored = _valid_text(context, macrostep.turn, before)
+    if type(restored) is macrostep.graph.context:  # a validator may have made another one
+        macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
+    return text
 
 
-def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> str:
+def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> tuple[str, AgentContext | None]:
+    """Return the context's text, and what is read back from it; None if it is as before. Raises ContextInvalidError."""
     kind = type(context)
     try:
         text = write_context(context)
-        problems = () if text == before else changed_by_writing(context, read_context(kind, text))
+        if text == before:
+            return text, None
+        restored = read_context(kind, text)
+        problems = changed_by_writing(context, restored)
     except (ValidationError, PydanticSerializationError) as error:
         raise ContextInvalidError(turn.agent_id, turn.event.name, kind.__name__, problems_of(error)) from error
     if problems:
         raise ContextInvalidError(turn.agent_id, turn.event.name, kind.__name__, problems)
-    return text
+    return text, restored
 
 
 def _refused(snapshot: Snapshot, event: Event, refusal: Refusal, guard_errors: tuple[GuardError, ...] = ()) -> Outcome:
