@@ -32,7 +32,7 @@ Send = Callable[[], Awaitable[object]]
 @cache
 def engine() -> tuple[str, str]:
     """The ingress and the admin address of an engine that runs as long as this process."""
-    from tests.on_restate.engines import Engine  # noqa: PLC0415  which needs pytest
+    from tests.restate.engines import Engine  # noqa: PLC0415  which needs pytest
 
     folder = TemporaryDirectory(prefix="gatechart-bench-")
     made = Engine(Path(folder.name))
@@ -51,7 +51,7 @@ def _spawned(which: str, port: int) -> subprocess.Popen[bytes]:
 
 async def _known(which: str) -> None:
     """Has the engine know a service, in a process of its own."""
-    from tests.on_restate.engines import free_ports  # noqa: PLC0415
+    from tests.restate.engines import free_ports  # noqa: PLC0415
 
     if which in _served:
         return

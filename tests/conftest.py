@@ -3,13 +3,14 @@
 import os
 import signal
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
 from gatechart.stores import MemoryStore
-from tests.on_restate.elsewhere import home_of, is_sample, why_not
-from tests.on_restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
+from tests.restate.elsewhere import home_of, is_sample, why_not
+from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
 from . import legality, skipped
 from .homes import POSTGRESQL, RESTATE
@@ -17,6 +18,7 @@ from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
 DEADLINE_S = 90
+ON_RESTATE = Path(__file__).parent / "restate"  # tests with no other home
 PLACES = {"sqlite": "sqlite_url", "postgresql": "postgres_url", "restate": "restate_place"}
 LEFT_OUT = pytest.StashKey[Counter]()  # how many tests say nothing of Restate, by reason
 
@@ -67,7 +69,7 @@ def pytest_collection_modifyitems(config, items):
         if "processes" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
     reasons = {item: why_not(item) for item in items if home_of(item) == "restate"}
-    for item in [item for item in items if item in reasons or "on_restate" in str(item.path)]:
+    for item in [item for item in items if item in reasons or ON_RESTATE in item.path.parents]:
         item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
     for item in reasons:
         if not is_sample(item):

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from gatechart.restate import register
-from tests.on_restate.engines import ROOT, environment, eventually, free_ports
+from tests.restate.engines import ROOT, environment, eventually, free_ports
 
 
 class Service:
@@ -27,7 +27,7 @@ class Service:
     def begin(self):
         """Returns at once; it answers a little later."""
         arguments = [str(self.port), self.ledger, self._role, self.projection]
-        command = [sys.executable, "-m", "tests.on_restate.fleet", *arguments]
+        command = [sys.executable, "-m", "tests.restate.fleet", *arguments]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=log, stderr=log)
         self.pids.add(str(self._process.pid))

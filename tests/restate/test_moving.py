@@ -18,9 +18,9 @@ from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.values import HandoffStatus, Request
-from tests.on_restate.engines import eventually, free_ports
-from tests.on_restate.moving import home, quiet
-from tests.on_restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
+from tests.restate.engines import eventually, free_ports
+from tests.restate.moving import home, quiet
+from tests.restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
 
 
 @pytest.fixture(autouse=True)

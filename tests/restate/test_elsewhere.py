@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from gatechart.restate import RestateRuntime
-from tests.on_restate.elsewhere import ALL, NEEDS, SAMPLE, WHY_NOT
+from tests.restate.elsewhere import ALL, NEEDS, SAMPLE, WHY_NOT
 
 
 @pytest.mark.parametrize("capability", [*NEEDS, "takes_a_clock"])

@@ -9,7 +9,7 @@ from pydantic import Field
 from gatechart import AgentContext, Migration, State, StateTransitionGraph, Transition
 from gatechart.errors import GatechartError
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from tests.on_restate.engines import eventually, free_ports
+from tests.restate.engines import eventually, free_ports
 
 
 class Order(AgentContext):

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.on_restate.fixtures import there_or_skipped
+from tests.restate.fixtures import there_or_skipped
 
 __all__ = ["there_or_skipped"]
 

@@ -11,7 +11,7 @@ from gatechart.restate.runtime import LOOK_S
 from gatechart.restate.state import SNAPSHOT
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
-from tests.on_restate.engines import quiet_port
+from tests.restate.engines import quiet_port
 
 NUMBERS = count(1)
 QUICK = Retry(attempts=3, first_s=0.05, factor=1.0)

@@ -3,12 +3,12 @@
 import pytest
 
 from gatechart.restate import RestateRuntime
-from tests.on_restate.campaigns import again, amid, judged, under_load
-from tests.on_restate.conftest import there_or_skipped
-from tests.on_restate.engines import free_ports
-from tests.on_restate.fleet import counting
-from tests.on_restate.services import Service, registered
-from tests.on_restate.verdicts import Load
+from tests.restate.campaigns import again, amid, judged, under_load
+from tests.restate.conftest import there_or_skipped
+from tests.restate.engines import free_ports
+from tests.restate.fleet import counting
+from tests.restate.services import Service, registered
+from tests.restate.verdicts import Load
 
 
 @pytest.fixture(autouse=True)

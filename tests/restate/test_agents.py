@@ -20,7 +20,7 @@ from gatechart.errors import (
 from gatechart.handoff import Fallbacks, Human, SameTarget
 from gatechart.restate import RestateRuntime
 from gatechart.values import HandoffStatus, MailStatus, Retry
-from tests.on_restate.engines import eventually, free_ports
+from tests.restate.engines import eventually, free_ports
 from tests.runtime.handovers import ALL
 from tests.runtime.support import Gate, gated
 

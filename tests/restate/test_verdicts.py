@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from tests.on_restate.verdicts import Found, Load, faults, was_spared
+from tests.restate.verdicts import Found, Load, faults, was_spared
 
 LOAD = Load(20)
 HISTORY = ["agent.started.COUNTING", *["COUNTED"] * 20, "CHARGED", "done.invoke.charge", *["PASSED"] * 6]

@@ -3,9 +3,9 @@
 from shutil import copytree, rmtree
 
 from gatechart.restate import RestateRuntime, register, serving
-from tests.on_restate.conftest import there_or_skipped
-from tests.on_restate.engines import free_ports
-from tests.on_restate.fleet import counting
+from tests.restate.conftest import there_or_skipped
+from tests.restate.engines import free_ports
+from tests.restate.fleet import counting
 
 
 async def test_agents_live_on_in_a_copy_of_the_folder_of_an_engine_that_was_stopped(tmp_path):

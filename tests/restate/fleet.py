@@ -1,6 +1,6 @@
 """A service of counting agents, in a process that may be killed.
 
-`python -m tests.on_restate.fleet PORT LEDGER ROLE STORE`. LEDGER is a file to which every step that is really taken
+`python -m tests.restate.fleet PORT LEDGER ROLE STORE`. LEDGER is a file to which every step that is really taken
 adds a line. ROLE: `here` projects turns into the STORE; `elsewhere` shares its port with others and leaves that to one
 whose role is `only`.
 """

@@ -11,9 +11,9 @@ import pytest
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import open_store
 from gatechart.stores.sql.sealing import moved_to
-from tests.on_restate.engines import ROOT, eventually
-from tests.on_restate.moving import home
-from tests.on_restate.travellers import fill, finish
+from tests.restate.engines import ROOT, eventually
+from tests.restate.moving import home
+from tests.restate.travellers import fill, finish
 
 COPIES = 8
 

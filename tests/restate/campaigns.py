@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 
 from gatechart.values import MailStatus
-from tests.on_restate.verdicts import Found, faults, was_spared
+from tests.restate.verdicts import Found, faults, was_spared
 
 SETTLES_S = 300
 LOOKS_S = 0.2

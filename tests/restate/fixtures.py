@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from gatechart import Runtime
-from tests.on_restate.engines import EngineMissingError, engine_in
+from tests.restate.engines import EngineMissingError, engine_in
 from tests.skipped import LOUD
 
 HYPERCORN = "ignore:.*(TCPServer|hypercorn).*"
@@ -37,7 +37,7 @@ def engine(tmp_path_factory, processes):
 @pytest.fixture
 def restate_place(engine, monkeypatch):
     """What `Runtime.open` opens here: the tests of the other homes know no other way."""
-    from tests.on_restate.place import RestatePlace
+    from tests.restate.place import RestatePlace
 
     elsewhere, here = Runtime.open, RestatePlace(engine)
 

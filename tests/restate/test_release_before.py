@@ -1,6 +1,6 @@
 """Agents that the release before left on an engine, and what was under way there, go on with this one.
 
-`tests/on_restate/earlier/engine.tar.xz` is what `tests/on_restate/earlier/fill.py` kept of such an engine.
+`tests/restate/earlier/engine.tar.xz` is what `tests/restate/earlier/fill.py` kept of such an engine.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from gatechart.values import HandoffStatus, MailStatus, Status
-from tests.on_restate.earlier.agents import LATER
-from tests.on_restate.earlier.home import opened, refilled
-from tests.on_restate.engines import Engine, eventually
-from tests.on_restate.fixtures import there_or_skipped
+from tests.restate.earlier.agents import LATER
+from tests.restate.earlier.home import opened, refilled
+from tests.restate.engines import Engine, eventually
+from tests.restate.fixtures import there_or_skipped
 
 TRIED_AGAIN = "SELECT target, last_failure FROM sys_invocation WHERE status IN ('backing-off', 'paused')"
 

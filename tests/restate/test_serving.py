@@ -10,10 +10,10 @@ import pytest
 
 from gatechart.cli import main
 from gatechart.restate import RestateRuntime, register
-from tests.on_restate.engines import ROOT, environment, eventually, free_ports
-from tests.on_restate.fleet import counting
+from tests.restate.engines import ROOT, environment, eventually, free_ports
+from tests.restate.fleet import counting
 
-APP = "tests.on_restate.fleet:counting"
+APP = "tests.restate.fleet:counting"
 
 
 @pytest.fixture

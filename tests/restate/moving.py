@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from tests.on_restate.engines import free_ports
-from tests.on_restate.travellers import QUICK, Tools, graphs
+from tests.restate.engines import free_ports
+from tests.restate.travellers import QUICK, Tools, graphs
 
 NUMBERS = count(1)
 

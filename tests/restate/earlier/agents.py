@@ -1,6 +1,6 @@
 """The agents of an engine that an earlier release filled, and the service that hosts them.
 
-`python -m tests.on_restate.earlier.agents PORT LEDGER PROJECTION PHASE`. LEDGER is a file to which each step that is
+`python -m tests.restate.earlier.agents PORT LEDGER PROJECTION PHASE`. LEDGER is a file to which each step that is
 really taken adds a line. PHASE: `first` and `last` fill the engine, `later` goes on with what they left. Graphs keep
 their structure for as long as the archive is in use: agents go on only with the fingerprints that they were kept with.
 """

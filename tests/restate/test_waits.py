@@ -14,7 +14,7 @@ from gatechart.restate.journal_entry import unpacked
 from gatechart.restate.state import MAIL, STATE, AgentState, plain
 from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values import Mail, MailStatus, Retry
-from tests.on_restate.engines import eventually
+from tests.restate.engines import eventually
 
 MOST_S = 600.0
 PATIENT = Retry(attempts=9, first_s=300.0, factor=2.0, most_s=MOST_S)

@@ -7,8 +7,8 @@ import pytest
 
 from gatechart.errors import EngineUnreachableError
 from gatechart.restate import RestateRuntime, objects, register, serving
-from tests.on_restate.engines import eventually, free_ports
-from tests.on_restate.fleet import counting
+from tests.restate.engines import eventually, free_ports
+from tests.restate.fleet import counting
 
 ENGINES_OWN = 70  # attempts, after which an engine that is told nothing pauses an invocation
 

@@ -1,6 +1,6 @@
 """Agents in all states that there are, begun in one home, and what they do in the next.
 
-`python -m tests.on_restate.travellers URL` fills a database, which then has no owner.
+`python -m tests.restate.travellers URL` fills a database, which then has no owner.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from pydantic import Field
 from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
 from gatechart.values import MailStatus, Retry
-from tests.on_restate.engines import eventually
+from tests.restate.engines import eventually
 from tests.runtime.handovers import ALL, crowded, desk, first, second
 
 SOON_S = 0.5

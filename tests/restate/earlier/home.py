@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gatechart.errors import EngineRefusedError
 from gatechart.restate import RestateRuntime, register
-from tests.on_restate.earlier.agents import GRAPHS, LATER, NAMESPACE
-from tests.on_restate.engines import CONFIG, ROOT, Engine, environment, eventually, free_ports
+from tests.restate.earlier.agents import GRAPHS, LATER, NAMESPACE
+from tests.restate.engines import CONFIG, ROOT, Engine, environment, eventually, free_ports
 
 ARCHIVE = Path(__file__).parent / "engine.tar.xz"
 SMALL = CONFIG.replace("default-num-partitions = 4", "default-num-partitions = 1")
@@ -22,7 +22,7 @@ class Service:
     def __init__(self, folder, port, phase):
         self.port = port
         arguments = [str(port), folder / "ledger", f"sqlite+aiosqlite:///{folder}/projection.db", phase]
-        command = [sys.executable, "-m", "tests.on_restate.earlier.agents", *arguments]
+        command = [sys.executable, "-m", "tests.restate.earlier.agents", *arguments]
         with (folder / "service.log").open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=log, stderr=log)
 

@@ -18,7 +18,7 @@ from gatechart.restate.terms import ServiceConfig
 from gatechart.stores.sql.export import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
 from tests.api.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
-from tests.on_restate.travellers import traveller
+from tests.restate.travellers import traveller
 
 FEW = settings(
     deadline=None, derandomize=True, database=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

@@ -1,6 +1,6 @@
 """Fills an engine with agents in all conditions that there are, and keeps its folder as an archive.
 
-`python -m tests.on_restate.earlier.fill ARCHIVE`, in a checkout of the release whose agents are to be kept. The archive
+`python -m tests.restate.earlier.fill ARCHIVE`, in a checkout of the release whose agents are to be kept. The archive
 has the data of the engine and, beside it, the projection and the ledger of the steps taken.
 """
 
@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.on_restate.earlier.agents import FIRST, LAST, NAMESPACE
-from tests.on_restate.earlier.home import SMALL, Service, opened
-from tests.on_restate.engines import Engine, eventually, free_ports
+from tests.restate.earlier.agents import FIRST, LAST, NAMESPACE
+from tests.restate.earlier.home import SMALL, Service, opened
+from tests.restate.engines import Engine, eventually, free_ports
 
 KEPT = ("data", "projection.db", "projection.db-wal", "ledger")
 LARGE = 200_000

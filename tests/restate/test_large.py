@@ -11,7 +11,7 @@ from gatechart.errors import AgentTooLargeError, InboxFullError, UnknownAgentErr
 from gatechart.restate import RestateRuntime, capacity
 from gatechart.restate.state import MAIL, plain
 from gatechart.values import Mail
-from tests.on_restate.engines import eventually
+from tests.restate.engines import eventually
 
 MEGABYTE = 1_000_000
 STATE = "SELECT key, length(value) AS bytes FROM state WHERE service_name = '{}.Agent' AND service_key = '{}'"

@@ -3,11 +3,11 @@
 import pytest
 
 from gatechart.restate import RestateRuntime
-from tests.on_restate.campaigns import again, amid, judged, under_load
-from tests.on_restate.conftest import there_or_skipped
-from tests.on_restate.fleet import counting
-from tests.on_restate.services import Service, registered
-from tests.on_restate.verdicts import Load
+from tests.restate.campaigns import again, amid, judged, under_load
+from tests.restate.conftest import there_or_skipped
+from tests.restate.fleet import counting
+from tests.restate.services import Service, registered
+from tests.restate.verdicts import Load
 
 KILLS = 3
 
