@@ -1,99 +1,36 @@
-"""How the code is laid out: no circle of imports inside a package, a docstring on everything public."""
+"""A new test has one place: the folder of the package that it is about."""
 
-from __future__ import annotations
-
-import ast
-from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-import gatechart
-
-SOURCE: Final = Path(gatechart.__file__).parent
-PACKAGES: Final = sorted(
-    ".".join(("gatechart", *init.parent.relative_to(SOURCE).parts)) for init in SOURCE.rglob("__init__.py")
-)
-OFFENDERS: Final = frozenset({"gatechart.restate", "gatechart.stores"})
-"""Packages with a circle that is known and still to be broken. Nothing is added here."""
-
-
-def modules() -> dict[str, ast.Module]:
-    """Every module of the package by its name, parsed."""
-    found: dict[str, ast.Module] = {}
-    for path in SOURCE.rglob("*.py"):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        name = ".".join(("gatechart", *(parts[:-1] if parts[-1] == "__init__" else parts)))
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+TESTS = Path(__file__).parents[1]
+PACKAGE = TESTS.parent / "src" / "gatechart"
+ACROSS = {
+    "conformance": "documents of others, which a chart must behave like",
+    "crash": "processes that are killed",
+    "docs": "what the documents, the package and this folder say of themselves",
+    "laws": "what holds for every chart, by property",
+    "statecharts": "the example agents",
+}
+"""The folders with tests of more than one package."""
 
 
-MODULES: Final = modules()
+def folders(of):
+    return sorted(each.name for each in of.iterdir() if each.is_dir() and each.name != "__pycache__")
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
-    """Every module of this project that a module imports, inside functions and for types included."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (name if name in MODULES else node.module for name in names)
+@pytest.mark.parametrize("folder", folders(TESTS))
+def test_every_folder_of_tests_is_named_like_a_package_or_goes_across(folder):
+    assert (folder in folders(PACKAGE)) != (folder in ACROSS)
 
 
-def inner_imports(package: str) -> dict[str, set[str]]:
-    """Which modules of a package, its own packages as one module each, import which others of it.
-
-    What the package itself re-exports (its `__init__`) stands for the whole, so it is left out as a source.
-    """
-    found: dict[str, set[str]] = {}
-    for name, tree in MODULES.items():
-        here = inside(package, name)
-        if here is not None:
-            targets = {inside(package, each) for each in imported(tree)}
-            found.setdefault(here, set()).update(target for target in targets if target not in (None, here))
-    return found
+@pytest.mark.parametrize("file", sorted(file.name for file in TESTS.glob("test_*.py")))
+def test_a_test_outside_of_a_folder_is_about_a_module_outside_of_a_package_or_about_a_helper_of_tests(file):
+    module = file.removeprefix("test_")
+    assert (PACKAGE / module).exists() or (TESTS / module).exists()
 
 
-def inside(package: str, name: str) -> str | None:
-    """The direct member of the package in which the module is; None for the package itself and for all others."""
-    prefix = f"{package}."
-    return prefix + name.removeprefix(prefix).partition(".")[0] if name.startswith(prefix) else None
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_imports_inside_a_package_go_in_a_circle(package):
-    try:
-        TopologicalSorter(inner_imports(package)).prepare()
-    except CycleError as error:
-        circle = " → ".join(name.removeprefix(f"{package}.") for name in reversed(error.args[1]))
-        assert package in OFFENDERS, f"{package}: {circle}"
-
-
-def undocumented(tree: ast.Module, name: str) -> Iterator[str]:
-    """The public things of a module that have no docstring, the module itself among them."""
-    if not ast.get_docstring(tree):
-        yield name
-    yield from _undocumented(tree.body, name)
-
-
-def _undocumented(body: list[ast.stmt], place: str) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
-            here = f"{place}.{node.name}"
-            decorators = [ast.unparse(each).rpartition(".")[2] for each in node.decorator_list]
-            if not ast.get_docstring(node) and not {"overload", "setter"} & set(decorators):
-                yield here
-            if isinstance(node, ast.ClassDef):
-                yield from _undocumented(node.body, here)
-
-
-def test_everything_public_has_a_docstring():
-    named = {name: tree for name, tree in MODULES.items() if not name.rpartition(".")[2].startswith("_")}
-    assert [
-        thing
-        for name, tree in {**named, "gatechart.__main__": MODULES["gatechart.__main__"]}.items()
-        for thing in undocumented(tree, name)
-    ] == []
+def test_no_file_repeats_the_name_of_its_folder():
+    files = TESTS.rglob("test_*.py")
+    assert [file for file in files if file.stem.startswith(f"test_{file.parent.name}_")] == []
