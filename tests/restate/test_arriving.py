@@ -56,7 +56,7 @@ async def test_whatever_an_agent_is_it_is_the_same_when_read_back_and_taken_in_a
     if decided.state is None:  # there was nothing to it
         return
     assert decided.answer == {"taken": "new"}
-    assert standing(kept, ids) == {
+    assert standing(STATE.validate_json(kept), ids) == {
         "digest": luggage.digest,
         "origin": "agents.db",
         "is_there": True,
@@ -165,4 +165,4 @@ async def test_who_sleeps_is_brought_up_to_date_and_what_came_meanwhile_stays_be
     decided, kept, _ = await asked("adopt", kept, **as_told(newer))
     assert decided.answer == {"taken": "new"}
     assert [each.payload.get("n") for each in STATE.validate_json(kept).mail] == [None, 1, "late"]
-    assert standing(kept, None)["digest"] == newer.digest
+    assert standing(STATE.validate_json(kept), None)["digest"] == newer.digest

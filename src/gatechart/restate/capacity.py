@@ -15,7 +15,7 @@ from restate.serde import BytesSerde, JsonSerde, Serde
 
 from gatechart.api import ErrorDocument
 from gatechart.errors import InboxFullError
-from gatechart.restate.objects import patience
+from gatechart.restate.options import patience
 from gatechart.restate.state import STATE
 from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values import MailStatus
@@ -79,7 +79,8 @@ async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     waiting = [
         mail for mail in state.mail if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None
     ]
-    return {"arrived": list(state.arrived), "waiting": [len(waiting), len(text)]}
+    aside = sum(payload.bytes for payload in state.large.values())
+    return {"arrived": list(state.arrived), "waiting": [len(waiting), len(text) + aside]}
 
 
 def capacity_object(config: ServiceConfig) -> VirtualObject:

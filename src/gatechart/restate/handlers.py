@@ -34,13 +34,14 @@ from gatechart.restate.mail import accept, content_of, next_mail, postponed, pro
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
-from gatechart.restate.unit_of_work import UnitOfWork
+from gatechart.restate.unit_of_work import PayloadsNeededError, UnitOfWork
 from gatechart.turn import REQUESTED, Turn, begin, checked_name, fit_payload, no_later, plain_payload, requested
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 
 logger = logging.getLogger(__name__)
 
 Argument: TypeAlias = Mapping[str, Any]
+NO_PAYLOADS: Final[Mapping[int, bytes]] = MappingProxyType({})
 NO_PLACES: Final[Mapping[str, bool]] = MappingProxyType({})
 
 Verb: TypeAlias = Callable[[UnitOfWork, Argument], Awaitable[None]]
@@ -56,17 +57,21 @@ async def decide(
     *,
     granted: Mapping[str, bool] = NO_PLACES,
     lifted: int = 0,
+    payloads: Mapping[int, bytes] = NO_PAYLOADS,
 ) -> JournalEntry:
     """What becomes of the verb. Never raises: what a verb raises is its answer, and then nothing has changed.
 
     granted: handoffs for which earlier runs asked for a place: whether it was had. lifted: the number of mail whose
-    wait for another attempt was ended.
+    wait for another attempt was ended. payloads: those that earlier runs needed, by the number of their mail.
     """
     unit = UnitOfWork(config, agent_id, state, ids)
-    unit.granted, unit.lifted = granted, lifted
+    unit.granted, unit.lifted, unit.payloads = granted, lifted, payloads
     try:
         with contained():
-            await verb_of(unit, verb)(unit, argument)
+            try:
+                await verb_of(unit, verb)(unit, argument)
+            except PayloadsNeededError as needed:
+                return JournalEntry(needs=needed.numbers)
     except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
         if not isinstance(error, EventError):
             logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
@@ -127,7 +132,7 @@ async def _drain(unit: UnitOfWork, _: Argument) -> None:
 
 async def _wake(unit: UnitOfWork, argument: Argument) -> None:
     """Void once its entry is gone. A machine's clock may be behind the engine's: then it waits on."""
-    mail = unit.state.numbered(argument["number"])
+    mail = _found(unit, argument)
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         return
     nearer = no_later(mail, unit.now)
@@ -138,6 +143,12 @@ async def _wake(unit: UnitOfWork, argument: Argument) -> None:
         unit.wake_at(nearer, nearer.due)
         return
     await _drain(unit, argument)
+
+
+def _found(unit: UnitOfWork, argument: Argument) -> Mail | None:
+    """Return the mail that is meant, with its payload."""
+    mail = unit.state.numbered(argument["number"])
+    return None if mail is None else unit.full(mail)
 
 
 async def _begin(unit: UnitOfWork, argument: Argument) -> None:
@@ -215,7 +226,7 @@ async def _erase(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _retry(unit: UnitOfWork, argument: Argument) -> None:
-    found = unit.state.numbered(argument["number"])
+    found = _found(unit, argument)
     if found is not None and found.status is MailStatus.WAITING and found.retry_at is not None:
         unit.state.put(replace(found, retry_at=None))
         unit.is_touched = True
@@ -231,7 +242,7 @@ async def _retry(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _fire_timer(unit: UnitOfWork, argument: Argument) -> None:
-    mail = unit.state.numbered(argument["number"])
+    mail = _found(unit, argument)
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         raise NoTimerError(argument["number"])
     fired = replace(mail, due=min(mail.due, unit.now), operator_reason=argument["reason"])
@@ -269,8 +280,8 @@ async def _discard(unit: UnitOfWork, argument: Argument) -> None:
     unit.entry.answer = {"mail": plain(MAIL, mail)}
 
 
-def _ended(unit: UnitOfWork, argument: Argument) -> Any:
-    mail = unit.state.numbered(argument["number"])
+def _ended(unit: UnitOfWork, argument: Argument) -> Mail:
+    mail = _found(unit, argument)
     if mail is None or mail.status is MailStatus.WAITING:
         raise UnknownMailError(argument["number"])
     return mail

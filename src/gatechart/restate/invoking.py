@@ -14,7 +14,7 @@ from restate import Context, Service, TerminalError
 from restate.exceptions import RetryableError
 
 from gatechart.hosting.invoke_context import report_mail
-from gatechart.restate.objects import AS_BYTES, patience
+from gatechart.restate.options import AS_BYTES, patience
 from gatechart.restate.session import Session
 from gatechart.restate.state import MAIL, RUNNING, plain
 from gatechart.restate.terms import ServiceConfig

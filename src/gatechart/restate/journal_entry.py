@@ -33,6 +33,9 @@ class JournalEntry:
     wait_s: float = 0.0  # before it
     waits_for: int = 0  # the number of the mail whose next attempt that is; 0 in journals in which no wait can be ended
     place: dict[str, Any] | None = None  # a place that is to be asked for before this run is begun anew
+    needs: list[int] = field(default_factory=list)  # mail whose payload is to be read before this run is begun anew
+    payloads: list[tuple[int, bytes]] = field(default_factory=list)  # to be set aside, by the number of their mail
+    cleared: list[int] = field(default_factory=list)  # mail whose payload need not be kept any more
 
     def packed(self) -> bytes:
         """As bytes: one line of JSON for each part, for JSON text has no line breaks of its own."""
@@ -45,7 +48,10 @@ class JournalEntry:
             "place": self.place,
             "versions": [version for version, _ in self.turns],
         }
-        texts = [text for _, text in self.turns]
+        # Only where there are any, so that most entries are as small as those of before payloads were set aside.
+        numbers = [number for number, _ in self.payloads]
+        head |= {name: of for name, of in (("needs", self.needs), ("cleared", self.cleared), ("large", numbers)) if of}
+        texts = [text for _, text in (*self.turns, *self.payloads)]
         return b"\n".join((to_json(head, inf_nan_mode="constants"), self.state or _EMPTY, self.ids or _EMPTY, *texts))
 
 
@@ -54,5 +60,7 @@ def unpacked(text: bytes) -> JournalEntry:
     head, state, ids, *texts = bytes(text).split(b"\n")
     told = json.loads(head)
     versions: list[int] = told.pop("versions")
-    turns = list(zip(versions, texts, strict=True))
+    numbers: list[int] = told.pop("large", [])
+    turns = list(zip(versions, texts[: len(versions)], strict=True))
+    told["payloads"] = list(zip(numbers, texts[len(versions) :], strict=True))
     return JournalEntry(state or None, ids or None, turns, **told)

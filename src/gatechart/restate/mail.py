@@ -14,7 +14,7 @@ from gatechart.errors import EventIdReusedError, IncompatibleGraphError, Unknown
 from gatechart.graph import AnyGraph
 from gatechart.hosting.mail_policy import unchanged
 from gatechart.hosting.migration import Pending, migrated
-from gatechart.restate.state import digest_of
+from gatechart.restate.state import LARGE_BYTES, digest_of
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.stores.ledger import refused_for_its_id
 from gatechart.turn import (
@@ -95,7 +95,8 @@ def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
     most = unit.config.terms.most_kept_bytes
     if unit.state_bytes <= most // 4 or not unit.state.mail:
         return False
-    if unit.state_bytes + len(to_json(argument["mail"], inf_nan_mode="constants")) <= most:
+    size = len(to_json(argument["mail"], inf_nan_mode="constants"))
+    if size > LARGE_BYTES or unit.state_bytes + size <= most:  # what is large is set aside
         return False
     known = {"agent_id": unit.agent_id, "bytes": unit.state_bytes}
     logger.error("an agent keeps too much to take more mail; discard mail, or erase it", extra=known)
@@ -109,7 +110,11 @@ def content_of(unit: UnitOfWork, mail_id: str) -> tuple[str, str] | None:
     if known is not None:
         return known.digest, known.event
     waiting = [each for each in unit.state.mail if each.id == mail_id and each.status is MailStatus.WAITING]
-    return (digest_of(waiting[0].event, waiting[0].payload), waiting[0].event) if waiting else None
+    if not waiting:
+        return None
+    mail = waiting[0]
+    is_aside = unit.state.is_set_aside(mail)
+    return unit.state.large[mail.number].digest if is_aside else digest_of(mail.event, mail.payload), mail.event
 
 
 def next_mail(unit: UnitOfWork) -> Mail | None:
@@ -126,6 +131,7 @@ async def take(unit: UnitOfWork, following: str) -> None:
     if mail is None:
         return
     entry = unit.entry
+    mail = unit.full(mail)
     if _waits(unit, mail):
         entry.following = following
         return
@@ -136,8 +142,17 @@ async def take(unit: UnitOfWork, following: str) -> None:
     except Exception as error:
         await _failed(unit, mail, error)
     unit.is_touched = True
-    after = next_mail(unit)
-    if entry.place is not None or following != "drain" or after is not None:
+    _go_on(unit, following)
+
+
+def _go_on(unit: UnitOfWork, following: str) -> None:
+    """Have what comes behind mail happen in a run of the same invocation, or of another one."""
+    entry, after = unit.entry, next_mail(unit)
+    if entry.place is not None or following != "drain":
+        entry.following = following
+    elif after is not None and unit.payloads:
+        unit.order("drain", after_s=0.0)  # what was read stays in the invocation's journal, which is not to grow on
+    elif after is not None:
         entry.following = following
     if after is not None:
         _waits(unit, after)
@@ -325,7 +340,7 @@ def _as_of_today(unit: UnitOfWork) -> AnyGraph:
     """The graph that drives the agent, which is brought to its version first. Raises as `Registry.graph_for`."""
     graph, before = unit.graph(), unit.snapshot
     if graph.version != before.graph_version:
-        mail = tuple(each for each in unit.state.mail if each.status is MailStatus.WAITING)
+        mail = tuple(unit.all_full([each for each in unit.state.mail if each.status is MailStatus.WAITING]))
         running = tuple(each.running for each in unit.state.calls)
         steps = unit.config.registry.way_for(before)
         unit.commit(migrated(graph, steps, before, Pending(mail, running), unit.now))

@@ -1,35 +1,39 @@
-"""The virtual objects of the engine: one for each agent, one for the places that each graph has."""
+"""The virtual object that hosts one agent."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import to_json
-from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject, select
-from restate.serde import BytesSerde, JsonSerde, Serde
+from restate import ObjectContext, ObjectSharedContext, VirtualObject, select
+from restate.serde import JsonSerde, Serde
 
 from gatechart.restate.handlers import VERBS, decide
 from gatechart.restate.journal_entry import JournalEntry, Order, unpacked
 from gatechart.restate.migration.arrival import standing, terms_for
-from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, STATE, TURNS, UnderWay, plain
-from gatechart.restate.terms import Names, ServiceConfig
-
-MARGIN: Final = timedelta(seconds=60)  # beyond the longest that a handler works without a word to the engine
-BYTES: Final[Serde[Any]] = BytesSerde()
-WAIT: Final[Serde[Any]] = JsonSerde()
-AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
-FOREVER: Final = InvocationRetryPolicy(
-    initial_interval=timedelta(milliseconds=100),
-    exponentiation_factor=2.0,
-    max_interval=timedelta(seconds=10),
-    max_attempts=2**31 - 1,  # left out, the engine's own bound holds, and it pauses an agent after minutes for good
+from gatechart.restate.options import AS_BYTES, BYTES, patience
+from gatechart.restate.payloads import drop_payload, keep_payload, read_payload
+from gatechart.restate.state import (
+    MAIL,
+    MAILS,
+    SNAPSHOT,
+    STATE,
+    TURNS,
+    AgentState,
+    UnderWay,
+    plain,
+    with_payload,
 )
-"""For what only a service that is down, or its engine, can make fail: it is tried until it goes on."""
+from gatechart.restate.terms import Names, ServiceConfig
+from gatechart.values import Mail
+
+WAIT: Final[Serde[Any]] = JsonSerde()
+Reader: TypeAlias = Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[Any]]
 
 
 def agent_object(config: ServiceConfig) -> VirtualObject:
@@ -38,23 +42,12 @@ def agent_object(config: ServiceConfig) -> VirtualObject:
     for verb in VERBS:
         agents.handler(verb)(_handler(config, verb))
     agents.handler("look", kind="shared")(_look)
-    agents.handler("mails", kind="shared")(_mails)
-    agents.handler("lift", kind="shared")(_lift)
+    agents.handler("mails", kind="shared")(_mails(config.names))
+    agents.handler("lift", kind="shared")(_lift(config.names))
     agents.handler("turns", kind="shared")(_turns)
-    agents.handler("standing", kind="shared")(_standing)
+    agents.handler("standing", kind="shared")(_standing(config.names))
     agents.handler("terms", kind="shared")(_terms(config))
     return agents
-
-
-def patience(longest_s: float) -> dict[str, Any]:
-    """What an object is declared with, so that the engine does not run again what only takes long."""
-    return {
-        "inactivity_timeout": timedelta(seconds=longest_s) + MARGIN,
-        "abort_timeout": MARGIN,
-        "journal_retention": timedelta(0),
-        "idempotency_retention": timedelta(minutes=10),
-        "invocation_retry_policy": FOREVER,
-    }
 
 
 def _handler(config: ServiceConfig, verb: str) -> Callable[[ObjectContext, dict[str, Any]], Awaitable[Any]]:
@@ -69,10 +62,15 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
     """The answer to the verb. All that decides is in journaled runs; the rest only carries out what they say."""
     state, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
     granted: dict[str, bool] = {}
+    payloads: dict[int, bytes] = {}
     lifted = 0
     while True:
-        run = partial(_run, config, ctx.key(), state, ids, verb, argument, dict(granted), lifted)
+        known = {"granted": dict(granted), "lifted": lifted, "payloads": dict(payloads)}
+        run = partial(_run, config, ctx.key(), state, ids, verb, argument, known)
         entry = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
+        if entry.needs:
+            payloads |= {number: await read_payload(ctx, config.names, number) for number in entry.needs}
+            continue
         if entry.place is not None:
             asked = to_json(entry.place)
             answer = await ctx.generic_call(config.names.capacity, "reserve", asked, entry.place["graph"])
@@ -81,7 +79,7 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
         state, ids = await _carried_out(ctx, config.names, entry) or state, entry.ids or ids
         if not entry.following:
             return entry.answer
-        verb = entry.following
+        verb, payloads = entry.following, {}
         lifted = await _waited(ctx, entry) if entry.wait_s else 0
 
 
@@ -108,10 +106,9 @@ async def _run(
     ids: bytes | None,
     verb: str,
     argument: dict[str, Any],
-    granted: dict[str, bool],
-    lifted: int,
+    known: Mapping[str, Any],
 ) -> bytes:
-    return (await decide(config, agent_id, state, ids, verb, argument, granted=granted, lifted=lifted)).packed()
+    return (await decide(config, agent_id, state, ids, verb, argument, **known)).packed()
 
 
 async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) -> bytes | None:
@@ -124,6 +121,10 @@ async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) ->
         ctx.set("agent", state, BYTES)
     if entry.ids is not None:
         ctx.set("ids", entry.ids, BYTES)
+    for number in entry.cleared:
+        drop_payload(ctx, names, number)
+    for number, payload in entry.payloads:
+        keep_payload(ctx, names, number, payload)
     for version, turn in entry.turns:
         ctx.set(_place(version), turn, BYTES)
     for order in entry.orders:
@@ -190,23 +191,45 @@ async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     return {"snapshot": plain(SNAPSHOT, state.snapshot), "projected": state.projected, "life": state.life}
 
 
-async def _mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """All mail that waits, was refused, or is dead."""
+def _mails(names: Names) -> Reader:
+    async def mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+        """All mail that waits, was refused, or is dead."""
+        state = await _state(ctx, names)
+        return [] if state is None else plain(MAILS, state.mail)
+
+    return mails
+
+
+async def _state(ctx: ObjectSharedContext, names: Names) -> AgentState | None:
+    """Return what is kept of the agent, with all payloads; None where nothing is."""
     text = await ctx.get("agent", BYTES)
-    return plain(MAILS, STATE.validate_json(text).mail) if text else []
+    if not text:
+        return None
+    state = STATE.validate_json(text)
+    state.mail = [await _full(ctx, names, state, mail) for mail in state.mail]
+    return state
 
 
-async def _lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
-    """Ends the wait before another attempt at mail, and tells the mail; nothing if nobody waits for that."""
-    wait = await ctx.get("wait", WAIT)
-    if wait is None or wait["mail"] != asked["number"]:
-        return None
-    state = STATE.validate_json(await ctx.get("agent", BYTES) or b"{}")
-    mail = state.numbered(asked["number"])
-    if mail is None:
-        return None
-    ctx.resolve_awakeable(wait["ends"], value=True)
-    return {"mail": plain(MAIL, replace(mail, retry_at=None))}
+async def _full(ctx: ObjectSharedContext, names: Names, state: AgentState, mail: Mail) -> Mail:
+    if not state.is_set_aside(mail):
+        return mail
+    return with_payload(mail, await read_payload(ctx, names, mail.number))
+
+
+def _lift(names: Names) -> Reader:
+    async def lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
+        """End the wait before another attempt at mail, and return the mail; None if nobody waits for that."""
+        wait = await ctx.get("wait", WAIT)
+        if wait is None or wait["mail"] != asked["number"]:
+            return None
+        state = STATE.validate_json(await ctx.get("agent", BYTES) or b"{}")
+        mail = state.numbered(asked["number"])
+        if mail is None:
+            return None
+        ctx.resolve_awakeable(wait["ends"], value=True)
+        return {"mail": plain(MAIL, replace(await _full(ctx, names, state, mail), retry_at=None))}
+
+    return lift
 
 
 async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
@@ -222,12 +245,15 @@ async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     return {"life": state.life, "turns": plain(TURNS, turns)}
 
 
-async def _standing(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """What an agent that moves here is compared by."""
-    return standing(await ctx.get("agent", BYTES), await ctx.get("ids", BYTES))
+def _standing(names: Names) -> Reader:
+    async def stands(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
+        """Return what an agent that moves here is compared by."""
+        return standing(await _state(ctx, names), await ctx.get("ids", BYTES))
+
+    return stands
 
 
-def _terms(config: ServiceConfig) -> Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[Any]]:
+def _terms(config: ServiceConfig) -> Reader:
     async def terms(_: ObjectSharedContext, asked: dict[str, Any]) -> Any:
         """On which terms agents are taken in, whoever is asked."""
         return terms_for(config, asked["graphs"])

@@ -24,6 +24,7 @@ from gatechart.ports import Store
 from gatechart.restate.capacity import capacity_object, inbox_object, room
 from gatechart.restate.invoking import invokes_service
 from gatechart.restate.objects import agent_object
+from gatechart.restate.payloads import payload_object
 from gatechart.restate.projection import projection_object
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
@@ -82,7 +83,8 @@ def _hosting(config: ServiceConfig) -> list[Any]:
     """What hosts agents."""
     agents = agent_object(config)
     agents.handler("room", kind="shared")(room)
-    return [agents, inbox_object(config), capacity_object(config), invokes_service(config)]
+    counts = inbox_object(config), capacity_object(config)
+    return [agents, *counts, payload_object(config), invokes_service(config)]
 
 
 @asynccontextmanager

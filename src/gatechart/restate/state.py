@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
@@ -27,6 +27,9 @@ from gatechart.values import (
     StateName,
 )
 
+LARGE_BYTES: Final = 16_000  # of a payload as JSON text, beyond which it is set aside
+LAYOUT: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
@@ -42,9 +45,21 @@ class UnderWay:
         return self.running.invocation
 
 
+@dataclass(frozen=True, slots=True)
+class LargePayload:
+    """What the state of an agent has of a payload that is set aside."""
+
+    digest: str  # of the event's name and the payload
+    bytes: int
+
+
 @dataclass(slots=True)
 class AgentState:
-    """All that an agent needs to go on, but for the ids of its events. It is changed within a run, and read again."""
+    """All that an agent needs to go on, but for the ids of its events. It is changed within a run, and read again.
+
+    Payloads beyond LARGE_BYTES are set aside, see `payloads`: the engine sends all of an agent's state to each run, and
+    a run writes it anew. Their mail stands here with an empty payload.
+    """
 
     life: str = ""  # of this agent: one that is started later under the same id has another
     snapshot: Snapshot | None = None  # None where there is no such agent yet
@@ -56,11 +71,10 @@ class AgentState:
     projected: int = 0  # the newest version that is projected
     is_projecting: bool = False  # whether the projection has been told that there is something to do
     asleep: int = 0  # while the agent is moved here, the first number of mail that came meanwhile; 0: it is awake
-    arrived: tuple[int, int] = (
-        0,
-        0,
-    )  # the highest place of mail that was posted, see `inboxes`, and the bytes up to it
+    arrived: tuple[int, int] = (0, 0)  # the highest place of mail that was posted, see `capacity`; the bytes up to it
     origin: str = ""  # the database from which it is moved here, while it is asleep
+    large: dict[int, LargePayload] = field(default_factory=dict)  # payloads that are set aside, by the mail's number
+    layout: int = 1  # 1: of a release that set no payloads aside
 
     def number(self) -> int:
         """A number for mail, higher than all before."""
@@ -72,6 +86,10 @@ class AgentState:
         waiting = [mail for mail in self.mail if mail.status is MailStatus.WAITING]
         timed = [mail for mail in waiting if mail.due is not None and mail.due <= now]
         return [mail for mail in waiting if mail.due is None] + sorted(timed, key=lambda mail: (mail.due, mail.number))
+
+    def is_set_aside(self, mail: Mail) -> bool:
+        """Whether the payload of the mail is kept elsewhere. A large payload is never empty, so the two differ."""
+        return mail.number in self.large and not mail.payload
 
     def numbered(self, number: int) -> Mail | None:
         """The mail of this number."""
@@ -129,6 +147,7 @@ class Turn:
 Ids = dict[str, Applied]
 
 STATE: Final = TypeAdapter(AgentState)
+PAYLOAD: Final[TypeAdapter[Payload]] = TypeAdapter(Payload)
 IDS: Final[TypeAdapter[Ids]] = TypeAdapter(Ids)
 TURN: Final = TypeAdapter(Turn)
 TURNS: Final[TypeAdapter[list[Turn]]] = TypeAdapter(list[Turn])
@@ -137,6 +156,11 @@ MAILS: Final[TypeAdapter[list[Mail]]] = TypeAdapter(list[Mail])
 SNAPSHOT: Final = TypeAdapter(Snapshot)
 OUTCOME: Final = TypeAdapter(Outcome)
 RUNNING: Final = TypeAdapter(ActiveInvocation)
+
+
+def with_payload(mail: Mail, text: bytes) -> Mail:
+    """Return mail with the payload that was set aside."""
+    return replace(mail, payload=PAYLOAD.validate_json(text))
 
 
 def plain(adapter: TypeAdapter[Any], value: Any) -> Any:

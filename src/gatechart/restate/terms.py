@@ -20,12 +20,8 @@ class Terms:
     invoke_s: float = 86_400.0  # that an invoke may take in all; a longer one is begun again, with its steps
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
     inbox: int = 10_000  # mail, timers aside, that waits for one agent or is under way when `post` brings no more
-    inbox_bytes: int = (
-        8_000_000  # of an agent's state with mail that is under way to it, likewise; also of one turn's mail
-    )
-    most_kept_bytes: int = (
-        16_000_000  # of an agent's state, beyond which it takes no mail from agents and invokes either
-    )
+    inbox_bytes: int = 8_000_000  # of an agent's state and the mail on its way to it, likewise; also of a turn's mail
+    most_kept_bytes: int = 16_000_000  # of an agent's state without large payloads; beyond it, small mail is put off
     most_bytes: int = 1_000_000  # of an agent's snapshot with the event that led to it; more undoes the turn
     keep_ids: int = 200  # newest event ids of an agent that are recognised when they repeat
     projection_s: float = 0.5  # that turns wait to be projected together
@@ -66,6 +62,11 @@ class Names:
     def invokes(self) -> str:
         """Of the service that runs what states invoke."""
         return self._named("Invokes")
+
+    @property
+    def payloads(self) -> str:
+        """Of the objects that keep large payloads."""
+        return self._named("Payloads")
 
     @property
     def projection(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from secrets import token_hex
@@ -15,17 +15,22 @@ from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.journal_entry import JournalEntry
 from gatechart.restate.state import (
     IDS,
+    LARGE_BYTES,
+    LAYOUT,
     MAIL,
+    PAYLOAD,
     RUNNING,
     STATE,
     TURN,
     AgentState,
     Applied,
     Ids,
+    LargePayload,
     Turn,
     UnderWay,
     digest_of,
     plain,
+    with_payload,
 )
 from gatechart.restate.terms import ServiceConfig
 from gatechart.values import (
@@ -55,6 +60,14 @@ from gatechart.values import (
 T = TypeVar("T")
 
 
+class PayloadsNeededError(BaseException):
+    """Payloads that are set aside have to be read before the run is begun anew. No failure of mail, so no Exception."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        super().__init__(numbers)
+        self.numbers = numbers
+
+
 class UnitOfWork:
     """Takes what is kept of an agent, and has it changed by turns and mail."""
 
@@ -62,6 +75,9 @@ class UnitOfWork:
         self.config = config
         self.agent_id = agent_id
         self.state = STATE.validate_json(state) if state else AgentState()
+        self._was_large = frozenset(self.state.large)  # as the run begins
+        self._is_small = {mail.number for mail in self.state.mail if self.state.layout == LAYOUT}
+        self.payloads: Mapping[int, bytes] = {}  # that were set aside, and have been read for this run
         self.state_bytes = len(state or b"")  # of what is kept, as the run begins
         self.entry = JournalEntry()
         self.now = config.now()
@@ -87,6 +103,7 @@ class UnitOfWork:
     def close(self) -> JournalEntry:
         """What has been decided."""
         if self.is_touched:
+            self._set_payloads_aside()
             self.entry.state = STATE.dump_json(self.state)
         if self._has_ids_changed:
             self.entry.ids = IDS.dump_json(self._applied())
@@ -94,8 +111,44 @@ class UnitOfWork:
 
     def become(self, state: AgentState, ids: Ids) -> None:
         """Has this kept from now on."""
-        self.state, self._ids = state, ids
+        self.state, self._ids, self._is_small = state, ids, set()
         self.is_touched = self._has_ids_changed = True
+
+    def full(self, mail: Mail) -> Mail:
+        """Return mail with its payload. Raises PayloadsNeededError where that was not read for this run."""
+        return self.all_full((mail,))[0]
+
+    def all_full(self, mails: Sequence[Mail]) -> list[Mail]:
+        """Return mail with its payloads. Raises as `full`."""
+        aside = {mail.number for mail in mails if self.state.is_set_aside(mail)}
+        missing = sorted(aside.difference(self.payloads))
+        if missing:
+            raise PayloadsNeededError(missing)
+        return [with_payload(mail, self.payloads[mail.number]) if mail.number in aside else mail for mail in mails]
+
+    def _set_payloads_aside(self) -> None:
+        """Take large payloads out of the state, and have those cleared whose mail is gone."""
+        state = self.state
+        for place, mail in enumerate(state.mail):
+            if mail.number not in self._is_small or mail.number in state.large:
+                state.mail[place] = self._set_aside(mail)
+        standing = {mail.number for mail in state.mail}
+        state.large = {number: payload for number, payload in state.large.items() if number in standing}
+        state.layout = LAYOUT
+        self.entry.cleared = sorted(self._was_large.difference(state.large))
+
+    def _set_aside(self, mail: Mail) -> Mail:
+        """Return mail as the state keeps it."""
+        if self.state.is_set_aside(mail):
+            return mail
+        text = PAYLOAD.dump_json(mail.payload)
+        if len(text) <= LARGE_BYTES:
+            self.state.large.pop(mail.number, None)
+            return mail
+        if text != self.payloads.get(mail.number):
+            self.entry.payloads.append((mail.number, text))
+        self.state.large[mail.number] = LargePayload(digest_of(mail.event, mail.payload), len(text))
+        return replace(mail, payload={})
 
     def order(self, do: str, **facts: Any) -> None:
         """Has something done once this is kept."""
@@ -239,6 +292,8 @@ class UnitOfWork:
         if mail is None:
             self.state.drop(number)
             return
+        self._is_small.discard(number)
+        self.state.large.pop(number, None)  # an empty payload in the place of a large one is no sign of it
         self.state.put(mail)
         if mail.due is not None:
             self.wake_at(mail, mail.due)

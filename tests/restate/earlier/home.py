@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 import tarfile
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.error import HTTPError
 
 from gatechart.errors import EngineRefusedError
 from gatechart.restate import RestateRuntime, register
@@ -59,13 +61,27 @@ def refilled(folder):
         engine.begin()
         service = Service(folder, port, LATER)
         try:
-            (known,) = json.loads(engine.admin_call("GET", "deployments"))["deployments"]
-            engine.admin_call("PATCH", f"deployments/{known['id']}", {"uri": f"http://127.0.0.1:{port}/"})
+            _tell_address(engine, f"http://127.0.0.1:{port}/")
             yield engine, service
         finally:
             service.kill()
     finally:
         engine.kill()
+
+
+def _tell_address(engine, address):
+    """Have the engine call the service there. An engine that has just begun may refuse that for a while."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            (known,) = json.loads(engine.admin_call("GET", "deployments"))["deployments"]
+            engine.admin_call("PATCH", f"deployments/{known['id']}", {"uri": address})
+        except HTTPError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 def opened(engine, phase, folder):

@@ -48,11 +48,10 @@ def digest_of_agent(state: AgentState, ids: Ids) -> str:
     return sha256(canonical_json(told).encode(errors="replace")).hexdigest()
 
 
-def standing(state: bytes | None, ids: bytes | None) -> dict[str, Any] | None:
+def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | None:
     """What an agent is compared by, from what the engine keeps; None where it keeps nothing."""
-    if not state:
+    if known is None:
         return None
-    known = STATE.validate_json(state)
     digest = digest_of_agent(known, IDS.validate_json(ids) if ids else {})
     return {"digest": digest, "origin": known.origin, "is_there": known.snapshot is not None or bool(known.asleep)}
 
@@ -83,6 +82,7 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
     """
     new, ids = STATE.validate_python(argument["kept"]), IDS.validate_python(argument["ids"])
     here = unit.state
+    here.mail = unit.all_full(here.mail)
     is_same = digest_of_agent(here, unit.ids) == digest_of_agent(new, ids)
     if is_same and (here.asleep or here.snapshot is not None):
         unit.entry.answer = {"taken": Taken.SAME.value}
