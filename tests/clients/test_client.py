@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart.api import Direct
 from gatechart.clients import (
     AnswerLostError,
     ClientClosedError,
@@ -43,7 +42,7 @@ ONCE = Retry(attempts=1)
 
 
 async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
-    started = await client.start(shop, at="OPEN", payload=Order(name="Ada"), agent_id="a")
+    started = (await client.start(shop, at="OPEN", payload=Order(name="Ada"), agent_id="a")).snapshot
     agent = await served.runtime.resume("a")
     assert started == agent.snapshot
     outcome = await client.send("a", "NOTED", {"note": "x"}, event_id="e1")
@@ -53,7 +52,7 @@ async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
     assert await client.history("a") == tuple(await agent.history())
     assert await client.snapshot_at("a", 1) == started
     assert await client.find(graph="shop") == await served.runtime.find(graph="shop")
-    assert (await client.start_on("CALLED", {"name": "Bea"}, agent_id="b")).agent_id == "b"
+    assert (await client.start_on("CALLED", {"name": "Bea"}, agent_id="b")).id == "b"
     later = datetime.now(UTC) + timedelta(hours=1)
     receipt = await client.post("b", "COUNTED", due=later)
     (mail,) = await client.mail("b")
@@ -142,8 +141,9 @@ async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):
 
 
 async def test_a_call_under_an_id_of_its_own_is_done_once(client):
-    first = await client.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key="s1")
-    assert await client.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key="s1") == first
+    first = (await client.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key="s1")).snapshot
+    again = await client.start("shop", at="OPEN", payload={"name": "Ada"}, idempotency_key="s1")
+    assert again.snapshot == first
     await client.send(first.agent_id, "COUNTED")
     back = await client.rollback(first.agent_id, 1, reason="a slip", idempotency_key="r1")
     assert await client.rollback(first.agent_id, 1, reason="a slip", idempotency_key="r1") == back
@@ -266,7 +266,7 @@ async def test_an_id_that_nothing_can_have_raises_what_the_runtime_raises(served
     for verb in ON_AN_AGENT:
         for nothing in ("", "a\0"):
             with pytest.raises(GatechartError) as there:
-                await verb(Direct(served.runtime), nothing)
+                await verb(served.runtime, nothing)
             with pytest.raises(type(there.value)) as here:
                 await verb(client, nothing)
             assert str(here.value) == str(there.value)
@@ -276,7 +276,7 @@ async def test_what_does_not_fit_is_a_payload_error_as_with_a_runtime(served, cl
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for verb in UNFIT:
         with pytest.raises(PayloadError):
-            await verb(Direct(served.runtime))
+            await verb(served.runtime)
         with pytest.raises(PayloadError):
             await verb(client)
     for verb in NARROWER:  # than a runtime
@@ -372,7 +372,7 @@ async def test_a_server_that_starts_is_waited_for_and_one_that_stops_is_told():
         await asyncio.sleep(0.1)
         assert not waiting.done()
         lifecycle._runtime = runtime
-        assert (await within(waiting)).version == 1
+        assert (await within(waiting)).snapshot.version == 1
     async with serving(lifecycle=lifecycle) as found, HttpClient(found.url, retry=ONCE) as client:
         lifecycle._runtime = None
         with pytest.raises(RemoteOutsideError, match="try again in a moment"):

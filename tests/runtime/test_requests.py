@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gatechart import Limits, Origin, Runtime
-from gatechart.api import SnapshotDocument, StartCall, read_reply
+from gatechart.api import SnapshotDocument, StartCommand, read_reply
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,
@@ -51,7 +51,7 @@ async def asker(owner, place):
 
 
 async def test_who_does_not_own_the_database_starts_feeds_and_reads_agents(owner, asker):
-    begun = await asker.start("lamp", at="ON", agent_id="a")
+    begun = (await asker.start("lamp", at="ON", agent_id="a")).snapshot
     sent = await asker.send("a", "SWITCHED", {"text": "off"}, event_id="1")
     again = await asker.send("a", "SWITCHED", {"text": "off"}, event_id="1")
     posted = await asker.post("a", "SWITCHED", due=NOON.replace(year=9000))
@@ -93,7 +93,7 @@ async def test_who_asks_through_the_database_cannot_speak_for_the_framework(owne
             while (answer := await asking.answer_to(number)) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert '"error":"ReservedEventError"' in answer
-    assert ((await asker.read("a")).version, await asker.mail("a")) == (1, ())
+    assert ((await asker.read("a")).version, [*await asker.mail("a")]) == (1, [])
 
 
 async def test_an_operator_asks_through_the_database(owner, asker):
@@ -124,7 +124,7 @@ async def test_what_one_asks_is_carried_out_in_order_and_others_do_not_wait(owne
         for count in range(20):
             call = f'{{"verb":"send","to":"a","event":"SWITCHED","payload":{{"text":"{count}"}}}}'
             last = await asking.ask(Request(f"r-{count}", "ana", call, late))
-        assert (await asker.start("lamp", at="ON", agent_id="b")).version == 1
+        assert (await asker.start("lamp", at="ON", agent_id="b")).snapshot.version == 1
         while await asking.answer_to(last) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     turns = (await asker.history("a"))[1:]
@@ -148,7 +148,7 @@ async def silent(place, monkeypatch):
             yield runtime, reached
 
 
-CALLS = {
+COMMANDS = {
     "start": lambda asker: asker.start("lamp", at="ON", payload={}),
     "start with an id": lambda asker: asker.start("lamp", at="ON", agent_id="new"),
     "start on": lambda asker: asker.start_on("DUSK", {"text": "x"}),
@@ -175,7 +175,7 @@ async def told(place):
         return turns, [(each.id, each.status) for each in await reader.handoffs()], await reader.mail()
 
 
-@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("verb", COMMANDS)
 async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_not_done_again(
     verb, place, monkeypatch
 ):
@@ -188,7 +188,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
         opening = open_database_client(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
         monkeypatch.setattr(asker._asking, "is_owned", somebody)
-        call = CALLS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
+        call = COMMANDS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
         asking = asyncio.ensure_future(call)
         await reached.wait()
         if verb in ("handoff", "cancel"):
@@ -218,7 +218,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
         begun = [agent.agent_id for agent in (await runtime.find()).agents]
         if late.days:
             with pytest.raises(RequestLateError) as raised:
-                read_reply(answer).of_kind(SnapshotDocument)
+                read_reply(answer).value(SnapshotDocument)
             assert (begun, raised.value.request, round(raised.value.late_s / 86400)) == ([], "r-1", 3)
             with pytest.raises(RequestLateError):  # nor where somebody comes back to it
                 async with open_database_client(place, graphs=GRAPHS, request="r-1") as asker:
@@ -242,11 +242,11 @@ async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, 
 
     monkeypatch.setattr(asking, "answer_to", at_last)
     monkeypatch.setattr(asking, "withdraw", meanwhile)
-    call = StartCall(graph="lamp", at="ON", agent_id="a")
+    call = StartCommand(graph="lamp", at="ON", agent_id="a")
     request = Request("r-1", "ana", call.model_dump_json(), NOON.replace(year=9000))
     over.set()  # the time is over as soon as it is asked
     text = await asker._answered(await asking.ask(request), request, call, over)
-    assert read_reply(text).of_kind(SnapshotDocument).agent_id == "a"
+    assert read_reply(text).value(SnapshotDocument).agent_id == "a"
 
 
 async def standing(runtime, status):
@@ -398,7 +398,7 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
         await asyncio.sleep(0.02)
         assert runtime.under_way == 0
         async with open_database_client(place, graphs=GRAPHS) as asker:
-            assert (await asker.start("lamp", at="ON")).version == 1
+            assert (await asker.start("lamp", at="ON")).snapshot.version == 1
         assert (await asker_history(runtime)) == [NOON]
 
 
@@ -520,6 +520,6 @@ async def test_many_ask_at_once_and_each_gets_its_own_answer(place):
                     for name, asker in (("x", one), ("y", other))
                 )
             )
-        assert sorted(each.agent_id for each in started) == sorted(f"{n}-{c}" for n in "xy" for c in range(20))
+        assert sorted(each.id for each in started) == sorted(f"{n}-{c}" for n in "xy" for c in range(20))
         if isinstance(place, MemoryStore):
             assert place.requests._asked == {}

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from gatechart import Runtime
-from gatechart.api import PostCall, RollbackCall
+from gatechart.api import PostCommand, RollbackCommand
 from gatechart.errors import PayloadError
 from gatechart.serving.operations import OPERATIONS
 from gatechart.stores import open_store
@@ -84,8 +84,8 @@ async def test_what_cannot_be_read_is_listed_among_the_others(sqlite_url):
 
 def test_the_document_says_how_long_texts_may_be():
     parts = {each.call: each.rest.model_json_schema()["properties"] for each in OPERATIONS}
-    assert parts[PostCall]["event"]["maxLength"] == LONGEST_NAME
-    assert parts[RollbackCall]["reason"]["maxLength"] == LONGEST_REASON
+    assert parts[PostCommand]["event"]["maxLength"] == LONGEST_NAME
+    assert parts[RollbackCommand]["reason"]["maxLength"] == LONGEST_REASON
 
 
 async def test_a_store_holds_what_older_versions_accepted(sqlite_url):

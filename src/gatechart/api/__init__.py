@@ -1,9 +1,8 @@
-"""The verbs of a runtime as JSON, both ways: calls, what they answer, what they raise.
+"""The interface of every home of agents, its commands, and their JSON both ways.
 
-Whoever hosts agents reads a call (`CALLS.validate_json`), carries it out (`perform`) and answers with its document
-(`document.model_dump_json()`) or with an `ErrorDocument.of(error)`. Whoever calls from elsewhere inherits from `Verbs`
-and brings `_call`, which takes a call there and gives back the document, `answer.model_validate_json(text)`, or raises
-`ErrorDocument.model_validate_json(text).value()`.
+`AgentHome` has each verb once; a home implements `execute`. A process that serves a home reads a command with
+`COMMANDS.validate_json`, executes it with `perform`, and answers with the JSON of the document or of
+`ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: its `execute` sends the command there.
 """
 
 from gatechart.api.answers import (
@@ -14,86 +13,86 @@ from gatechart.api.answers import (
     MailsDocument,
     PageDocument,
 )
-from gatechart.api.calls import (
-    CALLS,
-    BaseCall,
-    Call,
-    CancelHandoffCall,
-    EndInvokeCall,
-    EraseCall,
-    FindCall,
-    FireTimerCall,
-    HandoffCall,
-    HandoffsCall,
-    HistoryCall,
-    MailCall,
-    PostCall,
-    ReadCall,
-    RetryCall,
-    RollbackCall,
-    SendCall,
-    SnapshotAtCall,
-    StartCall,
-    StartOnCall,
-    StopCall,
-    WritingCall,
+from gatechart.api.commands import (
+    COMMANDS,
+    BaseCommand,
+    CancelHandoffCommand,
+    Command,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    PostCommand,
+    ReadCommand,
+    RetryCommand,
+    RollbackCommand,
+    SendCommand,
+    SnapshotAtCommand,
+    StartCommand,
+    StartOnCommand,
+    StopCommand,
+    WritingCommand,
 )
-from gatechart.api.direct import Direct
 from gatechart.api.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
+from gatechart.api.execution import UnderRequest, execute_once, perform
+from gatechart.api.home import AgentHome, check_writable
 from gatechart.api.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
-from gatechart.api.making import handoff_asked, handoff_call
-from gatechart.api.naming import is_about
-from gatechart.api.performing import Performer, perform, perform_once
-from gatechart.api.verbs import Verbs
+from gatechart.api.remote_agent import RemoteAgent
+from gatechart.api.subjects import is_about
 
 __all__ = [
-    "CALLS",
+    "COMMANDS",
+    "AgentHome",
     "AskedDocument",
-    "BaseCall",
-    "Call",
-    "CancelHandoffCall",
-    "Direct",
+    "BaseCommand",
+    "CancelHandoffCommand",
+    "Command",
+    "DiscardCommand",
     "Document",
     "DoneDocument",
-    "EndInvokeCall",
+    "EndInvokeCommand",
     "EntryDocument",
-    "EraseCall",
+    "EraseCommand",
     "ErrorDocument",
-    "FindCall",
-    "FireTimerCall",
-    "HandoffCall",
+    "FindCommand",
+    "FireTimerCommand",
+    "HandoffCommand",
     "HandoffDocument",
-    "HandoffsCall",
+    "HandoffsCommand",
     "HandoffsDocument",
-    "HistoryCall",
+    "HistoryCommand",
     "HistoryDocument",
-    "MailCall",
+    "MailCommand",
     "MailDocument",
     "MailsDocument",
     "OutcomeDocument",
     "PageDocument",
-    "Performer",
-    "PostCall",
-    "ReadCall",
+    "PostCommand",
+    "ReadCommand",
     "ReceiptDocument",
+    "RemoteAgent",
     "Reply",
-    "RetryCall",
-    "RollbackCall",
-    "SendCall",
-    "SnapshotAtCall",
+    "RetryCommand",
+    "RollbackCommand",
+    "SendCommand",
+    "SnapshotAtCommand",
     "SnapshotDocument",
-    "StartCall",
-    "StartOnCall",
-    "StopCall",
-    "Verbs",
-    "WritingCall",
+    "StartCommand",
+    "StartOnCommand",
+    "StopCommand",
+    "UnderRequest",
+    "WritingCommand",
+    "check_writable",
+    "execute_once",
     "facts_of",
-    "handoff_asked",
-    "handoff_call",
     "hidden_under",
     "is_about",
     "perform",
-    "perform_once",
     "read_reply",
 ]

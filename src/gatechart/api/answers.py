@@ -14,9 +14,26 @@ class AskedDocument(Document):
 
     handoff: str
 
+    @classmethod
+    def of(cls, handoff_id: str) -> AskedDocument:
+        """Make the document of a handoff's id."""
+        return cls(handoff=handoff_id)
+
+    def value(self) -> str:
+        """Return the handoff's id."""
+        return self.handoff
+
 
 class DoneDocument(Document):
-    """Nothing is told but that it was done."""
+    """Says only that it was done."""
+
+    @classmethod
+    def of(cls, _: None) -> DoneDocument:
+        """Make the document."""
+        return cls()
+
+    def value(self) -> None:
+        """Return nothing."""
 
 
 class PageDocument(Document):

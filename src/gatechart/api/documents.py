@@ -25,7 +25,7 @@ from gatechart.values import (
 
 
 class Document(BaseModel):
-    """The base of all answers."""
+    """Base of all answers: made `of` a value, and giving the `value` back."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
@@ -21,8 +21,6 @@ from gatechart.errors import (
     RemoteEventError,
     RemoteOutsideError,
 )
-
-D = TypeVar("D", bound=Document)
 
 Blame: TypeAlias = Literal["definition", "event", "outside"]
 
@@ -121,12 +119,12 @@ class Reply(Document):
     answer: dict[str, Any] | None = None
     error: ErrorDocument | None = None
 
-    def of_kind(self, kind: type[D]) -> D:
-        """The answer, of this kind. Raises the error, and AnswerUnreadableError where it is no such answer."""
+    def value(self, kind: Any) -> Any:
+        """Return the result, of this kind of document. Raises the error, or AnswerUnreadableError if it is not one."""
         if self.error is not None:
             raise self.error.value()
         try:
-            return kind.model_validate(self.answer)
+            return kind.model_validate(self.answer).value()
         except ValidationError as error:
             raise AnswerUnreadableError("; ".join(problems_of(error))) from error
 

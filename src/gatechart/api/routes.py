@@ -7,26 +7,27 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from gatechart.api.calls import (
-    BaseCall,
-    CancelHandoffCall,
-    EndInvokeCall,
-    EraseCall,
-    FindCall,
-    FireTimerCall,
-    HandoffCall,
-    HandoffsCall,
-    HistoryCall,
-    MailCall,
-    PostCall,
-    ReadCall,
-    RetryCall,
-    RollbackCall,
-    SendCall,
-    SnapshotAtCall,
-    StartCall,
-    StartOnCall,
-    StopCall,
+from gatechart.api.commands import (
+    BaseCommand,
+    CancelHandoffCommand,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    PostCommand,
+    ReadCommand,
+    RetryCommand,
+    RollbackCommand,
+    SendCommand,
+    SnapshotAtCommand,
+    StartCommand,
+    StartOnCommand,
+    StopCommand,
 )
 from gatechart.values.frozen import value
 
@@ -54,15 +55,15 @@ class Route:
         """Whether the other fields go into the body rather than the query."""
         return self.method == "POST"
 
-    def path_of(self, call: BaseCall) -> str:
+    def path_of(self, call: BaseCommand) -> str:
         """Fill the fields of a call into the path.
 
-        >>> [ROUTES[ReadCall].path_of(ReadCall(agent_id=agent)) for agent in ("a/b", "..")]
+        >>> [ROUTES[ReadCommand].path_of(ReadCommand(agent_id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
         """
         return _FIELD.sub(lambda found: _quoted(str(getattr(call, found[1]))), self.path)
 
-    def rest_of(self, call: BaseCall) -> dict[str, Any]:
+    def rest_of(self, call: BaseCommand) -> dict[str, Any]:
         """Return the fields that are not in the path, as JSON values without nulls."""
         return call.model_dump(mode="json", exclude={"verb", *self.in_path}, exclude_none=True)
 
@@ -72,33 +73,34 @@ def _quoted(text: str) -> str:
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
-ROUTES: Final[Mapping[type[BaseCall], Route]] = {
-    StartCall: Route("POST", "/agents", 201),
-    StartOnCall: Route("POST", "/agents", 201),
-    FindCall: Route("GET", "/agents"),
-    ReadCall: Route("GET", "/agents/{agent_id}"),
-    EraseCall: Route("DELETE", "/agents/{agent_id}", 204),
-    SendCall: Route("POST", "/agents/{to}/events"),
-    PostCall: Route("POST", "/agents/{to}/mail", 202),
-    RetryCall: Route("POST", "/mail/{number}/retry"),
-    HistoryCall: Route("GET", "/agents/{agent_id}/history"),
-    SnapshotAtCall: Route("GET", "/agents/{agent_id}/versions/{version}"),
-    StopCall: Route("POST", "/agents/{agent_id}/stop"),
-    RollbackCall: Route("POST", "/agents/{agent_id}/rollback"),
-    HandoffCall: Route("POST", "/agents/{agent_id}/handoffs", 202),
-    HandoffsCall: Route("GET", "/handoffs"),
-    CancelHandoffCall: Route("POST", "/handoffs/{handoff_id}/cancel", 202),
-    MailCall: Route("GET", "/mail"),
-    FireTimerCall: Route("POST", "/mail/{number}/fire"),
-    EndInvokeCall: Route("POST", "/agents/{agent_id}/invokes/{invoke}/end", 202),
+ROUTES: Final[Mapping[type[BaseCommand], Route]] = {
+    StartCommand: Route("POST", "/agents", 201),
+    StartOnCommand: Route("POST", "/agents", 201),
+    FindCommand: Route("GET", "/agents"),
+    ReadCommand: Route("GET", "/agents/{agent_id}"),
+    EraseCommand: Route("DELETE", "/agents/{agent_id}", 204),
+    SendCommand: Route("POST", "/agents/{to}/events"),
+    PostCommand: Route("POST", "/agents/{to}/mail", 202),
+    RetryCommand: Route("POST", "/mail/{number}/retry"),
+    HistoryCommand: Route("GET", "/agents/{agent_id}/history"),
+    SnapshotAtCommand: Route("GET", "/agents/{agent_id}/versions/{version}"),
+    DiscardCommand: Route("POST", "/mail/{number}/discard"),
+    StopCommand: Route("POST", "/agents/{agent_id}/stop"),
+    RollbackCommand: Route("POST", "/agents/{agent_id}/rollback"),
+    HandoffCommand: Route("POST", "/agents/{agent_id}/handoffs", 202),
+    HandoffsCommand: Route("GET", "/handoffs"),
+    CancelHandoffCommand: Route("POST", "/handoffs/{handoff_id}/cancel", 202),
+    MailCommand: Route("GET", "/mail"),
+    FireTimerCommand: Route("POST", "/mail/{number}/fire"),
+    EndInvokeCommand: Route("POST", "/agents/{agent_id}/invokes/{invoke}/end", 202),
 }
 """The route of each call. `start_on` shares that of `start`: its body has a trigger."""
 
-PARTS: Final[Mapping[type[BaseCall], tuple[str, str]]] = {
-    FindCall: ("agents", "agent_id"),
-    HistoryCall: ("history", "version"),
-    MailCall: ("mail", "number"),
-    HandoffsCall: ("handoffs", "number"),
+PARTS: Final[Mapping[type[BaseCommand], tuple[str, str]]] = {
+    FindCommand: ("agents", "agent_id"),
+    HistoryCommand: ("history", "version"),
+    MailCommand: ("mail", "number"),
+    HandoffsCommand: ("handoffs", "number"),
 }
 """Lists, answered a page at a time: the field of the answer, and the field of its last entry that `after` takes."""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gatechart.api import Verbs
+from gatechart.api import AgentHome
 from gatechart.cli.agent_views import outcome_document, print_agent, print_outcome, snapshot_document
 from gatechart.cli.apps import Graphs, load_graphs, newest
 from gatechart.cli.errors import ExitCode, UsageError
@@ -76,7 +76,7 @@ async def start_agent(
     # an entry guard that says no is asked by the runtime only, so it may leave a new database without agents
 
     async def start(way: Way) -> None:
-        started = await way.verbs.start(chosen.name, at=entry.name, payload=brought, agent_id=id)
+        started = (await way.verbs.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
         _print(settings, chosen, started)
         await way.hint_at_waiting(settings, chosen, started)
 
@@ -182,7 +182,7 @@ async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     return Registry(graphs).graph_for(snapshot), snapshot
 
 
-async def _hint_at_waits(verbs: Verbs, agent: str) -> None:
+async def _hint_at_waits(verbs: AgentHome, agent: str) -> None:
     """Says why it may take a while: mail that failed holds the queue until it is tried again."""
     for mail in await verbs.mail(agent, status=MailStatus.WAITING):
         if mail.retry_at is not None and mail.due is None:
@@ -192,7 +192,7 @@ async def _hint_at_waits(verbs: Verbs, agent: str) -> None:
             )
 
 
-async def _hint_at_turns_before(verbs: Verbs, before: Snapshot, outcome: Outcome) -> None:
+async def _hint_at_turns_before(verbs: AgentHome, before: Snapshot, outcome: Outcome) -> None:
     """Says what came before the event."""
     own = outcome.applied and not outcome.repeat
     entries = await verbs.history(before.agent_id, after=before.version)

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from gatechart.api import Verbs
+from gatechart.api import AgentHome
 from gatechart.cli.apps import Graphs, load_graphs, newest
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
 from gatechart.cli.handoff_views import handoff_document, print_handoff, print_handoffs, print_whole_handoff
@@ -278,7 +278,7 @@ async def _answered(way: Way, agent: AgentId, ask: Callable[[], Awaitable[str]],
     return asked
 
 
-async def _is_offered(verbs: Verbs, agent: AgentId, request: str) -> bool:
+async def _is_offered(verbs: AgentHome, agent: AgentId, request: str) -> bool:
     standing = (await verbs.read(agent)).handoffs
     return any(each.side is Side.ASKED and each.request == request and not each.is_accepted for each in standing)
 

@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Annotated, Final, TypeAlias, TypeVar
 
-from gatechart.api import Direct, Verbs
+from gatechart.api import AgentHome, UnderRequest
 from gatechart.cli.apps import load_packet_migrations, opened_services
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import print_hint
@@ -119,7 +119,7 @@ TimeoutOption = Annotated[
 class Way:
     """How a command gets at the agents."""
 
-    verbs: Verbs
+    verbs: AgentHome
     runtime: Runtime | None  # None where another process hosts the agents
 
     async def hint_at_waiting(self, settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
@@ -152,7 +152,9 @@ async def carried_out(
         request = None if begun is None else begun.request
         try:
             async with visit(settings, graphs) if opening is None else opening() as runtime:
-                return await _settled(settings, begun, work(Way(Direct(runtime, request), runtime)))
+                return await _settled(
+                    settings, begun, work(Way(runtime if request is None else UnderRequest(runtime, request), runtime))
+                )
         except StoreOwnedError as error:
             owned = error
         left_s = max(ends - monotonic(), SHORTEST_S)

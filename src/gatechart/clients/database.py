@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
-from typing import Final, TypeVar, cast
+from typing import Any, Final
 
-from gatechart.api import Call, Document, Performer, Verbs, perform, read_reply
+from gatechart.api import AgentHome, Command, check_writable, read_reply
 from gatechart.errors import (
     OutsideError,
     OwnerGoneError,
@@ -28,12 +28,11 @@ from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.turn import checked_id
-from gatechart.values import Request
+from gatechart.values import Capabilities, Request, Snapshot
 
 logger = logging.getLogger(__name__)
 
-D = TypeVar("D", bound=Document)
-
+ASKED: Final = Capabilities(home="another process", shows_at_once=False, watches_changes=False, migrates_ahead=False)
 TIMEOUT_S: Final = 30.0
 FIRST_NAP_S: Final = 0.005
 LONGEST_NAP_S: Final = 0.1
@@ -41,7 +40,7 @@ CHECKS_EVERY_S: Final = 0.5  # whether there is an owner still
 PASSING: Final = (StoreBusyError, StoreFailedError, StoreUnreachableError)  # such as a server that is started again
 
 
-class DatabaseClient(Verbs):
+class DatabaseClient(AgentHome):
     """Has calls carried out by the owner of a database, and reads for itself. Get it from `open_database_client`.
 
     What writes raises what the verb raised there; RequestTimeoutError where the owner does not answer in time, or the
@@ -54,7 +53,7 @@ class DatabaseClient(Verbs):
         self,
         path: str,
         asking: Asking,
-        reading: Performer,
+        reading: AgentHome,
         *,
         timeout_s: float,
         given_up: Callable[[bool | None], None],
@@ -68,9 +67,20 @@ class DatabaseClient(Verbs):
         self._request = request
         self._name = f"{socket.gethostname()}:{os.getpid()}:{token_hex(4)}"
 
-    async def _call(self, call: Call, answer: type[D]) -> D:
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of a database; a handle shows the agent as of its last call, and only the owner is told of changes."""
+        return ASKED
+
+    def graph_of(self, snapshot: Snapshot) -> AnyGraph:
+        """Return the graph that drives an agent. Raises UnknownGraphError."""
+        return self._reading.graph_of(snapshot)
+
+    async def execute(self, call: Command) -> Any:
+        """Have the owner execute a command that writes; read for itself."""
+        check_writable(call)
         if not call.writes:
-            return cast("D", await perform(self._reading, call))
+            return await self._reading.execute(call)
         until = datetime.now(UTC) + timedelta(seconds=self._timeout_s)
         request = Request(self._request or random_id(), self._name, call.model_dump_json(), until)
         self._request = None
@@ -88,9 +98,9 @@ class DatabaseClient(Verbs):
             timer.cancel()
         with suppress(OutsideError):  # what was answered is answered; it is forgotten after a while
             await self._asking.forget(number)
-        return read_reply(text).of_kind(answer)
+        return read_reply(text).value(call.answer)
 
-    async def _asked(self, request: Request, call: Call, over: asyncio.Event) -> int:
+    async def _asked(self, request: Request, call: Command, over: asyncio.Event) -> int:
         """The request's number. Whether it is kept may be in doubt; asked again under its id, it is kept once."""
         while True:
             try:
@@ -110,7 +120,7 @@ class DatabaseClient(Verbs):
             withdrawn = None
         self._given_up(withdrawn)
 
-    async def _answered(self, number: int, request: Request, call: Call, over: asyncio.Event) -> str:
+    async def _answered(self, number: int, request: Request, call: Command, over: asyncio.Event) -> str:
         loop = asyncio.get_running_loop()
         nap_s, checks = FIRST_NAP_S, loop.time() + CHECKS_EVERY_S
         while True:
@@ -142,7 +152,7 @@ class DatabaseClient(Verbs):
             raise OwnerGoneError(self._path, request.id, number, await self._asking.withdraw(number))
 
     async def _timed_out(
-        self, number: int | None, request: Request, call: Call, problem: OutsideError | None = None
+        self, number: int | None, request: Request, call: Command, problem: OutsideError | None = None
     ) -> RequestTimeoutError:
         """The error, once the request is withdrawn where it can be. number: None where it may not be kept at all."""
         withdrawn, owner = None, "a process that cannot be named"

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count as counting
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import httpx
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from gatechart.api import Call, CancelHandoffCall, Document, DoneDocument, PostCall, SendCall, StopCall, Verbs
+from gatechart.api import (
+    AgentHome,
+    CancelHandoffCommand,
+    Command,
+    Document,
+    DoneDocument,
+    PostCommand,
+    SendCommand,
+    StopCommand,
+    check_writable,
+)
 from gatechart.api.routes import ROUTES
 from gatechart.clients.address import checked_token, checked_url, tellable
 from gatechart.clients.answers import UNAVAILABLE, is_not_ready, refusal
@@ -21,18 +31,20 @@ from gatechart.clients.changes import Changes
 from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.paging import is_paged, paged
 from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
-from gatechart.values import Retry
-
-D = TypeVar("D", bound=Document)
+from gatechart.graph import AnyGraph
+from gatechart.hosting.registry import Registry
+from gatechart.values import Capabilities, Retry, Snapshot
 
 DEFAULT_RETRY: Final = Retry(attempts=5, first_s=0.1, factor=3.0, most_s=3.0)
+
+SERVED: Final = Capabilities(home="a server", shows_at_once=False)
 
 _JSON: Final = {"content-type": "application/json"}
 _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _IDLE_S: Final = 30.0  # less than the server keeps a silent connection
 
 
-class HttpClient(Verbs):
+class HttpClient(AgentHome):
     """The verbs of the runtime that a server hosts. Use it as `async with HttpClient(url, token=...) as client`.
 
     A call is made again where that is safe: as long as no connection comes about or the server is not ready; and where
@@ -40,7 +52,8 @@ class HttpClient(Verbs):
     or an `idempotency_key` (the others).
 
     token: the server's, if it has one. timeout_s: how long an answer may take. retry: between attempts at a call.
-    connections: at once, at the most; other calls wait for one.
+    connections: at once, at the most; other calls wait for one. graphs: of the agents whose `context` or `until` is
+    wanted.
 
     Raises ServerUnreachableError where the URL can be none of a server, and ClientTokenError.
     """
@@ -53,10 +66,12 @@ class HttpClient(Verbs):
         timeout_s: float = 90.0,
         retry: Retry = DEFAULT_RETRY,
         connections: int = 50,
+        graphs: Sequence[AnyGraph] | AnyGraph = (),
     ) -> None:
         base, token = checked_url(url), checked_token(token)
         self._url = tellable(base)
         self._retry = retry
+        self._registry = Registry(graphs) if graphs else None
         self._free = asyncio.Semaphore(
             connections
         )  # httpx's own queue takes the square of the time of what waits in it
@@ -89,10 +104,22 @@ class HttpClient(Verbs):
         async with Changes(self._http, self._url, patience_s) as changes:
             yield changes
 
-    async def _call(self, call: Call, answer: type[D]) -> D:
-        return await (paged(self._ask, call, answer) if is_paged(call) else self._ask(call, answer))
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server's runtime can do is known there; a handle shows the agent as of its last call."""
+        return SERVED
 
-    async def _ask(self, call: Call, answer: type[D]) -> D:
+    async def execute(self, command: Command) -> Any:
+        """Send a command to the server, part by part if its answer may be long, and return its result."""
+        check_writable(command)
+        document = await (paged(self._ask, command) if is_paged(command) else self._ask(command))
+        return document.value()
+
+    def graph_of(self, snapshot: Snapshot) -> AnyGraph:
+        """Return the graph that drives an agent. Raises UnknownGraphError; ElsewhereError without `graphs`."""
+        return super().graph_of(snapshot) if self._registry is None else self._registry.graph_for(snapshot)
+
+    async def _ask(self, call: Command) -> Any:
         _check_named(call)
         for failed in counting(1):
             wait_s = self._retry.wait_s(failed)
@@ -106,11 +133,11 @@ class HttpClient(Verbs):
                     raise AnswerLostError(self._url, call.verb, _text(error)) from error
             else:
                 if wait_s is None or not _is_to_be_repeated(call, got):
-                    return self._read(call, got, answer)
+                    return self._read(call, got)
             await asyncio.sleep(wait_s)
         raise AssertionError("unreachable")
 
-    async def _asked(self, call: Call) -> httpx.Response:
+    async def _asked(self, call: Command) -> httpx.Response:
         """What comes of one attempt. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
         way = ROUTES[type(call)]
         path, rest = way.path_of(call), way.rest_of(call)
@@ -128,33 +155,34 @@ class HttpClient(Verbs):
         if self._http.is_closed:
             raise ClientClosedError(verb)
 
-    def _read(self, call: Call, got: httpx.Response, answer: type[D]) -> D:
+    def _read(self, call: Command, got: httpx.Response) -> Document:
         """The document. Raises what the server raised, or ServerAnswerError."""
         if got.is_success:
             try:
-                return answer() if issubclass(answer, DoneDocument) else answer.model_validate_json(got.content)
+                kind = call.answer
+                return kind() if kind is DoneDocument else kind.model_validate_json(got.content)
             except ValidationError as error:
                 raise ServerAnswerError(self._url, got.status_code, str(error)) from error
         raise refusal(self._url, got.status_code, got.content, call.verb)
 
 
-def _check_named(call: Call) -> None:
+def _check_named(call: Command) -> None:
     """Raises what the runtime raises of an id that nothing can have; in a path, an empty one would lead elsewhere."""
     for field in ROUTES[type(call)].in_path:
         text = str(getattr(call, field))
         if not text or "\0" in text:
-            raise NoHandoffError(text, None) if isinstance(call, CancelHandoffCall) else UnknownAgentError(text)
+            raise NoHandoffError(text, None) if isinstance(call, CancelHandoffCommand) else UnknownAgentError(text)
 
 
-def _is_repeatable(call: Call) -> bool:
+def _is_repeatable(call: Command) -> bool:
     """Whether it does nothing more if it is made again."""
-    if not call.writes or isinstance(call, StopCall):
+    if not call.writes or isinstance(call, StopCommand):
         return True
-    field = "event_id" if isinstance(call, SendCall | PostCall) else "idempotency_key"
+    field = "event_id" if isinstance(call, SendCommand | PostCommand) else "idempotency_key"
     return getattr(call, field, None) is not None
 
 
-def _is_to_be_repeated(call: Call, got: httpx.Response) -> bool:
+def _is_to_be_repeated(call: Command, got: httpx.Response) -> bool:
     """Whether the server could not do it for now, and making the call again is safe."""
     if got.status_code != UNAVAILABLE:
         return False

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
+from gatechart.api import HandoffsCommand
 from gatechart.errors import PayloadError
 from gatechart.turn import checked_words, known_id, plain_payload, sought_id
-from gatechart.values import AgentId, HandoffQuery, HandoffStatus
+from gatechart.values import HandoffQuery
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -25,23 +26,15 @@ def checked_member(call: str, name: str, value: str, kind: type[E]) -> E:
         ) from None
 
 
-def handoffs_asked(
-    *,
-    handoff_id: str | None,
-    request: str | None,
-    source: AgentId | None,
-    target: AgentId | None,
-    status: HandoffStatus | str | None,
-    after: int,
-    limit: int,
-) -> HandoffQuery:
-    """The query in the store's terms. Raises PayloadError, and UnknownAgentError where no agent can have the id."""
-    check_part("handoffs", after, limit)
-    for agent_id in (source, target):
+def handoff_query(command: HandoffsCommand) -> HandoffQuery:
+    """Return the query of a command. Raises PayloadError, and UnknownAgentError if no agent can have the id."""
+    for agent_id in (command.source, command.target):
         if agent_id is not None:
             known_id(agent_id)
-    wanted = None if status is None else checked_member("handoffs", "status", status, HandoffStatus)
-    return HandoffQuery(source, target, wanted, sought_id(request, "request"), sought_id(handoff_id), after, limit)
+    request, handoff_id = sought_id(command.request, "request"), sought_id(command.handoff_id)
+    return HandoffQuery(
+        command.source, command.target, command.status, request, handoff_id, command.after, command.limit
+    )
 
 
 def check_part(call: str, after: int, limit: int | None) -> None:

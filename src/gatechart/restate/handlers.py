@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from gatechart.api import ErrorDocument, HandoffCall, handoff_asked
+from gatechart.api import ErrorDocument, HandoffCommand
 from gatechart.errors import (
     AgentAsleepError,
     AgentExistsError,
@@ -303,12 +303,12 @@ async def _projected(unit: UnitOfWork, argument: Argument) -> None:
 _EARLIER: Final = {"id": "agent_id", "once": "idempotency_key"}  # in calls that an earlier release left with the engine
 
 
-def _handoff_command(argument: Argument) -> HandoffCall:
+def _handoff_command(argument: Argument) -> HandoffCommand:
     """Read the command from the argument of an invocation."""
-    return HandoffCall.model_validate({_EARLIER.get(name, name): value for name, value in argument.items()})
+    return HandoffCommand.model_validate({_EARLIER.get(name, name): value for name, value in argument.items()})
 
 
-def _offered(unit: UnitOfWork, call: HandoffCall) -> str:
+def _offered(unit: UnitOfWork, call: HandoffCommand) -> str:
     """The id of the handoff, which is offered with this turn, or was when the call was made before.
 
     Raises as `Turn.handoff`, EventRefusedError and EventIdReusedError.
@@ -316,7 +316,7 @@ def _offered(unit: UnitOfWork, call: HandoffCall) -> str:
     made: list[str] = []
 
     def ask(turn: Turn) -> None:
-        made.append(turn.handoff(**handoff_asked(call)))
+        made.append(turn.handoff(**call.arguments))
 
     event = Event(REQUESTED, {}, unit.now, call.idempotency_key)
     if call.idempotency_key is not None and unit.first_outcome(event) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -14,9 +14,31 @@ from weakref import WeakValueDictionary
 from pydantic_core import to_json
 
 from gatechart.agent import Agent
-from gatechart.api import handoff_call
+from gatechart.api import (
+    AgentHome,
+    BaseCommand,
+    CancelHandoffCommand,
+    Command,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    PostCommand,
+    ReadCommand,
+    RetryCommand,
+    RollbackCommand,
+    SendCommand,
+    SnapshotAtCommand,
+    StartCommand,
+    StartOnCommand,
+    StopCommand,
+)
 from gatechart.errors import (
-    ElsewhereError,
     EngineRefusedError,
     IncompatibleGraphError,
     NoHandoffError,
@@ -24,9 +46,13 @@ from gatechart.errors import (
     RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.graph import AnyGraph, Delay
-from gatechart.handoff import Fallbacks, HandoffPacket, is_open
-from gatechart.hosting.arguments import check_part, checked_member, checked_operator_reason, ending, handoffs_asked
+from gatechart.graph import AnyGraph
+from gatechart.handoff import is_open
+from gatechart.hosting.arguments import (
+    checked_operator_reason,
+    ending,
+    handoff_query,
+)
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.registry import Registry, in_full
 from gatechart.hosting.rollback import check_given_away
@@ -42,7 +68,6 @@ from gatechart.turn import (
     checked_addressee,
     checked_due,
     checked_id,
-    checked_name,
     checked_words,
     fit_payload,
     known_handoff,
@@ -55,17 +80,13 @@ from gatechart.values import (
     Capabilities,
     HandoffQuery,
     HandoffRecord,
-    HandoffStatus,
     HistoryEntry,
     Mail,
-    MailStatus,
-    Mode,
     Name,
+    Outcome,
     Page,
-    Reason,
     Receipt,
     Snapshot,
-    Status,
 )
 
 logger = logging.getLogger(__name__)
@@ -95,10 +116,13 @@ NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
 CATCH_UP: Final = timedelta(seconds=30)
 
 
-class RestateRuntime:
+class RestateRuntime(AgentHome):
     """Agents that Restate hosts. Open it with `async with RestateRuntime.open(...) as runtime`."""
 
-    capabilities = RESTATE
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of an engine."""
+        return RESTATE
 
     def __init__(self, ingress: Ingress, registry: Registry, store: Store | None, ids: Ids, names: Names) -> None:
         self._ingress = ingress
@@ -154,6 +178,10 @@ class RestateRuntime:
         """Adds a graph, or another version of one. The service needs it, too. Raises DuplicateGraphError."""
         self._registry.register(graph)
 
+    async def execute(self, command: Command) -> Any:
+        """Execute a command and return its result. Raises what the verb raises."""
+        return await _EXECUTORS[type(command)](self, command)
+
     async def start(
         self,
         graph: Name | AnyGraph,
@@ -163,20 +191,15 @@ class RestateRuntime:
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
     ) -> Agent:
-        """See Runtime.start. Keys are recognised among the agent's newest ids, `capabilities.keeps_ids` of them."""
+        """See AgentHome. Keys are recognised among the agent's newest ids, `capabilities.keeps_ids` of them."""
         self._admit("start")
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
         fitted = fit_payload(chosen.name, entry, payload)
         agent_id = checked_id(agent_id) or checked_id(idempotency_key) or self._ids()
-        told = {
-            "graph": chosen.name,
-            "at": entry.name,
-            "payload": plain_payload(fitted, entry.name),
-            "once": idempotency_key,
-        }
-        answer = await self.ask("begin", agent_id, told)
-        return await self._handle(answer)
+        plain_fitted = plain_payload(fitted, entry.name)
+        told = {"graph": chosen.name, "at": entry.name, "payload": plain_fitted, "once": idempotency_key}
+        return await self._handle(await self.ask("begin", agent_id, told))
 
     async def start_on(
         self,
@@ -186,234 +209,171 @@ class RestateRuntime:
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
     ) -> Agent:
-        """See Runtime.start_on."""
+        """See AgentHome."""
         graph, entry = self._registry.opened_by(trigger)
         return await self.start(
             graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
         )
 
     async def resume(self, agent_id: AgentId) -> Agent:
-        """See Runtime.resume."""
+        """See AgentHome."""
         return await self._handle(await self.looked("resume", agent_id))
 
-    async def find(
-        self,
-        *,
-        graph: Name | None = None,
-        state: Name | None = None,
-        status: Status | str | None = None,
-        after: AgentId | None = None,
-        limit: int = 100,
-    ) -> Page:
-        """See Runtime.find. It lags behind the engine; the order is that in which agents were projected."""
-        query = self._registry.query(graph, state, status, after, limit)
-        return await self._projection("find").find(query)
-
-    async def history(
-        self,
-        agent_id: AgentId,
-        *,
-        after: int = 0,
-        limit: int | None = None,
-    ) -> Sequence[HistoryEntry]:
-        """See Runtime.history. It lags behind the engine, by what `lag` tells."""
-        store = self._projection("history")
-        check_part("history", after, limit)
-        try:
-            return await store.history(known_id(agent_id), after=after, limit=limit)
-        except UnknownAgentError:
-            await self.look("history", agent_id)
-            return ()
+    def graph_of(self, snapshot: Snapshot) -> AnyGraph:
+        """Return the graph that drives an agent. Raises UnknownGraphError, and IncompatibleGraphError."""
+        return self._registry.graph_for(snapshot)
 
     async def lag(self, agent_id: AgentId) -> int:
-        """How many turns of the agent are committed and not projected yet. Raises UnknownAgentError."""
+        """Return how many turns of the agent are committed and not projected yet. Raises UnknownAgentError."""
         told = await self.looked("lag", agent_id)
         return int(told["snapshot"]["version"]) - int(told["projected"])
 
     async def caught_up(self, agent_id: AgentId) -> None:
-        """Returns once all that is committed of the agent by now can be found. Raises TimeoutError after a while."""
+        """Return once everything committed of the agent by now can be found. Raises TimeoutError after a while."""
         newest = (await self.look("caught_up", agent_id)).version
         async with asyncio.timeout(CATCH_UP.total_seconds()):
             while (await self.looked("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
                 await asyncio.sleep(LOOK_S)
 
-    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
-        """See Agent.snapshot_at. It waits for the projection."""
-        store = self._projection("snapshot_at")
-        await self.caught_up(agent_id)
-        return await store.snapshot_at(known_id(agent_id), version)
-
-    async def stop(self, agent_id: AgentId) -> Snapshot:
-        """See Runtime.stop."""
-        host = self._hosts.get(known_id(agent_id))
-        answer = await self.ask("stop", agent_id, {})
-        stopped = SNAPSHOT.validate_python(answer["snapshot"])
-        return stopped if host is None else host.see(stopped)
-
-    async def erase(self, agent_id: AgentId) -> None:
-        """See Runtime.erase. The engine keeps its journals until their retention ends, the projection follows."""
-        await self.ask("erase", known_id(agent_id), {})
-        self._hosts.pop(agent_id, None)
-
-    async def post(
-        self,
-        to: AgentId,
-        event: Name,
-        payload: Any = None,
-        *,
-        event_id: str | None = None,
-        due: datetime | None = None,
-    ) -> Receipt:
-        """See Runtime.post. Whether its id came before is found when it arrives, and the receipt does not tell.
-
-        Raises InboxFullError where so much mail waits as the service's `Terms(inbox=..., inbox_bytes=...)` allow.
-        """
-        self._admit("post")
-        name = checked_name(event)
-        content, moment = plain_payload(payload, name), checked_due(due)
-        mail = Mail(0, checked_addressee(to), name, content, datetime.now(UTC), checked_id(event_id), due=moment)
-        await self._post("post", mail, in_place=True)
-        return Receipt(0)
-
-    async def mail(
-        self,
-        to: AgentId | None = None,
-        *,
-        status: MailStatus | str | None = None,
-        after: int = 0,
-        limit: int = 100,
-    ) -> Sequence[Mail]:
-        """See Runtime.mail. It has to be one agent's, whose mail has numbers of its own."""
-        self._admit("mail")
-        if to is None:
-            self._elsewhere("mail", "name the agent whose mail it is")
-        check_part("mail", after, limit)
-        wanted = None if status is None else checked_member("mail", "status", status, MailStatus)
-        told = await self._ingress.ask("mail", self._names.agent, "mails", known_id(to), reads=True)
-        found = [each for each in MAILS.validate_python(told or []) if each.number > after]
-        return [each for each in found if wanted in (None, each.status)][:limit]
-
-    async def retry(self, number: int, *, to: AgentId) -> Mail:
-        """See Runtime.retry. to: the agent whose mail it is."""
-        self._admit("retry")
-        names, told = self._names, {"number": number}
-        lifted = await self._ingress.ask("retry", names.agent, "lift", known_id(to), told, reads=True)
-        if lifted is not None:
-            return MAIL.validate_python(lifted["mail"])
-        return MAIL.validate_python((await self.ask("retry", known_id(to), {"number": number}))["mail"])
-
-    async def discard(self, number: int, *, to: AgentId) -> Mail:
-        """See Runtime.discard. to: the agent whose mail it is."""
-        return MAIL.validate_python((await self.ask("discard", known_id(to), {"number": number}))["mail"])
-
-    async def fire_timer(self, number: int, *, to: AgentId, reason: str) -> Mail:
-        """See Runtime.fire_timer. to: the agent whose timer it is."""
-        told = {"number": number, "reason": checked_operator_reason(reason)}
-        return MAIL.validate_python((await self.ask("fire_timer", known_id(to), told))["mail"])
-
-    async def end_invoke(
-        self,
-        agent_id: AgentId,
-        invoke: str,
-        result: Any = None,
-        *,
-        error: str | None = None,
-        reason: str,
-        idempotency_key: str | None = None,
-    ) -> Receipt:
-        """See Runtime.end_invoke."""
-        kind, payload = ending(invoke, result, error)
-        told = {"invoke": invoke, "kind": kind, "payload": payload, "once": checked_id(idempotency_key)}
-        answer = await self.ask("end_invoke", known_id(agent_id), told | {"reason": checked_operator_reason(reason)})
-        return Receipt(answer["number"], answer["repeat"])
-
-    async def handoff(
-        self,
-        agent_id: AgentId,
-        *,
-        to: Name | AnyGraph,
-        at: Name,
-        packet: HandoffPacket | None = None,
-        reason: Reason | str | None = None,
-        agent: AgentId | None = None,
-        mode: Mode | str = Mode.TRANSFER,
-        deadline: Delay | datetime | None = None,
-        fallbacks: Fallbacks | None = None,
-        idempotency_key: str | None = None,
-    ) -> str:
-        """See Runtime.handoff."""
-        call = handoff_call(
-            known_id(agent_id),
-            to=to,
-            at=at,
-            packet=packet,
-            reason=reason,
-            agent=agent,
-            mode=mode,
-            deadline=deadline,
-            fallbacks=fallbacks,
-            idempotency_key=checked_id(idempotency_key),
-        )
-        answer = await self.ask("hand_on", call.agent_id, call.model_dump(mode="json"))
-        return str(answer["handoff"])
-
-    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
-        """See Runtime.cancel_handoff. The handoff has to be projected. Raises NoHandoffError."""
-        checked_words(reason)
-        found = await self._projection("cancel_handoff").handoffs(HandoffQuery(id=known_handoff(handoff_id)))
-        if not found or not is_open(found[0].status):
-            if (
-                found
-                and idempotency_key is not None
-                and await is_withdrawn(self._projection("cancel_handoff"), found[0], reason, idempotency_key)
-            ):
-                return Receipt(0, repeat=True)
-            raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-        told = {"handoff": handoff_id, "expired": False, "reason": reason}
-        mail = Mail(
-            0, found[0].target, WITHDRAWN, told, datetime.now(UTC), checked_id(idempotency_key), sender=found[0].source
-        )
-        await self._post("cancel_handoff", mail)
-        return Receipt(0)
-
-    async def handoffs(
-        self,
-        *,
-        handoff_id: str | None = None,
-        request: str | None = None,
-        source: AgentId | None = None,
-        target: AgentId | None = None,
-        status: HandoffStatus | str | None = None,
-        after: int = 0,
-        limit: int = 100,
-    ) -> Sequence[HandoffRecord]:
-        """See Runtime.handoffs. It lags, and those that were rejected or withdrawn without a turn stay pending."""
-        query = handoffs_asked(
-            handoff_id=handoff_id,
-            request=request,
-            source=source,
-            target=target,
-            status=status,
-            after=after,
-            limit=limit,
-        )
-        return await self._projection("handoffs").handoffs(query)
-
-    def changes(self) -> NoReturn:
-        """Raises ElsewhereError."""
-        self._elsewhere("changes", "read the history of its agents, a page at a time")
-
-    def stream(self, agent_id: AgentId, invoke: str) -> NoReturn:  # noqa: ARG002
-        """Raises ElsewhereError."""
-        self._elsewhere("stream", "have the function report its progress")
-
     async def prune(self, **_: Any) -> NoReturn:
-        """Raises ElsewhereError."""
+        """Raise ElsewhereError."""
         self._elsewhere("prune", "prune the projection with `gatechart prune`; the engine keeps no past")
 
     def migrate(self, *, dry_run: bool = False) -> NoReturn:  # noqa: ARG002
-        """Raises ElsewhereError."""
+        """Raise ElsewhereError."""
         self._elsewhere("migrate", "each agent migrates when something comes to it")
+
+    async def _start(self, command: StartCommand) -> Snapshot:
+        started = await self.start(
+            command.graph,
+            at=command.at,
+            payload=command.payload,
+            agent_id=command.agent_id,
+            idempotency_key=command.idempotency_key,
+        )
+        return started.snapshot
+
+    async def _start_on(self, command: StartOnCommand) -> Snapshot:
+        started = await self.start_on(
+            command.trigger, command.payload, agent_id=command.agent_id, idempotency_key=command.idempotency_key
+        )
+        return started.snapshot
+
+    async def _read(self, command: ReadCommand) -> Snapshot:
+        return (await self.resume(command.agent_id)).snapshot
+
+    async def _send(self, command: SendCommand) -> Outcome:
+        agent = await self.resume(command.to)
+        return await agent.send(command.event, command.payload, event_id=command.event_id)
+
+    async def _rollback(self, command: RollbackCommand) -> Snapshot:
+        agent = await self.resume(command.agent_id)
+        return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
+
+    async def _find(self, command: FindCommand) -> Page:
+        """It lags behind the engine; the order is that in which agents were projected."""
+        query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
+        return await self._projection("find").find(query)
+
+    async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
+        """It lags behind the engine, by what `lag` tells."""
+        store, agent_id = self._projection("history"), known_id(command.agent_id)
+        try:
+            return await store.history(agent_id, after=command.after, limit=command.limit)
+        except UnknownAgentError:
+            await self.look("history", agent_id)
+            return ()
+
+    async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
+        """It waits for the projection."""
+        store = self._projection("snapshot_at")
+        await self.caught_up(command.agent_id)
+        return await store.snapshot_at(known_id(command.agent_id), command.version)
+
+    async def _stop(self, command: StopCommand) -> Snapshot:
+        host = self._hosts.get(known_id(command.agent_id))
+        answer = await self.ask("stop", command.agent_id, {})
+        stopped = SNAPSHOT.validate_python(answer["snapshot"])
+        return stopped if host is None else host.see(stopped)
+
+    async def _erase(self, command: EraseCommand) -> None:
+        """The engine keeps its journals until their retention ends, and the projection follows."""
+        await self.ask("erase", known_id(command.agent_id), {})
+        self._hosts.pop(command.agent_id, None)
+
+    async def _post(self, command: PostCommand) -> Receipt:
+        """Whether its id came before is found when it arrives, and the receipt does not tell.
+
+        Raises InboxFullError if as much mail waits as the service's `ServiceConfig` allows.
+        """
+        self._admit("post")
+        to, event_id, due = checked_addressee(command.to), checked_id(command.event_id), checked_due(command.due)
+        mail = Mail(0, to, command.event, command.payload, datetime.now(UTC), event_id, due=due)
+        await self._deliver("post", mail, in_place=True)
+        return Receipt(0)
+
+    async def _mail(self, command: MailCommand) -> Sequence[Mail]:
+        """Mail has numbers for each agent."""
+        self._admit("mail")
+        to = self._recipient("mail", command.to)
+        told = await self._ingress.ask("mail", self._names.agent, "mails", to, reads=True)
+        found = [each for each in MAILS.validate_python(told or []) if each.number > command.after]
+        return [each for each in found if command.status in (None, each.status)][: command.limit]
+
+    async def _retry(self, command: RetryCommand) -> Mail:
+        self._admit("retry")
+        to, told = self._recipient("retry", command.to), {"number": command.number}
+        lifted = await self._ingress.ask("retry", self._names.agent, "lift", to, told, reads=True)
+        if lifted is not None:
+            return MAIL.validate_python(lifted["mail"])
+        return MAIL.validate_python((await self.ask("retry", to, told))["mail"])
+
+    async def _discard(self, command: DiscardCommand) -> Mail:
+        to = self._recipient("discard", command.to)
+        return MAIL.validate_python((await self.ask("discard", to, {"number": command.number}))["mail"])
+
+    async def _fire_timer(self, command: FireTimerCommand) -> Mail:
+        to = self._recipient("fire_timer", command.to)
+        told = {"number": command.number, "reason": checked_operator_reason(command.reason)}
+        return MAIL.validate_python((await self.ask("fire_timer", to, told))["mail"])
+
+    async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
+        kind, payload = ending(command.invoke, command.result, command.error)
+        told = {
+            "invoke": command.invoke,
+            "kind": kind,
+            "payload": payload,
+            "once": checked_id(command.idempotency_key),
+            "reason": checked_operator_reason(command.reason),
+        }
+        answer = await self.ask("end_invoke", known_id(command.agent_id), told)
+        return Receipt(answer["number"], answer["repeat"])
+
+    async def _handoff(self, command: HandoffCommand) -> str:
+        checked_id(command.idempotency_key, "idempotency_key")
+        answer = await self.ask("hand_on", known_id(command.agent_id), command.model_dump(mode="json"))
+        return str(answer["handoff"])
+
+    async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
+        """The handoff has to be projected."""
+        store, key = self._projection("cancel_handoff"), checked_id(command.idempotency_key)
+        reason, handoff_id = checked_words(command.reason), known_handoff(command.handoff_id)
+        found = await store.handoffs(HandoffQuery(id=handoff_id))
+        if not found or not is_open(found[0].status):
+            if found and key is not None and await is_withdrawn(store, found[0], reason, key):
+                return Receipt(0, repeat=True)
+            raise NoHandoffError(handoff_id, found[0].status.value if found else None)
+        told = {"handoff": handoff_id, "expired": False, "reason": reason}
+        mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), key, sender=found[0].source)
+        await self._deliver("cancel_handoff", mail)
+        return Receipt(0)
+
+    async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
+        """It lags, and those that were rejected or withdrawn without a turn stay pending."""
+        return await self._projection("handoffs").handoffs(handoff_query(command))
+
+    def _recipient(self, call: str, to: AgentId | None) -> AgentId:
+        return self._elsewhere(call, "name the agent whose mail it is with to=") if to is None else known_id(to)
 
     async def ask(self, verb: str, agent_id: AgentId, told: Mapping[str, Any]) -> Any:
         """What the agent's object answers. Raises what the verb raises there.
@@ -485,7 +445,7 @@ class RestateRuntime:
         host.see(snapshot)
         return Agent(host)
 
-    async def _post(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
+    async def _deliver(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
         """in_place: only where the inbox has a place for it. Raises InboxFullError."""
         told = {"mail": plain(MAIL, mail)}
         if in_place:
@@ -521,5 +481,25 @@ class RestateRuntime:
             raise RuntimeClosedError(call)
         check_outside_turns(call)
 
-    def _elsewhere(self, call: str, instead: str) -> NoReturn:
-        raise ElsewhereError(call, self.capabilities.home, instead)
+
+_EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
+    StartCommand: RestateRuntime._start,
+    StartOnCommand: RestateRuntime._start_on,
+    ReadCommand: RestateRuntime._read,
+    SendCommand: RestateRuntime._send,
+    PostCommand: RestateRuntime._post,
+    MailCommand: RestateRuntime._mail,
+    RetryCommand: RestateRuntime._retry,
+    DiscardCommand: RestateRuntime._discard,
+    FireTimerCommand: RestateRuntime._fire_timer,
+    StopCommand: RestateRuntime._stop,
+    EraseCommand: RestateRuntime._erase,
+    RollbackCommand: RestateRuntime._rollback,
+    EndInvokeCommand: RestateRuntime._end_invoke,
+    HandoffCommand: RestateRuntime._handoff,
+    HandoffsCommand: RestateRuntime._handoffs,
+    CancelHandoffCommand: RestateRuntime._cancel_handoff,
+    SnapshotAtCommand: RestateRuntime._snapshot_at,
+    HistoryCommand: RestateRuntime._history,
+    FindCommand: RestateRuntime._find,
+}

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from gatechart.api import CALLS, Call, Document, ErrorDocument, Reply
+from gatechart.api import COMMANDS, Command, ErrorDocument, Reply
 from gatechart.context import problems_of
 from gatechart.errors import OwnershipLostError, PayloadError, RequestLateError, RuntimeClosedError, UnwritableError
 from gatechart.ports import Requests
@@ -25,7 +25,7 @@ MOST: Final = 1000  # that are under way at a time
 PAUSE_S: Final = 1.0  # where the store does not answer
 GRACE: Final = timedelta(minutes=1)  # behind its time, in which what another owner had begun is still carried out
 
-Perform: TypeAlias = Callable[[Call, str], Awaitable[Document]]  # a call, and the id of its request
+Execute: TypeAlias = Callable[[Command, str], Awaitable[Any]]  # a call, and the id of its request
 
 
 class RequestServer:
@@ -36,10 +36,10 @@ class RequestServer:
     runtime has, for their askers do.
     """
 
-    def __init__(self, core: Core, requests: Requests, perform: Perform) -> None:
+    def __init__(self, core: Core, requests: Requests, execute: Execute) -> None:
         self._core = core
         self._requests = requests
-        self._perform = perform
+        self._execute = execute
         self._under_way: dict[str, deque[Request]] = {}  # by asker
         self._numbers: set[int] = set()  # of those under way
         self._has_room = asyncio.Event()
@@ -131,7 +131,8 @@ class RequestServer:
     async def _reply_to(self, request: Request) -> str | None:
         """The reply; None where the runtime closes before, and it is left to the next one."""
         try:
-            answer = await self._perform(_read(request), request.id)
+            command = _read(request)
+            answer = command.document(await self._execute(command, request.id))
             return Reply(answer=answer.model_dump(mode="json")).model_dump_json()
         except RuntimeClosedError as error:
             if not self._core.is_open:
@@ -141,9 +142,9 @@ class RequestServer:
             return _failed(request, error)
 
 
-def _read(request: Request) -> Call:
+def _read(request: Request) -> Command:
     try:
-        return CALLS.validate_json(request.call)
+        return COMMANDS.validate_json(request.call)
     except ValidationError as error:
         raise PayloadError("the owner", problems_of(error), "a call that this gatechart knows") from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,11 +13,35 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.agent import Agent
-from gatechart.api import perform_once
+from gatechart.api import (
+    AgentHome,
+    BaseCommand,
+    CancelHandoffCommand,
+    Command,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    PostCommand,
+    ReadCommand,
+    RetryCommand,
+    RollbackCommand,
+    SendCommand,
+    SnapshotAtCommand,
+    StartCommand,
+    StartOnCommand,
+    StopCommand,
+    execute_once,
+)
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
-from gatechart.graph import AnyGraph, Delay, EntryPoint
-from gatechart.handoff import Fallbacks, HandoffPacket, PacketMigration, is_open
-from gatechart.hosting.arguments import check_part, checked_member, handoffs_asked
+from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.handoff import PacketMigration, is_open
+from gatechart.hosting.arguments import handoff_query
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import is_withdrawn, turn_of, with_id
 from gatechart.hosting.limits import Limits
@@ -37,7 +61,6 @@ from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import check_roles
 from gatechart.turn import (
-    Turn,
     begin,
     checked_addressee,
     checked_due,
@@ -62,12 +85,10 @@ from gatechart.values import (
     HistoryEntry,
     Mail,
     MailQuery,
-    MailStatus,
     Migrated,
-    Mode,
     Name,
+    Outcome,
     Page,
-    Reason,
     Receipt,
     Snapshot,
     Status,
@@ -79,7 +100,7 @@ logger = logging.getLogger(__name__)
 DEFAULTS: Final = Limits()
 
 
-class Runtime:
+class Runtime(AgentHome):
     """Hosts the agents of some graphs on one store. Open it with `async with Runtime.open(...) as runtime`."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
@@ -136,7 +157,7 @@ class Runtime:
             )
             runtime = cls(core, registry)
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
-            server = None if requests is None else RequestServer(core, requests, partial(perform_once, runtime))
+            server = None if requests is None else RequestServer(core, requests, partial(execute_once, runtime))
             try:
                 if not read_only:
                     await runtime._effects.recover()
@@ -188,6 +209,10 @@ class Runtime:
         """
         return await asyncio.shield(self._core.lost())
 
+    async def execute(self, command: Command) -> Any:
+        """Execute a command and return its result. Raises what the verb raises."""
+        return await _EXECUTORS[type(command)](self, command)
+
     async def start(
         self,
         graph: Name | AnyGraph,
@@ -197,17 +222,7 @@ class Runtime:
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
     ) -> Agent:
-        """A new agent that has begun at the entry point, its entry actions run and its first turn committed.
-
-        at: the entry point's name, by default that of its state.
-        payload: what the entry point takes, as the model or as a mapping.
-        agent_id: the agent's own; made up where left out.
-        idempotency_key: repeating the call with the same key returns the agent that the first call started. Without an
-        `agent_id` it is the agent's id, too.
-
-        Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
-        entry action raises; then nothing was started.
-        """
+        """See AgentHome. It makes no command, as many agents are started at once."""
         self._core.admit("start", writes=True)
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
@@ -232,69 +247,18 @@ class Runtime:
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
     ) -> Agent:
-        """Start an agent at the entry point that opens on the business trigger. See `start` for the parameters.
-
-        Raises UnknownTriggerError, AmbiguousTriggerError where several graphs have one, and what `start` raises.
-        """
+        """See AgentHome."""
         graph, entry = self._registry.opened_by(trigger)
         return await self.start(
             graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
         )
 
     async def resume(self, agent_id: AgentId) -> Agent:
-        """The agent as it was last committed; no action runs.
-
-        Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError where the registered graph cannot take
-        over what is stored.
-        """
+        """See AgentHome. The handle shows what is committed at any time."""
         self._core.admit("resume", writes=False)
         agent = await self._effects.directory.get(known_id(agent_id))
         await self._effects.post.collect(agent_id)
         return Agent(agent)
-
-    async def find(
-        self,
-        *,
-        graph: Name | None = None,
-        state: Name | None = None,
-        status: Status | str | None = None,
-        after: AgentId | None = None,
-        limit: int = 100,
-    ) -> Page:
-        """Agents in the order they were started, a page at a time: pass the page's `next` as `after`.
-
-        state: active, as a leaf or around one. Raises UnknownGraphError, UnknownStateError, UnknownAgentError for
-        `after`, PayloadError for a status or a limit that cannot be.
-        """
-        self._core.admit("find", writes=False)
-        return await self._core.store.find(self._registry.query(graph, state, status, after, limit))
-
-    async def history(
-        self,
-        agent_id: AgentId,
-        *,
-        after: int = 0,
-        limit: int | None = None,
-    ) -> Sequence[HistoryEntry]:
-        """The turns of any stored agent, as `Agent.history` gives them; its graph need not be registered."""
-        self._core.admit("history", writes=False)
-        check_part("history", after, limit)
-        return await self._core.store.history(known_id(agent_id), after=after, limit=limit)
-
-    async def stop(self, agent_id: AgentId) -> Snapshot:
-        """Ends the agent in the state it is in; from then on it refuses every event. No action runs."""
-        self._core.admit("stop", writes=True)
-        return await (await self._effects.directory.get(known_id(agent_id))).stop()
-
-    async def erase(self, agent_id: AgentId) -> None:
-        """Forgets the agent, its history, its mail and its invokes, for good; those that wait for it are told.
-
-        Of one that is listed as unreadable nobody can read who waits for it.
-        Raises UnknownAgentError.
-        """
-        self._core.admit("erase", writes=True)
-        agent = self._effects.directory.known(known_id(agent_id))
-        await (JobQueue(self._core).run(lambda: self._erase(agent_id)) if agent is None else agent.erase())
 
     async def post(
         self,
@@ -305,15 +269,7 @@ class Runtime:
         event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
-        """Mail for an agent, durable when this returns: the agent applies it once, in the order accepted.
-
-        to: the agent's id; where there is no such agent yet, the mail waits for it.
-        payload: as of `Agent.send`. event_id: unique for the recipient; mail whose id waits or was applied is not
-        accepted again. due: when it is to be delivered; at once where left out.
-
-        Raises PayloadError, EventIdReusedError, InboxFullError where so much mail waits for the agent already, unless
-        the limits say to wait, and BacklogFullError where so much waits for agents that do not exist, or for its time.
-        """
+        """See AgentHome. It makes no command, as much mail is posted at once."""
         self._core.admit("post", writes=True)
         name = checked_name(event)
         content = plain_payload(payload, name)
@@ -321,160 +277,117 @@ class Runtime:
         mail = Mail(0, checked_addressee(to), name, content, now, checked_id(event_id), due=moment)
         return await self._effects.post.post(mail)
 
-    async def mail(
-        self,
-        to: AgentId | None = None,
-        *,
-        status: MailStatus | str | None = None,
-        after: int = 0,
-        limit: int = 100,
-    ) -> Sequence[Mail]:
-        """Mail in the order accepted, a page at a time: pass the number of the last as `after`.
+    def graph_of(self, snapshot: Snapshot) -> AnyGraph:
+        """Return the graph that drives an agent. Raises UnknownGraphError, and IncompatibleGraphError."""
+        return self._registry.graph_for(snapshot)
 
-        status: waiting, refused, dead, or unreadable where the database has it damaged; mail that was applied is
-        history. Raises PayloadError.
-        """
+    async def _start(self, command: StartCommand) -> Snapshot:
+        started = await self.start(
+            command.graph,
+            at=command.at,
+            payload=command.payload,
+            agent_id=command.agent_id,
+            idempotency_key=command.idempotency_key,
+        )
+        return started.snapshot
+
+    async def _start_on(self, command: StartOnCommand) -> Snapshot:
+        started = await self.start_on(
+            command.trigger, command.payload, agent_id=command.agent_id, idempotency_key=command.idempotency_key
+        )
+        return started.snapshot
+
+    async def _read(self, command: ReadCommand) -> Snapshot:
+        return (await self.resume(command.agent_id)).snapshot
+
+    async def _send(self, command: SendCommand) -> Outcome:
+        agent = await self.resume(command.to)
+        return await agent.send(command.event, command.payload, event_id=command.event_id)
+
+    async def _post(self, command: PostCommand) -> Receipt:
+        return await self.post(command.to, command.event, command.payload, event_id=command.event_id, due=command.due)
+
+    async def _rollback(self, command: RollbackCommand) -> Snapshot:
+        agent = await self.resume(command.agent_id)
+        return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
+
+    async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
+        return await (await self.resume(command.agent_id)).snapshot_at(command.version)
+
+    async def _find(self, command: FindCommand) -> Page:
+        self._core.admit("find", writes=False)
+        query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
+        return await self._core.store.find(query)
+
+    async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
+        self._core.admit("history", writes=False)
+        store, agent_id = self._core.store, known_id(command.agent_id)
+        return await store.history(agent_id, after=command.after, limit=command.limit)
+
+    async def _stop(self, command: StopCommand) -> Snapshot:
+        self._core.admit("stop", writes=True)
+        return await (await self._effects.directory.get(known_id(command.agent_id))).stop()
+
+    async def _erase(self, command: EraseCommand) -> None:
+        self._core.admit("erase", writes=True)
+        agent_id = known_id(command.agent_id)
+        agent = self._effects.directory.known(agent_id)
+        await (JobQueue(self._core).run(lambda: self._forget(agent_id)) if agent is None else agent.erase())
+
+    async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         self._core.admit("mail", writes=False)
-        check_part("mail", after, limit)
-        wanted = None if status is None else checked_member("mail", "status", status, MailStatus)
-        return await self._core.store.mail(MailQuery(None if to is None else known_id(to), wanted, after, limit))
+        to = None if command.to is None else known_id(command.to)
+        return await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
 
-    async def retry(self, number: int) -> Mail:
-        """Delivers refused or dead mail once more, behind what waits for the agent.
-
-        Mail that failed and waits for its next attempt keeps its place, and is tried at once.
-
-        Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
-        """
+    async def _retry(self, command: RetryCommand) -> Mail:
         self._core.admit("retry", writes=True)
-        return await self._effects.post.retry(number)
+        return await self._effects.post.retry(command.number)
 
-    async def discard(self, number: int) -> Mail:
-        """Forgets mail that is refused, dead or unreadable, and returns it. Raises UnknownMailError."""
+    async def _discard(self, command: DiscardCommand) -> Mail:
         self._core.admit("discard", writes=True)
-        return await self._effects.post.discard(number)
+        return await self._effects.post.discard(command.number)
 
-    async def fire_timer(self, number: int, *, reason: str) -> Mail:
-        """Deliver a timer now, in its turn, instead of when it is due; other mail with a due time, too.
-
-        number: of the timer, as `mail` lists it. reason: why, for the history, where the event's origin is "operator".
-        Raises NoTimerError if no such mail waits, PayloadError if the reason is empty.
-        """
+    async def _fire_timer(self, command: FireTimerCommand) -> Mail:
         self._core.admit("fire_timer", writes=True)
-        return await fire_timer(self._core, self._effects, number, reason)
+        return await fire_timer(self._core, self._effects, command.number, command.reason)
 
-    async def end_invoke(
-        self,
-        agent_id: AgentId,
-        invoke: str,
-        result: Any = None,
-        *,
-        error: str | None = None,
-        reason: str,
-        idempotency_key: str | None = None,
-    ) -> Receipt:
-        """End an invoke that an agent is running: with a result in its function's place, or with an error.
-
-        The function is cancelled, and the agent gets `done.invoke.<id>`, or `error.invoke.<id>` with the message.
-        invoke: the invoke's id. reason: why, for the history, where the event's origin is "operator".
-        idempotency_key: repeating the call with the same key ends nothing again. It is the id of the event.
-        Raises UnknownAgentError, NoInvokeError if the agent is not running it, and PayloadError.
-        """
+    async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
         self._core.admit("end_invoke", writes=True)
         return await end_invoke(
             self._core,
             self._effects,
-            agent_id,
-            invoke,
-            result=result,
-            error=error,
-            reason=reason,
-            idempotency_key=idempotency_key,
+            command.agent_id,
+            command.invoke,
+            result=command.result,
+            error=command.error,
+            reason=command.reason,
+            idempotency_key=command.idempotency_key,
         )
 
-    async def handoff(
-        self,
-        agent_id: AgentId,
-        *,
-        to: Name | AnyGraph,
-        at: Name,
-        packet: HandoffPacket | None = None,
-        reason: Reason | str | None = None,
-        agent: AgentId | None = None,
-        mode: Mode | str = Mode.TRANSFER,
-        deadline: Delay | datetime | None = None,
-        fallbacks: Fallbacks | None = None,
-        idempotency_key: str | None = None,
-    ) -> str:
-        """Has an agent hand on its work, and returns the handoff's id: what `Turn.handoff` does, asked from outside.
-
-        The agent waits where it is. Where its graph says nothing of `handoff.accepted`, it ends with that.
-        idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
-        Raises UnknownAgentError, PayloadError, and EventRefusedError where the agent has ended.
-        """
+    async def _handoff(self, command: HandoffCommand) -> str:
         self._core.admit("handoff", writes=True)
+        key = checked_id(command.idempotency_key, "idempotency_key")
+        agent = await self._effects.directory.get(known_id(command.agent_id))
+        return await agent.hand_on(lambda turn: turn.handoff(**command.arguments), key)
 
-        def ask(turn: Turn) -> str:
-            return turn.handoff(
-                to, at=at, packet=packet, reason=reason, agent=agent, mode=mode, deadline=deadline, fallbacks=fallbacks
-            )
-
-        return await (await self._effects.directory.get(known_id(agent_id))).hand_on(
-            ask, checked_id(idempotency_key, "idempotency_key")
-        )
-
-    async def handoffs(
-        self,
-        *,
-        handoff_id: str | None = None,
-        request: str | None = None,
-        source: AgentId | None = None,
-        target: AgentId | None = None,
-        status: HandoffStatus | str | None = None,
-        after: int = 0,
-        limit: int = 100,
-    ) -> Sequence[HandoffRecord]:
-        """Handoffs in the order offered, a page at a time: pass the number of the last as `after`.
-
-        request: all attempts of one, by the id of the first. Raises PayloadError.
-        """
+    async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
         self._core.admit("handoffs", writes=False)
-        query = handoffs_asked(
-            handoff_id=handoff_id,
-            request=request,
-            source=source,
-            target=target,
-            status=status,
-            after=after,
-            limit=limit,
-        )
-        return await self._core.store.handoffs(query)
+        return await self._core.store.handoffs(handoff_query(command))
 
-    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
-        """Withdraws a handoff: one that is not accepted is cancelled, a delegation ended, a transfer stands.
-
-        The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
-        One that is listed as unreadable is forgotten.
-        idempotency_key: repeating the call with the same key withdraws nothing again. It is the id of the mail.
-        Raises NoHandoffError where there is none, or it is over.
-        """
+    async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
         self._core.admit("cancel_handoff", writes=True)
-        checked_words(reason)
-        checked_id(idempotency_key, "idempotency_key")
-        found = await self._core.store.handoffs(HandoffQuery(id=known_handoff(handoff_id)))
+        store, key = self._core.store, checked_id(command.idempotency_key, "idempotency_key")
+        reason, handoff_id = checked_words(command.reason), known_handoff(command.handoff_id)
+        found = await store.handoffs(HandoffQuery(id=handoff_id))
         is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
-        if is_lost and await self._core.store.forget_handoff(handoff_id):
+        if is_lost and await store.forget_handoff(handoff_id):
             return Receipt(0)
         if not found or not is_open(found[0].status):
-            if (
-                found
-                and idempotency_key is not None
-                and await is_withdrawn(self._core.store, found[0], reason, idempotency_key)
-            ):
-                return Receipt(self._core.store.numbers(1), repeat=True)
+            if found and key is not None and await is_withdrawn(store, found[0], reason, key):
+                return Receipt(store.numbers(1), repeat=True)
             raise NoHandoffError(handoff_id, found[0].status.value if found else None)
         told = {"handoff": handoff_id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), idempotency_key, found[0].source)
+        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), key, found[0].source)
         return await self._effects.post.post(mail)
 
     @asynccontextmanager
@@ -567,7 +480,7 @@ class Runtime:
         await self._effects.post.collect(agent_id)
         return Agent(agent)
 
-    async def _erase(self, agent_id: AgentId) -> None:
+    async def _forget(self, agent_id: AgentId) -> None:
         await erase(self._core, agent_id, lambda: self._stop_unseen(agent_id), self._effects.accept)
         self._effects.forget(agent_id)
         agent = self._effects.directory.known(agent_id)
@@ -584,3 +497,26 @@ class Runtime:
         if snapshot.status is Status.ACTIVE:
             turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
             await self._core.committer.commit(turn, lambda: self._effects.carry_out(turn))
+
+
+_EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[Any]]]] = {
+    StartCommand: Runtime._start,
+    StartOnCommand: Runtime._start_on,
+    ReadCommand: Runtime._read,
+    SendCommand: Runtime._send,
+    PostCommand: Runtime._post,
+    MailCommand: Runtime._mail,
+    RetryCommand: Runtime._retry,
+    DiscardCommand: Runtime._discard,
+    FireTimerCommand: Runtime._fire_timer,
+    StopCommand: Runtime._stop,
+    EraseCommand: Runtime._erase,
+    RollbackCommand: Runtime._rollback,
+    EndInvokeCommand: Runtime._end_invoke,
+    HandoffCommand: Runtime._handoff,
+    HandoffsCommand: Runtime._handoffs,
+    CancelHandoffCommand: Runtime._cancel_handoff,
+    SnapshotAtCommand: Runtime._snapshot_at,
+    HistoryCommand: Runtime._history,
+    FindCommand: Runtime._find,
+}

@@ -22,12 +22,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gatechart.api import (
-    Call,
+    Command,
     Document,
     DoneDocument,
     ErrorDocument,
     OutcomeDocument,
-    ReadCall,
+    ReadCommand,
     SnapshotDocument,
     hidden_under,
     perform,
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
 _CREATED: Final = 201
-_READ: Final = ROUTES[ReadCall]
+_READ: Final = ROUTES[ReadCommand]
 
 
 class Application:
@@ -119,7 +119,7 @@ class Application:
 
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._lifecycle.runtime
-            call = cast("Call", await read_call(operations, request, self._limits))
+            call = cast("Command", await read_call(operations, request, self._limits))
             check_payload(runtime.graphs, call)
             if is_list(call):
                 text = await answer_page(runtime, call, self._limits.answer_bytes)
@@ -236,7 +236,7 @@ def _result(document: Document, status: int, root: str) -> Response:
     if isinstance(document, DoneDocument):
         return Response(status_code=status)
     if status == _CREATED and isinstance(document, SnapshotDocument):
-        return _json(document, status, {"location": root + _READ.path_of(ReadCall(agent_id=document.agent_id))})
+        return _json(document, status, {"location": root + _READ.path_of(ReadCommand(agent_id=document.agent_id))})
     return _json(document, status)
 
 

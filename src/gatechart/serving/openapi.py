@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from gatechart.api import DoneDocument, ErrorDocument, StartCall, StartOnCall
+from gatechart.api import DoneDocument, ErrorDocument, StartCommand, StartOnCommand
 from gatechart.api.routes import CHANGES, LIVE, READY
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.serving.operations import OPERATIONS, Operation
@@ -53,7 +53,7 @@ def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
     schemas, references = _schemas(graphs)
     paths: defaultdict[str, Json] = defaultdict(dict)
     for operation in OPERATIONS:
-        if operation.call is not StartOnCall:  # it shares the path of `start`
+        if operation.call is not StartOnCommand:  # it shares the path of `start`
             paths[operation.route.path][operation.route.method.lower()] = _operation(operation, references, needs_token)
     paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
     paths[CHANGES]["get"] = _changes(needs_token)
@@ -150,11 +150,11 @@ def _start_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) ->
     return {
         "oneOf": [
             *(
-                _start(StartCall, {"graph": graph.name, "at": entry.name}, entry, references)
+                _start(StartCommand, {"graph": graph.name, "at": entry.name}, entry, references)
                 for graph, entry in entries
             ),
             *(
-                _start(StartOnCall, {"trigger": trigger}, entry, references)
+                _start(StartOnCommand, {"trigger": trigger}, entry, references)
                 for _, entry in entries
                 for trigger in entry.opens_on
                 if opened[trigger] == 1

@@ -11,25 +11,26 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from pydantic.fields import FieldInfo
 
 from gatechart.api import (
-    BaseCall,
-    CancelHandoffCall,
-    EndInvokeCall,
-    EraseCall,
-    FindCall,
-    FireTimerCall,
-    HandoffCall,
-    HandoffsCall,
-    HistoryCall,
-    MailCall,
-    PostCall,
-    ReadCall,
-    RetryCall,
-    RollbackCall,
-    SendCall,
-    SnapshotAtCall,
-    StartCall,
-    StartOnCall,
-    StopCall,
+    BaseCommand,
+    CancelHandoffCommand,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    PostCommand,
+    ReadCommand,
+    RetryCommand,
+    RollbackCommand,
+    SendCommand,
+    SnapshotAtCommand,
+    StartCommand,
+    StartOnCommand,
+    StopCommand,
 )
 from gatechart.api.routes import MOST, ROUTES, Route
 from gatechart.graph.delays import PATTERN
@@ -74,8 +75,8 @@ class Target(BaseModel):
 _Event: TypeAlias = Annotated[NewText, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
 """The name of an event that is not the framework's own."""
 
-_EITHER: Final[dict[type[BaseCall], dict[str, Any]]] = {
-    EndInvokeCall: {
+_EITHER: Final[dict[type[BaseCommand], dict[str, Any]]] = {
+    EndInvokeCommand: {
         "not": {
             "required": ["result", "error"],
             "properties": {"result": {"not": {"type": "null"}}, "error": {"type": "string"}},
@@ -92,14 +93,14 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
 }
 
 
-_LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the field that names something that exists
-    SendCall: "to",
-    StopCall: "agent_id",
-    RollbackCall: "agent_id",
-    HandoffCall: "agent_id",
-    CancelHandoffCall: "handoff_id",
-    EndInvokeCall: "agent_id",
-    EraseCall: "agent_id",
+_LOOKED_UP: Final[dict[type[BaseCommand], str]] = {  # of calls that write: the field that names something that exists
+    SendCommand: "to",
+    StopCommand: "agent_id",
+    RollbackCommand: "agent_id",
+    HandoffCommand: "agent_id",
+    CancelHandoffCommand: "handoff_id",
+    EndInvokeCommand: "agent_id",
+    EraseCommand: "agent_id",
 }
 
 
@@ -107,7 +108,7 @@ _LOOKED_UP: Final[dict[type[BaseCall], str]] = {  # of calls that write: the fie
 class Operation:
     """A call over HTTP."""
 
-    call: type[BaseCall]
+    call: type[BaseCommand]
     summary: str
 
     @property
@@ -138,7 +139,7 @@ def _part(operation: Operation, kind: str, names: Sequence[str]) -> type[BaseMod
     fields: dict[str, Any] = {
         name: (_narrowed(operation, name, hints[name]), _field(operation, name)) for name in names
     }
-    name = operation.call.__name__.removesuffix("Call") + kind
+    name = operation.call.__name__.removesuffix("Command") + kind
     config = ConfigDict(extra="forbid", json_schema_extra=_EITHER.get(operation.call))
     return create_model(name, __config__=config, **fields)
 
@@ -153,7 +154,7 @@ def _field(operation: Operation, name: str) -> FieldInfo:
 
 def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
     if name == "limit":
-        return Annotated[int, Field(ge=1 if operation.call is FindCall else 0, le=MOST)]
+        return Annotated[int, Field(ge=1 if operation.call is FindCommand else 0, le=MOST)]
     if name in _NARROWER:
         return _NARROWER[name]
     if name == "reason" and hint is str:
@@ -163,23 +164,24 @@ def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
 
 
 OPERATIONS: Final = (
-    Operation(StartCall, "Start an agent at an entry point, or on a business trigger"),
-    Operation(StartOnCall, "Start an agent on a business trigger"),
-    Operation(FindCall, "List agents in the order they were started, a page at a time"),
-    Operation(ReadCall, "Read an agent as last committed"),
-    Operation(EraseCall, "Erase an agent and its history for good"),
-    Operation(SendCall, "Send an event and wait until its turn is committed"),
-    Operation(PostCall, "Post mail to an agent; it is durable when this returns"),
-    Operation(RetryCall, "Deliver refused or dead mail again, or retry failed mail now"),
-    Operation(HistoryCall, "List an agent's turns, oldest first"),
-    Operation(SnapshotAtCall, "Read an agent as it was at an earlier version"),
-    Operation(StopCall, "Stop an agent in its current state"),
-    Operation(RollbackCall, "Restore an earlier version of an agent, as a new version"),
-    Operation(HandoffCall, "Hand an agent's work to another agent"),
-    Operation(HandoffsCall, "List handoffs in the order offered, a page at a time"),
-    Operation(CancelHandoffCall, "Withdraw a handoff"),
-    Operation(MailCall, "List mail in the order accepted, a page at a time"),
-    Operation(FireTimerCall, "Fire a timer now, for a reason that is recorded"),
-    Operation(EndInvokeCall, "End a running invoke with a result or an error, for a reason that is recorded"),
+    Operation(StartCommand, "Start an agent at an entry point, or on a business trigger"),
+    Operation(StartOnCommand, "Start an agent on a business trigger"),
+    Operation(FindCommand, "List agents in the order they were started, a page at a time"),
+    Operation(ReadCommand, "Read an agent as last committed"),
+    Operation(EraseCommand, "Erase an agent and its history for good"),
+    Operation(SendCommand, "Send an event and wait until its turn is committed"),
+    Operation(PostCommand, "Post mail to an agent; it is durable when this returns"),
+    Operation(RetryCommand, "Deliver refused or dead mail again, or retry failed mail now"),
+    Operation(DiscardCommand, "Delete refused, dead or unreadable mail"),
+    Operation(HistoryCommand, "List an agent's turns, oldest first"),
+    Operation(SnapshotAtCommand, "Read an agent as it was at an earlier version"),
+    Operation(StopCommand, "Stop an agent in its current state"),
+    Operation(RollbackCommand, "Restore an earlier version of an agent, as a new version"),
+    Operation(HandoffCommand, "Hand an agent's work to another agent"),
+    Operation(HandoffsCommand, "List handoffs in the order offered, a page at a time"),
+    Operation(CancelHandoffCommand, "Withdraw a handoff"),
+    Operation(MailCommand, "List mail in the order accepted, a page at a time"),
+    Operation(FireTimerCommand, "Fire a timer now, for a reason that is recorded"),
+    Operation(EndInvokeCommand, "End a running invoke with a result or an error, for a reason that is recorded"),
 )
 """Every call. `start_on` shares its path with `start`: its body has a trigger."""

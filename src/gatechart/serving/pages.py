@@ -7,18 +7,27 @@ from typing import Any, Final, cast
 
 from pydantic_core import to_json
 
-from gatechart.api import Call, Document, FindCall, HandoffsCall, HistoryCall, MailCall, Performer, perform
+from gatechart.api import (
+    AgentHome,
+    Command,
+    Document,
+    FindCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    perform,
+)
 from gatechart.api.routes import PARTS
 
 _FIRST: Final = 8  # entries to read before their size is known
 
 
-def is_list(call: Call) -> bool:
+def is_list(call: Command) -> bool:
     """Whether the call is answered with a list, a page at a time."""
-    return isinstance(call, FindCall | HandoffsCall | HistoryCall | MailCall)
+    return isinstance(call, FindCommand | HandoffsCommand | HistoryCommand | MailCommand)
 
 
-async def answer_page(host: Performer, call: Call, most_bytes: int) -> bytes:
+async def answer_page(host: AgentHome, call: Command, most_bytes: int) -> bytes:
     """Return the JSON of a page with as many entries as fit, and at least one if there is any.
 
     Its `next` is the `after` of the next page, null on the last one. Entries are read a few at a time, so that a page
@@ -44,7 +53,7 @@ async def answer_page(host: Performer, call: Call, most_bytes: int) -> bytes:
     return _page(field, texts, last)
 
 
-async def _read(host: Performer, call: Call, last: Any, limit: int) -> tuple[Document, ...]:
+async def _read(host: AgentHome, call: Command, last: Any, limit: int) -> tuple[Document, ...]:
     behind: Mapping[str, Any] = {} if last is None else {"after": last}
     field, _ = PARTS[type(call)]
     part = await perform(host, call.model_copy(update={"limit": limit, **behind}))

@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from gatechart.api import BaseCall, StartCall, StartOnCall
+from gatechart.api import BaseCommand, StartCommand, StartOnCommand
 from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
@@ -25,7 +25,7 @@ _NO_BODY: Final = b"{}"
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the last string may be unterminated
 
 
-async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> BaseCall:
+async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> BaseCommand:
     """Read the call that a request makes. Raises Refused.
 
     operations: those of its method and path; if there are several, the body tells which one is meant.
@@ -100,7 +100,7 @@ def _chosen(operations: Sequence[Operation], text: bytes) -> Operation:
     """Choose between the two ways to start an agent: on a trigger, if the body has one."""
     body = _parsed(text)
     is_trigger = isinstance(body, dict) and "trigger" in body
-    return next(each for each in operations if (each.call is StartOnCall) is is_trigger)
+    return next(each for each in operations if (each.call is StartOnCommand) is is_trigger)
 
 
 def _parsed(text: bytes) -> Any:
@@ -168,13 +168,13 @@ def whole_numbers(value: Any) -> Any:
     return value
 
 
-def check_payload(graphs: Sequence[AnyGraph], call: BaseCall) -> None:
+def check_payload(graphs: Sequence[AnyGraph], call: BaseCommand) -> None:
     """Raise PayloadError if a start's payload does not match the entry point's schema, taken strictly.
 
     A runtime converts "5" to a number; over HTTP the schema of the OpenAPI document holds as it is. If there is no such
     entry point, nothing is raised here: the runtime has the better error.
     """
-    if not isinstance(call, StartCall | StartOnCall) or call.payload is None:
+    if not isinstance(call, StartCommand | StartOnCommand) or call.payload is None:
         return
     for graph, entry in _entry_points(graphs, call):
         if entry.takes is not None:
@@ -188,9 +188,11 @@ def check_payload(graphs: Sequence[AnyGraph], call: BaseCall) -> None:
                 ) from error
 
 
-def _entry_points(graphs: Sequence[AnyGraph], call: StartCall | StartOnCall) -> Sequence[tuple[AnyGraph, EntryPoint]]:
+def _entry_points(
+    graphs: Sequence[AnyGraph], call: StartCommand | StartOnCommand
+) -> Sequence[tuple[AnyGraph, EntryPoint]]:
     found = [(graph, entry) for graph in graphs for entry in graph.entry_points.values()]
-    if isinstance(call, StartCall):
+    if isinstance(call, StartCommand):
         return [(graph, entry) for graph, entry in found if (graph.name, entry.name) == (call.graph, call.at)]
     opened = [(graph, entry) for graph, entry in found if call.trigger in entry.opens_on]
     return opened if len(opened) == 1 else ()

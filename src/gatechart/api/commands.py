@@ -1,12 +1,12 @@
-"""What can be asked of a runtime from elsewhere, as frozen values that travel as JSON.
+"""Commands: what homes of agents execute, as frozen values that travel as JSON.
 
-A call that writes can be made again without being done again, for its sender may not know whether it arrived: under the
-same `event_id` where it has one, else under the same `idempotency_key`.
+A command that writes can be repeated under the same `event_id` or `idempotency_key` without being done again, as its
+sender may not know whether it arrived.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -30,7 +30,7 @@ from gatechart.api.answers import (
 )
 from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
 from gatechart.api.mail_documents import MailDocument, ReceiptDocument
-from gatechart.handoff import FallbackStep, HandoffPacket
+from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS, Time
 from gatechart.turn import check_finite
 from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
@@ -58,29 +58,35 @@ Deadline: TypeAlias = Annotated[
 """A moment, seconds, or a delay as people write it, such as "10m"."""
 
 
-class BaseCall(BaseModel):
-    """The base of all calls: `answer` is the kind of document that comes back, `writes` whether it changes anything."""
+class BaseCommand(BaseModel):
+    """Base of all commands. `answer`: the kind of document that comes back. `writes`: whether it changes anything."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     answer: ClassVar[type[Document]]
     writes: ClassVar[bool] = False
 
+    def document(self, result: Any) -> Document:
+        """Make the document of a result of this command."""
+        kind: Any = self.answer
+        document: Document = kind.of(result)
+        return document
 
-class WritingCall(BaseCall):
-    """The base of the calls that change something."""
+
+class WritingCommand(BaseCommand):
+    """Base of the commands that change something."""
 
     writes: ClassVar[bool] = True
 
     def named(self, request: str) -> Self:
-        """The call under this id, where it has none of its own, so that it can be made again."""
-        field = "event_id" if isinstance(self, SendCall | PostCall) else "idempotency_key"
+        """Return the command under this id if it has none of its own, so that it can be repeated."""
+        field = "event_id" if isinstance(self, SendCommand | PostCommand) else "idempotency_key"
         is_free = field in type(self).model_fields and getattr(self, field) is None
         return self.model_copy(update={field: request}) if is_free else self
 
 
-class StartCall(WritingCall):
-    """`Runtime.start`."""
+class StartCommand(WritingCommand):
+    """`start`."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["start"] = "start"
@@ -91,8 +97,8 @@ class StartCall(WritingCall):
     idempotency_key: str | None = None
 
 
-class StartOnCall(WritingCall):
-    """`Runtime.start_on`."""
+class StartOnCommand(WritingCommand):
+    """`start_on`."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["start_on"] = "start_on"
@@ -102,8 +108,8 @@ class StartOnCall(WritingCall):
     idempotency_key: str | None = None
 
 
-class SendCall(WritingCall):
-    """`Agent.send`."""
+class SendCommand(WritingCommand):
+    """`send`."""
 
     answer: ClassVar[type[Document]] = OutcomeDocument
     verb: Literal["send"] = "send"
@@ -112,9 +118,13 @@ class SendCall(WritingCall):
     payload: Plain = {}
     event_id: str | None = None
 
+    def document(self, result: Any) -> Document:
+        """Make the document of an outcome."""
+        return OutcomeDocument.of(self.to, result)
 
-class PostCall(WritingCall):
-    """`Runtime.post`."""
+
+class PostCommand(WritingCommand):
+    """`post`."""
 
     answer: ClassVar[type[Document]] = ReceiptDocument
     verb: Literal["post"] = "post"
@@ -125,24 +135,34 @@ class PostCall(WritingCall):
     due: Moment | None = None
 
 
-class RetryCall(WritingCall):
-    """`Runtime.retry`. Made again, it finds mail that waits already, and says so."""
+class RetryCommand(WritingCommand):
+    """`retry`. Repeated, it finds mail that waits already, and says so."""
 
     answer: ClassVar[type[Document]] = MailDocument
     verb: Literal["retry"] = "retry"
     number: Count
+    to: AgentId | None = None
 
 
-class StopCall(WritingCall):
-    """`Runtime.stop`. An agent that has ended stays as it is, so it can be made again as it is."""
+class DiscardCommand(WritingCommand):
+    """`discard`. Repeated, it finds no such mail."""
+
+    answer: ClassVar[type[Document]] = MailDocument
+    verb: Literal["discard"] = "discard"
+    number: Count
+    to: AgentId | None = None
+
+
+class StopCommand(WritingCommand):
+    """`stop`. An agent that has ended stays as it is, so it can be made again as it is."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["stop"] = "stop"
     agent_id: AgentId
 
 
-class RollbackCall(WritingCall):
-    """`Agent.rollback`."""
+class RollbackCommand(WritingCommand):
+    """`rollback`."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["rollback"] = "rollback"
@@ -152,8 +172,8 @@ class RollbackCall(WritingCall):
     idempotency_key: str | None = None
 
 
-class HandoffCall(WritingCall):
-    """`Runtime.handoff`."""
+class HandoffCommand(WritingCommand):
+    """`handoff`."""
 
     answer: ClassVar[type[Document]] = AskedDocument
     verb: Literal["handoff"] = "handoff"
@@ -168,9 +188,16 @@ class HandoffCall(WritingCall):
     fallbacks: tuple[FallbackStep, ...] | None = Field(None, validation_alias=AliasChoices(*FALLBACK_FIELDS))
     idempotency_key: str | None = None
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Turn.handoff`, by name."""
+        fallbacks = None if self.fallbacks is None else fallbacks_of(self.fallbacks)
+        asked = {name: getattr(self, name) for name in ("to", "at", "packet", "reason", "agent", "mode", "deadline")}
+        return asked | {"fallbacks": fallbacks}
 
-class CancelHandoffCall(WritingCall):
-    """`Runtime.cancel_handoff`."""
+
+class CancelHandoffCommand(WritingCommand):
+    """`cancel_handoff`."""
 
     answer: ClassVar[type[Document]] = ReceiptDocument
     verb: Literal["cancel_handoff"] = "cancel_handoff"
@@ -179,17 +206,18 @@ class CancelHandoffCall(WritingCall):
     idempotency_key: str | None = None
 
 
-class FireTimerCall(WritingCall):
-    """`Runtime.fire_timer`. Made again it finds no timer, if the agent has taken it."""
+class FireTimerCommand(WritingCommand):
+    """`fire_timer`. Made again it finds no timer, if the agent has taken it."""
 
     answer: ClassVar[type[Document]] = MailDocument
     verb: Literal["fire_timer"] = "fire_timer"
     number: Count
     reason: str
+    to: AgentId | None = None
 
 
-class EndInvokeCall(WritingCall):
-    """`Runtime.end_invoke`."""
+class EndInvokeCommand(WritingCommand):
+    """`end_invoke`."""
 
     answer: ClassVar[type[Document]] = ReceiptDocument
     verb: Literal["end_invoke"] = "end_invoke"
@@ -201,24 +229,24 @@ class EndInvokeCall(WritingCall):
     idempotency_key: str | None = None
 
 
-class EraseCall(WritingCall):
-    """`Runtime.erase`. An agent that was erased is unknown, and so the same call again is told."""
+class EraseCommand(WritingCommand):
+    """`erase`. An agent that was erased is unknown, and so the same call again is told."""
 
     answer: ClassVar[type[Document]] = DoneDocument
     verb: Literal["erase"] = "erase"
     agent_id: AgentId
 
 
-class ReadCall(BaseCall):
-    """`Agent.snapshot`."""
+class ReadCommand(BaseCommand):
+    """`snapshot`."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["read"] = "read"
     agent_id: AgentId
 
 
-class SnapshotAtCall(BaseCall):
-    """`Agent.snapshot_at`."""
+class SnapshotAtCommand(BaseCommand):
+    """`snapshot_at`."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["snapshot_at"] = "snapshot_at"
@@ -226,8 +254,8 @@ class SnapshotAtCall(BaseCall):
     version: int
 
 
-class HistoryCall(BaseCall):
-    """`Runtime.history`."""
+class HistoryCommand(BaseCommand):
+    """`history`."""
 
     answer: ClassVar[type[Document]] = HistoryDocument
     verb: Literal["history"] = "history"
@@ -236,8 +264,8 @@ class HistoryCall(BaseCall):
     limit: Count | None = None
 
 
-class FindCall(BaseCall):
-    """`Runtime.find`."""
+class FindCommand(BaseCommand):
+    """`find`."""
 
     answer: ClassVar[type[Document]] = PageDocument
     verb: Literal["find"] = "find"
@@ -248,8 +276,8 @@ class FindCall(BaseCall):
     limit: Limit = 100
 
 
-class MailCall(BaseCall):
-    """`Runtime.mail`."""
+class MailCommand(BaseCommand):
+    """`mail`."""
 
     answer: ClassVar[type[Document]] = MailsDocument
     verb: Literal["mail"] = "mail"
@@ -259,8 +287,8 @@ class MailCall(BaseCall):
     limit: Count = 100
 
 
-class HandoffsCall(BaseCall):
-    """`Runtime.handoffs`."""
+class HandoffsCommand(BaseCommand):
+    """`handoffs`."""
 
     answer: ClassVar[type[Document]] = HandoffsDocument
     verb: Literal["handoffs"] = "handoffs"
@@ -273,27 +301,28 @@ class HandoffsCall(BaseCall):
     limit: Count = 100
 
 
-Call: TypeAlias = Annotated[
-    StartCall
-    | StartOnCall
-    | SendCall
-    | PostCall
-    | RetryCall
-    | StopCall
-    | RollbackCall
-    | HandoffCall
-    | CancelHandoffCall
-    | FireTimerCall
-    | EndInvokeCall
-    | EraseCall
-    | ReadCall
-    | SnapshotAtCall
-    | HistoryCall
-    | FindCall
-    | MailCall
-    | HandoffsCall,
+Command: TypeAlias = Annotated[
+    StartCommand
+    | StartOnCommand
+    | SendCommand
+    | PostCommand
+    | RetryCommand
+    | DiscardCommand
+    | StopCommand
+    | RollbackCommand
+    | HandoffCommand
+    | CancelHandoffCommand
+    | FireTimerCommand
+    | EndInvokeCommand
+    | EraseCommand
+    | ReadCommand
+    | SnapshotAtCommand
+    | HistoryCommand
+    | FindCommand
+    | MailCommand
+    | HandoffsCommand,
     Field(discriminator="verb"),
 ]
 
-CALLS: Final[TypeAdapter[Call]] = TypeAdapter(Call)
-"""Reads a call of any verb: `CALLS.validate_json(text)`; a call writes itself with `call.model_dump_json()`."""
+COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)
+"""Reads a command of any verb: `COMMANDS.validate_json(text)`; it is written with `command.model_dump_json()`."""

@@ -1,0 +1,419 @@
+"""The interface of every home of agents: each verb once, as a command that the home executes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Any, Final, NoReturn, TypeVar
+
+from pydantic import ValidationError
+
+from gatechart.agent import Agent
+from gatechart.api.commands import (
+    BaseCommand,
+    CancelHandoffCommand,
+    Command,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    PostCommand,
+    ReadCommand,
+    RetryCommand,
+    RollbackCommand,
+    SendCommand,
+    SnapshotAtCommand,
+    StartCommand,
+    StartOnCommand,
+    StopCommand,
+)
+from gatechart.api.remote_agent import RemoteAgent
+from gatechart.context import problems_of
+from gatechart.errors import ElsewhereError, PayloadError
+from gatechart.graph import AnyGraph, Delay, Fallbacks, graph_name
+from gatechart.handoff import HandoffPacket, fallback_steps
+from gatechart.turn import checked_name, plain_payload
+from gatechart.values import (
+    AgentId,
+    Capabilities,
+    HandoffRecord,
+    HandoffStatus,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Mode,
+    Name,
+    Outcome,
+    Page,
+    Reason,
+    Receipt,
+    Snapshot,
+    Status,
+    name_of,
+)
+
+_WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error can show
+
+C = TypeVar("C", bound=BaseCommand)
+
+
+class AgentHome(ABC):
+    """Where agents live, seen by those who work with them: in this process, on an engine, or in another process.
+
+    A verb makes a command, which the home executes; it raises the same error with the same facts in every home. What a
+    home cannot do raises ElsewhereError; `capabilities` says in what else homes differ.
+
+    Every verb that writes can be repeated: with the same `event_id` (`send`, `post`) or `idempotency_key` (the others)
+    it does nothing again, and returns what the first call returned.
+    """
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What this home can do that others cannot, and the other way round."""
+        ...
+
+    @abstractmethod
+    async def execute(self, command: Command) -> Any:
+        """Execute a command and return its result, a value. Raises what the verb raises."""
+        ...
+
+    async def start(
+        self,
+        graph: Name | AnyGraph,
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent:
+        """Start an agent at an entry point, run its entry actions and commit its first turn.
+
+        at: the entry point's name, by default that of its state.
+        payload: what the entry point takes, as the model or as a mapping.
+        agent_id: generated if left out.
+        idempotency_key: repeating the call with the same key returns the agent that the first call started. Without an
+        `agent_id` it is the agent's id, too.
+
+        Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
+        entry action raises; then nothing was started.
+        """
+        command = made(
+            StartCommand,
+            graph=graph_name(graph),
+            at=name_of(at),
+            payload=None if payload is None else plain_payload(payload, "start"),
+            agent_id=agent_id,
+            idempotency_key=idempotency_key,
+        )
+        return self._agent(await self.execute(command))
+
+    async def start_on(
+        self,
+        trigger: Name,
+        payload: Any = None,
+        *,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent:
+        """Start an agent at the entry point that opens on a business trigger. See `start` for the parameters.
+
+        Raises UnknownTriggerError, AmbiguousTriggerError if several graphs have such an entry point, and what `start`
+        raises.
+        """
+        command = made(
+            StartOnCommand,
+            trigger=name_of(trigger),
+            payload=None if payload is None else plain_payload(payload, "start_on"),
+            agent_id=agent_id,
+            idempotency_key=idempotency_key,
+        )
+        return self._agent(await self.execute(command))
+
+    async def resume(self, agent_id: AgentId) -> Agent:
+        """Return the agent as it was last committed; no action runs.
+
+        Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError if the registered graph cannot take over
+        what is stored.
+        """
+        return self._agent(await self.read(agent_id))
+
+    async def read(self, agent_id: AgentId) -> Snapshot:
+        """Return the agent's newest committed snapshot. Raises as `resume` does."""
+        snapshot: Snapshot = await self.execute(made(ReadCommand, agent_id=agent_id))
+        return snapshot
+
+    async def send(
+        self,
+        to: AgentId,
+        event: Name,
+        payload: Any = None,
+        *,
+        event_id: str | None = None,
+    ) -> Outcome:
+        """Send an event to an agent, and return what became of it: `Agent.send`, for those who have only the id."""
+        name = checked_name(event)
+        command = made(SendCommand, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id)
+        outcome: Outcome = await self.execute(command)
+        return outcome
+
+    async def post(
+        self,
+        to: AgentId,
+        event: Name,
+        payload: Any = None,
+        *,
+        event_id: str | None = None,
+        due: datetime | None = None,
+    ) -> Receipt:
+        """Post mail to an agent. It is durable when this returns; the agent applies it once, in the order accepted.
+
+        to: the agent's id; if there is no such agent yet, the mail waits for it.
+        payload: as of `Agent.send`. event_id: unique for the recipient; mail whose id waits or was applied is not
+        accepted again. due: when to deliver it; at once if left out.
+
+        Raises PayloadError, EventIdReusedError, InboxFullError if too much mail waits for the agent already, unless the
+        limits say to wait, and BacklogFullError if too much waits for agents that do not exist, or for its time.
+        """
+        name = checked_name(event)
+        command = made(PostCommand, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id, due=due)
+        receipt: Receipt = await self.execute(command)
+        return receipt
+
+    async def mail(
+        self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
+    ) -> Sequence[Mail]:
+        """List mail in the order accepted, a page at a time: pass the number of the last as `after`.
+
+        status: waiting, refused, dead, or unreadable if the database has it damaged; mail that was applied is history.
+        Raises PayloadError.
+        """
+        command = made(MailCommand, to=to, status=status, after=after, limit=limit)
+        found: Sequence[Mail] = await self.execute(command)
+        return found
+
+    async def retry(self, number: int, *, to: AgentId | None = None) -> Mail:
+        """Deliver refused or dead mail once more, behind what waits for the agent.
+
+        Mail that failed and waits for its next attempt keeps its place, and is tried at once.
+        to: the recipient; needed only if mail is numbered for each agent (`capabilities.lists_all_mail` is False).
+        Raises UnknownMailError, and EventIdReusedError if its id stands for another event by now.
+        """
+        mail: Mail = await self.execute(made(RetryCommand, number=number, to=to))
+        return mail
+
+    async def discard(self, number: int, *, to: AgentId | None = None) -> Mail:
+        """Delete mail that is refused, dead or unreadable, and return it. to: as of `retry`.
+
+        Raises UnknownMailError.
+        """
+        mail: Mail = await self.execute(made(DiscardCommand, number=number, to=to))
+        return mail
+
+    async def fire_timer(self, number: int, *, reason: str, to: AgentId | None = None) -> Mail:
+        """Deliver a timer now, in its turn, instead of when it is due; other mail with a due time, too.
+
+        number: of the timer, as `mail` lists it. to: as of `retry`. reason: why, for the history, which shows the
+        origin "operator".
+        Raises NoTimerError if no such mail waits, PayloadError if the reason is empty.
+        """
+        mail: Mail = await self.execute(made(FireTimerCommand, number=number, reason=reason, to=to))
+        return mail
+
+    async def stop(self, agent_id: AgentId) -> Snapshot:
+        """End an agent in the state it is in; from then on it refuses every event. No action runs."""
+        snapshot: Snapshot = await self.execute(made(StopCommand, agent_id=agent_id))
+        return snapshot
+
+    async def erase(self, agent_id: AgentId) -> None:
+        """Delete an agent, its history, its mail and its invokes for good; agents that wait for it are told.
+
+        If the agent is listed as unreadable, nobody can read who waits for it.
+        Raises UnknownAgentError.
+        """
+        await self.execute(made(EraseCommand, agent_id=agent_id))
+
+    async def rollback(
+        self,
+        agent_id: AgentId,
+        version: int,
+        *,
+        reason: str,
+        idempotency_key: str | None = None,
+    ) -> Snapshot:
+        """Restore what an agent was at a version: `Agent.rollback`, for those who have only the id."""
+        command = made(
+            RollbackCommand, agent_id=agent_id, version=version, reason=reason, idempotency_key=idempotency_key
+        )
+        snapshot: Snapshot = await self.execute(command)
+        return snapshot
+
+    async def end_invoke(
+        self,
+        agent_id: AgentId,
+        invoke: str,
+        result: Any = None,
+        *,
+        error: str | None = None,
+        reason: str,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """End an invoke that an agent is running, with a result in its function's place or with an error.
+
+        The function is cancelled, and the agent gets `done.invoke.<id>`, or `error.invoke.<id>` with the message.
+        invoke: the invoke's id. reason: why, for the history, which shows the origin "operator".
+        idempotency_key: repeating the call with the same key ends nothing again. It is the id of the event.
+        Raises UnknownAgentError, NoInvokeError if the agent is not running it, and PayloadError.
+        """
+        command = made(
+            EndInvokeCommand,
+            agent_id=agent_id,
+            invoke=invoke,
+            result=plain_payload({"result": result}, "end_invoke")["result"],
+            error=error,
+            reason=reason,
+            idempotency_key=idempotency_key,
+        )
+        receipt: Receipt = await self.execute(command)
+        return receipt
+
+    async def handoff(
+        self,
+        agent_id: AgentId,
+        *,
+        to: Name | AnyGraph,
+        at: Name,
+        packet: HandoffPacket | None = None,
+        reason: Reason | str | None = None,
+        agent: AgentId | None = None,
+        mode: Mode | str = Mode.TRANSFER,
+        deadline: Delay | datetime | None = None,
+        fallbacks: Fallbacks | None = None,
+        idempotency_key: str | None = None,
+    ) -> str:
+        """Have an agent hand on its work, as `Turn.handoff` does, and return the handoff's id.
+
+        The agent waits where it is. If its graph does not handle `handoff.accepted`, it ends with that.
+        idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
+        Raises UnknownAgentError, PayloadError, and EventRefusedError if the agent has ended.
+        """
+        command = made(
+            HandoffCommand,
+            agent_id=agent_id,
+            to=graph_name(to),
+            at=name_of(at),
+            packet=packet,
+            reason=reason,
+            agent=agent,
+            mode=mode,
+            deadline=deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
+            fallbacks=None if fallbacks is None else fallback_steps(fallbacks),
+            idempotency_key=idempotency_key,
+        )
+        handoff_id: str = await self.execute(command)
+        return handoff_id
+
+    async def handoffs(
+        self,
+        *,
+        handoff_id: str | None = None,
+        request: str | None = None,
+        source: AgentId | None = None,
+        target: AgentId | None = None,
+        status: HandoffStatus | str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> Sequence[HandoffRecord]:
+        """List handoffs in the order offered, a page at a time: pass the number of the last as `after`.
+
+        request: all attempts of one, by the id of the first. Raises PayloadError.
+        """
+        wanted = {"handoff_id": handoff_id, "request": request, "source": source, "target": target}
+        command = made(HandoffsCommand, **wanted, status=status, after=after, limit=limit)
+        found: Sequence[HandoffRecord] = await self.execute(command)
+        return found
+
+    async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
+        """Withdraw a handoff: cancel one that is not accepted, end a delegation; an accepted transfer stands.
+
+        The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
+        A handoff that is listed as unreadable is deleted.
+        idempotency_key: repeating the call with the same key withdraws nothing again. It is the id of the mail.
+        Raises NoHandoffError if there is none, or it is over.
+        """
+        command = made(CancelHandoffCommand, handoff_id=handoff_id, reason=reason, idempotency_key=idempotency_key)
+        receipt: Receipt = await self.execute(command)
+        return receipt
+
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
+        """Return what an agent was at a version: `Agent.snapshot_at`, for those who have only the id."""
+        snapshot: Snapshot = await self.execute(made(SnapshotAtCommand, agent_id=agent_id, version=version))
+        return snapshot
+
+    async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
+        """Return the turns of any stored agent, as `Agent.history` does; its graph need not be registered."""
+        command = made(HistoryCommand, agent_id=agent_id, after=after, limit=limit)
+        turns: Sequence[HistoryEntry] = await self.execute(command)
+        return turns
+
+    async def find(
+        self,
+        *,
+        graph: Name | None = None,
+        state: Name | None = None,
+        status: Status | str | None = None,
+        after: AgentId | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """Find agents in the order they were started, a page at a time: pass the page's `next` as `after`.
+
+        state: active, as a leaf or around one. Raises UnknownGraphError, UnknownStateError, UnknownAgentError for
+        `after`, PayloadError for an unknown status or a limit below 1.
+        """
+        names = {"graph": graph and name_of(graph), "state": state and name_of(state)}
+        page: Page = await self.execute(made(FindCommand, **names, status=status, after=after, limit=limit))
+        return page
+
+    def changes(self) -> AbstractAsyncContextManager[Any]:
+        """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError here."""
+        self._elsewhere("changes", "read the history of its agents, a page at a time")
+
+    def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[Any]:  # noqa: ARG002
+        """Subscribe to what an invoke publishes. Raises ElsewhereError here."""
+        self._elsewhere("stream", "have the function report its progress")
+
+    def graph_of(self, snapshot: Snapshot) -> AnyGraph:
+        """Return the graph that drives an agent. Raises ElsewhereError if this home does not know any."""
+        self._elsewhere(f"the graph {snapshot.graph!r}", "open it with graphs=[...]")
+
+    def _agent(self, snapshot: Snapshot) -> Agent:
+        """Make a handle of an agent."""
+        return Agent(RemoteAgent(self, snapshot))
+
+    def _elsewhere(self, call: str, instead: str) -> NoReturn:
+        raise ElsewhereError(call, self.capabilities.home, instead)
+
+
+def made(kind: type[C], **given: Any) -> C:
+    """Make a command. Raises PayloadError if the arguments do not fit."""
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        verb: str = kind.model_fields["verb"].default
+        shown = tuple(f"{name} is {given[name]!r}" for name in _WORDS if isinstance(given.get(name), str | int))
+        raise PayloadError(verb, (*problems_of(error), *shown), "what the verb takes") from error
+
+
+def check_writable(command: Command) -> None:
+    """Raise PayloadError if the command has a text that cannot be written in UTF-8."""
+    try:
+        command.model_dump_json(exclude={"payload"})  # the payload was checked already
+    except ValueError as error:
+        raise PayloadError(command.verb, (str(error),), "texts that can be written in UTF-8") from error

@@ -1,0 +1,95 @@
+"""The handle of an agent that another process hosts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from gatechart.errors import AgentEndedError
+from gatechart.graph import AnyGraph
+from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Snapshot, Status, name_of
+
+_FIRST_LOOK_S: Final = 0.02
+_LONGEST_LOOK_S: Final = 0.5
+
+
+class _Home(Protocol):
+    """What a handle asks of its home, with the promises of `AgentHome`, which is one."""
+
+    def graph_of(self, snapshot: Snapshot) -> AnyGraph: ...
+
+    async def read(self, agent_id: AgentId) -> Snapshot: ...
+
+    async def send(self, to: AgentId, event: Name, payload: Any = None, *, event_id: str | None = None) -> Outcome: ...
+
+    async def history(
+        self, agent_id: AgentId, *, after: int = 0, limit: int | None = None
+    ) -> Sequence[HistoryEntry]: ...
+
+    async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot: ...
+
+    async def rollback(
+        self, agent_id: AgentId, version: int, *, reason: str, idempotency_key: str | None = None
+    ) -> Snapshot: ...
+
+
+class RemoteAgent:
+    """Fulfils the Host port through the verbs of a home. It shows the agent as of the handle's last call."""
+
+    __slots__ = ("_home", "snapshot")
+
+    def __init__(self, home: _Home, snapshot: Snapshot) -> None:
+        self._home = home
+        self.snapshot = snapshot
+
+    @property
+    def graph(self) -> AnyGraph:
+        """See Host. Raises ElsewhereError if the home was opened without its graphs."""
+        return self._home.graph_of(self.snapshot)
+
+    async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
+        """See Host."""
+        outcome = await self._home.send(self.snapshot.agent_id, event, payload, event_id=event_id)
+        if outcome.version > self.snapshot.version:
+            await self._newest()  # an outcome does not have the context
+        return outcome
+
+    async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
+        """See Host."""
+        return await self._home.history(self.snapshot.agent_id, after=after, limit=limit)
+
+    async def snapshot_at(self, version: int) -> Snapshot:
+        """See Host."""
+        return await self._home.snapshot_at(self.snapshot.agent_id, version)
+
+    async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
+        """See Host."""
+        restored = await self._home.rollback(
+            self.snapshot.agent_id, version, reason=reason, idempotency_key=idempotency_key
+        )
+        return self._see(restored)
+
+    async def until(self, state: Name) -> Snapshot:
+        """See Host. It reads the history again and again, so that a state that is passed quickly is not missed."""
+        leaves = frozenset(self.graph.leaves(state))
+        now, pause_s = await self._newest(), _FIRST_LOOK_S
+        while leaves.isdisjoint(now.configuration):
+            if now.status is not Status.ACTIVE:
+                raise AgentEndedError(now.agent_id, name_of(state), now.configuration, now.status)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LONGEST_LOOK_S)
+            seen, now = now.version, await self._newest()
+            # Read after `now`, the history has every turn up to it: no state is passed unseen between two looks.
+            for turn in await self.history(after=seen, limit=now.version - seen):
+                if not leaves.isdisjoint(turn.target):
+                    return self._see(await self.snapshot_at(turn.version))
+        return now
+
+    async def _newest(self) -> Snapshot:
+        return self._see(await self._home.read(self.snapshot.agent_id))
+
+    def _see(self, newest: Snapshot) -> Snapshot:
+        if newest.version > self.snapshot.version:
+            self.snapshot = newest
+        return newest
