@@ -6,6 +6,7 @@ import pytest
 
 from gatechart import Runtime, StateTransitionGraph, Transition
 from gatechart.errors import UnknownEffectError
+from gatechart.turn import log_of
 from gatechart.values import Send
 from tests.runtime.support import Parcel, note, nothing_changes
 
@@ -19,8 +20,8 @@ class Wish:
 
 def wish(context, event, turn):
     note(context, event)
-    turn.asked.append(Wish("a pony"))
-    turn.asked.append(Send("w-2", "NOTED", {}))
+    log_of(turn).asked.append(Wish("a pony"))
+    log_of(turn).asked.append(Send("w-2", "NOTED", {}))
 
 
 wishing = StateTransitionGraph(

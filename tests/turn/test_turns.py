@@ -573,3 +573,13 @@ async def test_an_agent_that_begins_in_a_final_state_is_done() -> None:
     record = await started(graph)
     assert record.snapshot.status is Status.DONE
     assert trail_of(graph, record) == ["+END"]
+
+
+def test_a_turn_keeps_its_bookkeeping_to_itself() -> None:
+    turn = Turn("agent-1", 2, happened("GO"))
+    public = {name for name in dir(turn) if not name.startswith("_")}
+    facts = {"active", "agent_id", "context", "event", "graph", "handoffs", "now", "random", "services", "version"}
+    verbs = {"after", "cancel", "complete", "fail", "handoff", "new_id", "raise_event", "send"}
+    assert public == facts | verbs
+    with pytest.raises(AttributeError):
+        turn.active = frozenset({"GONE"})  # type: ignore[misc]

@@ -31,7 +31,7 @@ from gatechart.turn.handoff_state import Standing, failures, still_awaited
 from gatechart.turn.internal_events import ERROR_EXECUTION, message_of, told
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import check_finite, check_numbers_kept, fit_payload, own_copy, plain_payload
-from gatechart.turn.turn_context import Turn
+from gatechart.turn.turn_context import Turn, log_of
 from gatechart.turn.turns import begin, beginnings, committed_context, take_turn
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "keeps",
     "known_handoff",
     "known_id",
+    "log_of",
     "message_of",
     "no_later",
     "own_copy",

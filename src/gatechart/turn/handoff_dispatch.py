@@ -23,7 +23,7 @@ from gatechart.turn.handoff_replies import take_answer
 from gatechart.turn.handoff_state import Standing
 from gatechart.turn.handoff_turns import macrostep_of, reacted
 from gatechart.turn.payload import own_copy
-from gatechart.turn.turn_context import Turn
+from gatechart.turn.turn_context import Turn, TurnLog
 from gatechart.turn.turns import committed_context, delegate, recorded, take_turn
 from gatechart.values import (
     ERROR_MAIL,
@@ -141,11 +141,11 @@ def delegated(
 
     What an invoke has offered already stands. Raises what the functions raise that make packets.
     """
-    context, leaves = committed_context(graph, after), after.configuration
-    turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, leaves)
+    context, log = committed_context(graph, after), TurnLog(after.configuration)
+    turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)
     under_way = frozenset(each.invoke for each in after.handoffs)
     for state in states:
         delegate(graph, state, turn, under_way)
-    offers = [each for each in turn.asked if isinstance(each, Offer)]
-    new = [asked(offer, after.version, *turn.awaits[offer.handoff.id]) for offer in offers]
-    return Standing((*after.handoffs, *new), tuple(turn.asked))
+    offers = [each for each in log.asked if isinstance(each, Offer)]
+    new = [asked(offer, after.version, *log.awaits[offer.handoff.id]) for offer in offers]
+    return Standing((*after.handoffs, *new), tuple(log.asked))

@@ -35,10 +35,10 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
 
     result: what the final state that was reached hands over. Raises HandoffNotAwaitedError.
     """
-    turn = macrostep.turn
-    offers = [each for each in turn.asked if isinstance(each, Offer)]
-    before = [each for each in turn.handoffs if each.id not in turn.concluded]
-    concluded = [effect for conclusion in turn.concluded.values() for effect in conclusion]
+    turn, log = macrostep.turn, macrostep.log
+    offers = [each for each in log.asked if isinstance(each, Offer)]
+    before = [each for each in turn.handoffs if each.id not in log.concluded]
+    concluded = [effect for conclusion in log.concluded.values() for effect in conclusion]
     if macrostep.is_final:
         if offers:
             offered = offers[0].handoff
@@ -50,7 +50,7 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
         replace(each, since=turn.version) if each.id == replied and each not in before else each
         for each in still.handoffs
     ]
-    new = [asked(offer, turn.version, *turn.awaits.get(offer.handoff.id, (waits, ""))) for offer in offers]
+    new = [asked(offer, turn.version, *log.awaits.get(offer.handoff.id, (waits, ""))) for offer in offers]
     return Standing((*kept, *new), (*concluded, *still.effects))
 
 

@@ -12,7 +12,7 @@ from gatechart.kernel import candidates, plan_microstep
 from gatechart.turn.dead_letters import noted
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import own_copy
-from gatechart.turn.turn_context import Turn
+from gatechart.turn.turn_context import Turn, TurnLog
 from gatechart.turn.turns import committed_context, recorded
 from gatechart.values import (
     AgentId,
@@ -103,7 +103,7 @@ def macrostep_of(
     previous: None for the first turn of an agent. context: None where nothing in the turn looks at it.
     """
     version, leaves, memory = (1, (), ()) if previous is None else _where(previous)
-    turn = Turn(agent_id, version, own_copy(event), services, graph.name, handoffs, context, leaves)
+    turn = Turn(agent_id, version, own_copy(event), services, graph.name, handoffs, context, TurnLog(leaves))
     return Macrostep(graph, leaves, memory, context, turn)
 
 

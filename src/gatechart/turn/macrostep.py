@@ -14,7 +14,7 @@ from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.internal_events import ERROR_EXECUTION, Failure, Raised, told
 from gatechart.turn.payload import plain_payload
-from gatechart.turn.turn_context import Turn
+from gatechart.turn.turn_context import Turn, log_of
 from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, RefusalReason, StateName, Status
 
 
@@ -32,6 +32,7 @@ class Macrostep:
         "guard_errors",
         "is_final",
         "left",
+        "log",
         "memory",
         "plans",
         "taken",
@@ -59,12 +60,13 @@ class Macrostep:
         self.left: list[StateName] = []  # states whose timers and invokes end with the turn
         self.attended: list[StateName] = []  # states whose timers and invokes begin with it
         self._has_eventless = False  # in the configuration that was reached last
-        self._raised = turn.raised
+        self.log = log_of(turn)
+        self._raised = self.log.raised
 
     @property
     def asks(self) -> bool:
         """Whether the turn has effects beside its commit."""
-        return bool(self.left or self.attended or self.turn.asked or self.is_final)
+        return bool(self.left or self.attended or self.log.asked or self.is_final)
 
     @property
     def failed_in(self) -> StateName:
@@ -100,7 +102,7 @@ class Macrostep:
         if leaf.data is None or len(self.configuration) > 1:
             return {}
         try:
-            self.turn.active = self._active_states()
+            self.log.active = self._active_states()
             return plain_payload(self._data(leaf.data), self.event.name)
         except BaseException as error:
             if not is_failure(error):
@@ -204,7 +206,7 @@ class Macrostep:
                 await self._run(deed)
 
     async def _run(self, block: Block) -> None:
-        self.turn.active = block.active
+        self.log.active = block.active
         for step in block.steps:
             try:
                 if step.takes_turn:
@@ -232,7 +234,7 @@ class Macrostep:
 
     def _raise_done(self, done: Done) -> None:
         try:
-            self.turn.active = done.active
+            self.log.active = done.active
             payload = plain_payload(self._data(done.data), done.event) if done.data else {}
         except BaseException as error:
             if not is_failure(error):

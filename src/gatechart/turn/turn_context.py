@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Generic
@@ -51,28 +50,61 @@ from gatechart.values import (
 ServicesT = TypeVar("ServicesT", default=Any)
 
 
-@dataclass(slots=True)
+class TurnLog:
+    """What a turn has asked for so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
+
+    __slots__ = ("active", "asked", "awaits", "concluded", "left", "raised", "steps")
+
+    def __init__(self, left: tuple[StateName, ...] = ()) -> None:
+        self.left = left  # the leaves in which the turn began
+        self.active: frozenset[StateName] = frozenset()  # the states, not only leaves, as an action sees them
+        self.raised: deque[Raised] = deque()  # for the microsteps to come
+        self.asked: list[Send | Timer | CancelTimer | Offer] = []  # of the outside
+        self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # states and invokes that wait, by handoff
+        self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by their ids
+        self.steps = 0  # that content of a document has taken, see gatechart.contrib.scxml
+
+
 class Turn(Generic[ServicesT]):
     """What an action may ask of its turn: the answers are the same whenever the same turn is run again.
 
     `turn: Turn[Services]` lets a type checker know what `turn.services` is.
+
+    agent_id: the agent whose turn it is. version: the one it has once the turn is committed. event: what the turn is
+    about. services: as given to `Runtime.open`. graph: the name of the agent's. handoffs: those in which the agent has
+    a part as the turn begins. context: the agent's, as actions have changed it so far.
     """
 
-    agent_id: AgentId
-    version: int  # that the agent has once the turn is committed
-    event: Event
-    services: ServicesT = None  # type: ignore[assignment]  # as given to Runtime.open
-    graph: str = ""  # the name of the agent's
-    handoffs: tuple[OpenHandoff, ...] = ()  # in which the agent has a part, as the turn begins
-    context: AgentContext | None = field(default=None, repr=False)
-    came_from: tuple[StateName, ...] = field(default=(), repr=False)  # the leaves in which the turn began
-    active: frozenset[StateName] = field(default=frozenset(), repr=False)  # the states, not just leaves
-    raised: deque[Raised] = field(default_factory=deque, repr=False)  # for the microsteps to come
-    asked: list[Send | Timer | CancelTimer | Offer] = field(default_factory=list, repr=False)  # of the outside
-    awaits: dict[str, tuple[tuple[StateName, ...], str]] = field(default_factory=dict, repr=False)
-    concluded: dict[str, tuple[Effect, ...]] = field(default_factory=dict, repr=False)  # handoffs, by their ids
-    spent: int = field(default=0, repr=False)  # steps that content of a document has taken, see gatechart.contrib
-    _random: Random | None = field(default=None, repr=False)
+    __slots__ = ("_log", "_random", "agent_id", "context", "event", "graph", "handoffs", "services", "version")
+
+    def __init__(
+        self,
+        agent_id: AgentId,
+        version: int,
+        event: Event,
+        services: ServicesT = None,  # type: ignore[assignment]
+        graph: str = "",
+        handoffs: tuple[OpenHandoff, ...] = (),
+        context: AgentContext | None = None,
+        log: TurnLog | None = None,
+    ) -> None:
+        self.agent_id = agent_id
+        self.version = version
+        self.event = event
+        self.services = services
+        self.graph = graph
+        self.handoffs = handoffs
+        self.context = context
+        self._log = log or TurnLog()
+        self._random: Random | None = None
+
+    def __repr__(self) -> str:
+        return f"<Turn {self.version} of agent {self.agent_id!r} on {self.event.name!r}>"
+
+    @property
+    def active(self) -> frozenset[StateName]:
+        """The states that are active as the action runs, those around the leaves included."""
+        return self._log.active
 
     @property
     def now(self) -> datetime:
@@ -92,7 +124,7 @@ class Turn(Generic[ServicesT]):
         payload: a mapping with text keys, or a pydantic model, of JSON values. Raises PayloadError.
         """
         name = raised_name(event)
-        self.raised.append(Raised(Event(name, plain_payload(payload, name), self.event.time)))
+        self._log.raised.append(Raised(Event(name, plain_payload(payload, name), self.event.time)))
 
     def send(
         self,
@@ -113,7 +145,7 @@ class Turn(Generic[ServicesT]):
         """
         name = checked_name(event)
         content = plain_payload(payload, name)
-        self.asked.append(Send(checked_addressee(to), name, content, checked_id(event_id), checked_due(due)))
+        self._log.asked.append(Send(checked_addressee(to), name, content, checked_id(event_id), checked_due(due)))
 
     def after(
         self, delay: Delay, event: Name, payload: Any = None, *, key: str | None = None, replaces: bool = True
@@ -131,14 +163,14 @@ class Turn(Generic[ServicesT]):
         timer = Timer(name, self.now + timedelta(seconds=seconds), plain_payload(payload, name), key=timer_key)
         if key is not None and replaces:
             self.cancel(key)
-        self.asked.append(timer)
+        self._log.asked.append(timer)
         return timer_key
 
     def cancel(self, key: str) -> None:
         """Drops the timer of this key, unless it has arrived already. Raises PayloadError for what can be no key."""
         sought_id(key, "key")
-        self.asked[:] = [asked for asked in self.asked if not (isinstance(asked, Timer) and asked.key == key)]
-        self.asked.append(CancelTimer(key))
+        self._log.asked[:] = [asked for asked in self._log.asked if not (isinstance(asked, Timer) and asked.key == key)]
+        self._log.asked.append(CancelTimer(key))
 
     def handoff(
         self,
@@ -176,7 +208,7 @@ class Turn(Generic[ServicesT]):
         if fallbacks is not None:
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
         taken = next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None)
-        state = ", ".join(self.came_from or sorted(self.active))
+        state = ", ".join(self._log.left or sorted(self._log.active))
         made = stamped(
             packet or packet_of(self.context, Reason.OTHER),
             reason=None if reason is None else checked_reason(reason),
@@ -196,7 +228,7 @@ class Turn(Generic[ServicesT]):
             taken=taken,
             ids=self.random,
         )
-        self.asked += offers_of(made, self.now, self.random, progressed)
+        self._log.asked += offers_of(made, self.now, self.random, progressed)
         return made.handoff_id
 
     def complete(self, handoff: str, result: Any = None) -> None:
@@ -212,11 +244,18 @@ class Turn(Generic[ServicesT]):
         self._conclude(handoff, HandoffStatus.FAILED, checked_words(details, "details"), None)
 
     def _conclude(self, handoff: str, status: HandoffStatus, details: str, result: Payload | None) -> None:
-        taken = {each.id: each for each in self.handoffs if each.side is Side.TOOK and each.id not in self.concluded}
+        taken = {
+            each.id: each for each in self.handoffs if each.side is Side.TOOK and each.id not in self._log.concluded
+        }
         if handoff not in taken:
             raise UnknownHandoffError(self.agent_id, handoff, tuple(taken))
-        self.concluded[handoff] = conclusion(taken[handoff], status, details, result)
+        self._log.concluded[handoff] = conclusion(taken[handoff], status, details, result)
 
     def new_id(self) -> str:
         """An id of 32 hexadecimal digits, another one at each call."""
         return new_id(self.random)
+
+
+def log_of(turn: Turn[Any]) -> TurnLog:
+    """Return what a turn has asked for so far. For the framework alone: actions ask by the methods of the turn."""
+    return turn._log

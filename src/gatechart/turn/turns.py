@@ -32,7 +32,7 @@ from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.internal_events import told
 from gatechart.turn.macrostep import Macrostep, agrees
 from gatechart.turn.payload import own_copy
-from gatechart.turn.turn_context import Turn
+from gatechart.turn.turn_context import Turn, TurnLog, log_of
 from gatechart.values import (
     AgentId,
     Cancel,
@@ -69,7 +69,8 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
     context = committed_context(graph, previous)
     version = previous.version + 1
     leaves, handoffs = previous.configuration, previous.handoffs
-    turn = Turn(previous.agent_id, version, own_copy(event), services, graph.name, handoffs, context, leaves)
+    log = TurnLog(leaves)
+    turn = Turn(previous.agent_id, version, own_copy(event), services, graph.name, handoffs, context, log)
     macrostep = Macrostep(graph, leaves, previous.memory, context, turn)
     await macrostep.react()
     if not macrostep.taken:
@@ -169,7 +170,7 @@ def recorded(
     for state in () if macrostep.is_final else macrostep.attended:  # a final state with states may end at once
         delegate(graph, state, turn)
     asks = macrostep.asks  # else the turn ends no state and asks for nothing: its epochs and its status stay
-    standing = _standing(macrostep, replied) if turn.handoffs or turn.asked else NO_HANDOFFS
+    standing = _standing(macrostep, replied) if turn.handoffs or macrostep.log.asked else NO_HANDOFFS
     epochs = previous.entered if previous else ()
     snapshot = Snapshot(
         turn.agent_id,
@@ -208,12 +209,12 @@ def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
     An agent that has ended keeps no timers and no calls; what it sent to others leaves all the same.
     """
     if macrostep.is_final:
-        others = [effect for effect in macrostep.turn.asked if isinstance(effect, Send)]
+        others = [effect for effect in macrostep.log.asked if isinstance(effect, Send)]
         return (CancelAll(), *others)
     effects: list[Effect] = [Cancel(state) for state in macrostep.left]
     for state in macrostep.attended:
         effects += beginnings(macrostep.graph, state, macrostep.turn.now)
-    return (*effects, *macrostep.turn.asked)
+    return (*effects, *macrostep.log.asked)
 
 
 def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]:
@@ -232,7 +233,7 @@ def delegate(graph: AnyGraph, state: StateName, turn: Turn, under_way: Collectio
             made = turn.handoff(
                 invoke.agent, at=invoke.at, packet=packet, mode=Mode.DELEGATE, deadline=due, fallbacks=fallbacks
             )
-            turn.awaits[made] = (state,), invoke.id
+            log_of(turn).awaits[made] = (state,), invoke.id
 
 
 def _entered(macrostep: Macrostep, before: EntryVersions) -> EntryVersions:

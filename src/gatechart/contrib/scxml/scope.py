@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gatechart.contrib.scxml.xml import Element
-from gatechart.turn import ERROR_EXECUTION, Turn
+from gatechart.turn import ERROR_EXECUTION, Turn, log_of
 from gatechart.values import STARTED, Event
 
 PROCESSOR: Final = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
@@ -215,12 +215,13 @@ class Scope:
 @contextmanager
 def scope_in(turn: Turn, context: Any, event: Event, chart: str) -> Iterator[Scope]:
     """The scope of content in a turn, all of which shares one budget: a chart may run a block a thousand times."""
-    budget = Budget(max(LEAST_STEPS, MOST_STEPS - turn.spent))
+    log = log_of(turn)
+    budget = Budget(max(LEAST_STEPS, MOST_STEPS - log.steps))
     given = budget.left
     try:
-        yield Scope(context, event, turn.active, chart, budget)
+        yield Scope(context, event, log.active, chart, budget)
     finally:
-        turn.spent += given - budget.left
+        log.steps += given - budget.left
 
 
 def is_true(value: Any) -> bool:
