@@ -56,23 +56,23 @@ def test_an_allowance_for_what_is_not_found_is_a_finding():
     ("allow", "told"),
     [
         ("{code: GC120, place: state 'B', reason: x}", "4:12 allow[0].code: unknown code 'GC120'; did you"),
-        ("{code: [], place: state 'B', reason: x}", "4:12 allow[0].code: a list stands where a text belongs"),
+        ("{code: [], place: state 'B', reason: x}", "4:12 allow[0].code: expected a text, found a list"),
         ("{code: XYZ, place: state 'B', reason: x}", "unknown code 'XYZ'; there are 'GC101', 'GC102'"),
         (
             "{code: GC102, place: state 'BOX', reason: x}",
-            "4:26 allow[0].place: there is no place \"state 'BOX'\"; did you mean state 'B'",
+            "4:26 allow[0].place: unknown place \"state 'BOX'\"; did you mean state 'B'",
         ),
-        ("{code: GC102, place: X, reason: x}", "4:26 allow[0].place: there is no place 'X'; write it as `check` does"),
+        ("{code: GC102, place: X, reason: x}", "4:26 allow[0].place: unknown place 'X'; write it as `check` does"),
         ("{code: GC102, place: state 'B'}", "4:5 allow[0]: 'reason' is missing; say why it is meant to be so"),
         ("{code: GC102, place: state 'B', reason: ' '}", "4:45 allow[0].reason: it gives no reason; say why"),
-        ("{code: GC102, place: state 'B', reason: }", "4:44 allow[0].reason: nothing stands where a text belongs"),
+        ("{code: GC102, place: state 'B', reason: }", "4:44 allow[0].reason: expected a text, found nothing"),
         ("{place: state 'B', reason: x}", "4:5 allow[0]: 'code' is missing; name the finding's code"),
         ("{code: GC102, reason: x}", "4:5 allow[0]: 'place' is missing; say where"),
         (
             "{code: GC102, place: state 'B', reason: x, resaon: y}",
-            "4:48 allow[0].resaon: 'resaon' is no key that can stand here; did you mean 'reason'?",
+            "4:48 allow[0].resaon: unknown key 'resaon'; did you mean 'reason'?",
         ),
-        ("GC102", "4:5 allow[0]: 'GC102' stands where keys with values belong"),
+        ("GC102", "4:5 allow[0]: expected keys with values, found 'GC102'"),
     ],
 )
 def test_a_wrong_allowance_is_one_fault_at_its_place(allow, told):
@@ -86,7 +86,7 @@ def test_all_wrong_allowances_are_told_together_with_all_else():
     )
     assert [fault.partition(":")[0] for fault in faults(text)] == ["3", "5", "5", "5"]
     assert faults("id: x\nentry_points: [A]\nstates: {A: }\nallow: GC102\n") == [
-        "4:8 allow: 'GC102' stands where a list belongs; write `- code: GC102` and such"
+        "4:8 allow: expected a list, found 'GC102'; write `- code: GC102` and such"
     ]
 
 

@@ -90,10 +90,10 @@ def test_what_is_bound_must_be_of_the_right_kind():
     text = "id: x\nentry_points: [{state: A, takes: note}]\ncontext: Brought\nstates: {A: {entry: [answer, Case]}}\n"
     problems = faults(text, bind=[Deps(), functions])
     assert "'note' is bound to method" in problems[0]
-    assert "which is no BaseModel" in problems[0]
-    assert "which is no AgentContext; there are 'AgentContext', 'Case'" in problems[1]
-    assert "'answer' is bound to int 42, which is no action" in problems[2]
-    assert "which is no action" in problems[3]
+    assert "which cannot be used as BaseModel" in problems[0]
+    assert "which cannot be used as AgentContext; there are 'AgentContext', 'Case'" in problems[1]
+    assert "'answer' is bound to int 42, which cannot be used as action" in problems[2]
+    assert "which cannot be used as action" in problems[3]
 
 
 def test_a_type_is_bound_under_its_own_name():

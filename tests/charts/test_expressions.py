@@ -77,14 +77,12 @@ def fault(expression):
 
 
 def test_an_expression_is_checked_when_it_is_loaded():
-    assert fault("context.n <")[0].startswith("this is no CEL: <input>:1:12: Syntax error")
-    assert fault("contxt.n") == [
-        "CEL knows no variable 'contxt' here; did you mean 'context'? There are 'context', 'event'"
-    ]
-    assert fault("sze(context.n) > 1")[0].startswith("CEL has no function 'sze'; did you mean 'size'?")
+    assert fault("context.n <")[0].startswith("invalid CEL: <input>:1:12: Syntax error")
+    assert fault("contxt.n") == ["unknown variable 'contxt'; did you mean 'context'? There are 'context', 'event'"]
+    assert fault("sze(context.n) > 1")[0].startswith("unknown function 'sze'; did you mean 'size'?")
     assert fault("x" * 1001) == ["it has more than 1000 characters; write a function, and name it"]
     assert fault("[1].all(a, [1].all(b, [1].map(c, c).exists(d, d > 0)))") == [
-        "it goes through lists 4 times, and 3 times is the most; write a function, and name it"
+        "it goes through lists 4 times, more than 3; write a function, and name it"
     ]
-    assert fault("(" * 900)[0].startswith("this is no CEL")
-    assert fault("[1].all(x, x > 0 && y)") == ["CEL knows no variable 'y' here; there are 'context', 'event'"]
+    assert fault("(" * 900)[0].startswith("invalid CEL")
+    assert fault("[1].all(x, x > 0 && y)") == ["unknown variable 'y'; there are 'context', 'event'"]

@@ -36,30 +36,33 @@ def test_faults_are_told_with_file_line_column_and_path_all_at_once(tmp_path):
 
 def test_faults_in_json_have_their_places_too():
     text = '{"id": "x",\n "entry_points": ["A"],\n "states": {"A": {"on": {"GO":\n   "B"}}}}'
-    assert faults(text) == ["4:4 states.A.on.GO: there is no state 'B'; there are 'A'"]
+    assert faults(text) == ["4:4 states.A.on.GO: unknown state 'B'; there are 'A'"]
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "1:1 the whole: nothing stands where a chart belongs; write `id: ...`"),
-        ("- a\n", "1:1 the whole: a list stands where a chart belongs; write `id: ...`"),
+        ("", "1:1 chart: expected a chart, found nothing; write `id: ...`"),
+        ("- a\n", "1:1 chart: expected a chart, found a list; write `id: ...`"),
         (
             "states: {A: }\nentry_points: [A]\n",
-            "1:1 the whole: 'id' is missing; write `id:` with the name of the graph",
+            "1:1 chart: 'id' is missing; write `id:` with the name of the graph",
         ),
-        ("id: x\nstates: {A: }\n", "1:1 entry_points: none is listed, so no agent could begin; list the states"),
+        (
+            "id: x\nstates: {A: }\n",
+            "1:1 entry_points: no entry point is listed, so no agent could start; list the states",
+        ),
         (
             "id: x\ndialect: scmxl\n",
-            "2:10 dialect: 'scmxl' is not among the words that can stand here; did you mean 'scxml'?",
+            "2:10 dialect: unknown value 'scmxl'; did you mean 'scxml'?",
         ),
-        (STATES + "  A: {type: fnal}\n", "4:13 states.A.type: 'fnal' is not among the words"),
+        (STATES + "  A: {type: fnal}\n", "4:13 states.A.type: unknown value 'fnal'"),
         (STATES + "  A: {type: atomic, states: {B: }}\n", "4:29 states.A.states: an atomic state has no states"),
         (STATES + "  A: {history: deep}\n", "4:7 states.A.history: 'history' belongs to a history state"),
         (STATES + "  A: \n  H: {type: history, initial: A}\n", "5:22 states.H.initial: a history state has a target"),
         (STATES + "  A: \n  H: {type: history}\n", "5:6 states.H: nothing says where to go while it remembers nothing"),
         (STATES + "  A: {failed: true}\n", "4:6 states.A: it has failed=True, but is not final"),
-        (STATES + "  A: {type: final, failed: 1}\n", "4:28 states.A.failed: 1 stands where true or false belongs"),
+        (STATES + "  A: {type: final, failed: 1}\n", "4:28 states.A.failed: expected true or false, found 1"),
         (
             STATES + "  A: {states: {B: {type: final, failed: true}}}\n",
             "4:19 states.A.states.B: it has failed=True, but",
@@ -67,88 +70,88 @@ def test_faults_in_json_have_their_places_too():
         (STATES + "  A: {type: final, states: {B: }}\n", "4:6 states.A: it is final and has children"),
         (
             STATES + "  A: {on: {GO: {internal: 1}}}\n",
-            "4:27 states.A.on.GO.internal: 1 stands where true or false belongs",
+            "4:27 states.A.on.GO.internal: expected true or false, found 1",
         ),
-        (STATES + "  A: {on: {GO: {reenter: true}}}\n", "4:17 states.A.on.GO.reenter: 'reenter' is no key"),
-        (STATES + "  A: {on: {GO: }}\n", "4:15 states.A.on.GO: nothing stands where a text belongs"),
+        (STATES + "  A: {on: {GO: {reenter: true}}}\n", "4:17 states.A.on.GO.reenter: unknown key 'reenter'"),
+        (STATES + "  A: {on: {GO: }}\n", "4:15 states.A.on.GO: expected a text, found nothing"),
         (
             STATES + "  A: {on: [{target: A}]}\n",
             "4:12 states.A.on[0]: 'event' is missing; name the event, or write null",
         ),
-        (STATES + "  A: {on: 3}\n", "4:11 states.A.on: 3 stands where keys with values belong"),
+        (STATES + "  A: {on: 3}\n", "4:11 states.A.on: expected keys with values, found 3"),
         (
             STATES + "  A: {on: {GO: {target: B, internal: true}}}\n  B:\n",
             "4:16 states.A.on.GO: it is internal, but 'B' lies",
         ),
-        (STATES + "  A: {after: {soon: A}}\n", "4:15 states.A.after.soon: 'soon' is no delay"),
+        (STATES + "  A: {after: {soon: A}}\n", "4:15 states.A.after.soon: 'soon' is not a delay"),
         (
             STATES + "  A: {after: {1s: {target: A, description: x}}}\n",
-            "4:31 states.A.after.1s.description: 'description' is no key",
+            "4:31 states.A.after.1s.description: unknown key 'description'",
         ),
         (
             STATES + "  A: {after: {1s: {target: B, internal: true}}}\n  B:\n",
             "4:19 states.A.after.1s: it is internal, but",
         ),
-        (STATES + "  A: {after: }\n", "4:13 states.A.after: nothing stands where keys with values belong"),
+        (STATES + "  A: {after: }\n", "4:13 states.A.after: expected keys with values, found nothing"),
         (
             STATES + "  A: {always: {}}\n",
-            "4:15 states.A.always: without event, guard and target it would be taken for ever",
+            "4:15 states.A.always: without event, guard and target it would be taken forever",
         ),
         (STATES + "  A: {invoke: {id: x}}\n", "4:15 states.A.invoke: 'src' is missing; name the function to run"),
         (
             STATES + "  A: {invoke: {src: search, timeout_s: -1}}\n",
-            "4:40 states.A.invoke.timeout_s: -1 stands where a number",
+            "4:40 states.A.invoke.timeout_s: expected a number, found -1",
         ),
         (
             STATES + "  A: {invoke: {src: search, timeout_s: .inf}}\n",
-            "4:40 states.A.invoke.timeout_s: inf stands where a number",
+            "4:40 states.A.invoke.timeout_s: expected a number, found inf",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attempts: 0}}}\n",
-            "4:36 states.A.invoke.retry: Retry(attempts=0, first_s=1.0, factor=2.0, most_s=60.0) cannot be",
+            "4:36 states.A.invoke.retry: Retry(attempts=0, first_s=1.0, factor=2.0, most_s=60.0) is not possible",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attempts: 1.5}}}\n",
-            "4:36 states.A.invoke.retry: 1.5 is no count of attempts; write `{attempts: 3",
+            "4:36 states.A.invoke.retry: 1.5 is not a number of attempts; write `{attempts: 3",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: 3}}\n",
-            "4:36 states.A.invoke.retry: 3 stands where keys with values belong",
+            "4:36 states.A.invoke.retry: expected keys with values, found 3",
         ),
         (
             STATES + "  A: {invoke: {src: search, retry: {attemps: 3}}}\n",
-            "4:37 states.A.invoke.retry.attemps: 'attemps' is no key that can stand here; did you mean 'attempts'",
+            "4:37 states.A.invoke.retry.attemps: unknown key 'attemps'; did you mean 'attempts'",
         ),
         (STATES + "  A: {invoke: [search, search]}\n", "4:6 states.A: the invoke 'search' occurs twice"),
         (STATES + "  A: {entry: {params: {}}}\n", "4:14 states.A.entry: 'type' is missing; name the function"),
         (
             STATES + "  A: {entry: {type: add, params: 3}}\n",
-            "4:34 states.A.entry.params: 3 stands where keys with values",
+            "4:34 states.A.entry.params: expected keys with values, found 3",
         ),
         (STATES + "  A: {initial: {actions: note}, states: {B: }}\n", "4:16 states.A.initial: 'target' is missing"),
         (STATES + "  A: {initial: A, states: {B: }}\n", "4:6 states.A: its initial state 'A' is not inside it"),
         (STATES + "  A: {entry: note_alone}\n", "4:14 states.A.entry: no action is bound to 'note_alone'"),
-        (STATES + "  A: {on: {GO: ''}}\n", "4:16 states.A.on.GO: an empty text names nothing"),
-        (STATES + "  A: {entry: ''}\n", "4:14 states.A.entry: an empty text names nothing"),
+        (STATES + "  A: {on: {GO: ''}}\n", "4:16 states.A.on.GO: the text is empty"),
+        (STATES + "  A: {entry: ''}\n", "4:14 states.A.entry: the text is empty"),
         (STATES + "  A: {entry: filled}\n", "4:6 states.A: state 'A', on_entry: action filled takes neither"),
         (STATES + "  A: {states: {B: }}\n  C: {states: {B: }}\n", "4:18 states.A.states.B: the name occurs twice"),
-        ("id: x\nstates: {A: }\nentry_points: [B]\n", "3:16 entry_points[0]: there is no state 'B'; there are 'A'"),
-        ("id: x\nstates: {A: }\nentry_points: [[A]]\n", "3:16 entry_points[0]: a list stands where a text belongs"),
+        ("id: x\nstates: {A: }\nentry_points: [B]\n", "3:16 entry_points[0]: unknown state 'B'; there are 'A'"),
+        ("id: x\nstates: {A: }\nentry_points: [[A]]\n", "3:16 entry_points[0]: expected a text, found a list"),
         ("id: x\nstates: {A: }\nentry_points: [{name: B}]\n", "3:16 entry_points[0]: 'state' is missing"),
-        ("id: x\nstates: {A: }\nentry_points: {A: 3}\n", "3:19 entry_points.A: 3 stands where keys with values belong"),
+        ("id: x\nstates: {A: }\nentry_points: {A: 3}\n", "3:19 entry_points.A: expected keys with values, found 3"),
         ("id: x\nstates: {A: }\nentry_points: {A: {opens_on: T}, B: {state: A, opens_on: T}}\n", "it opens A, B"),
         ("id: x\nstates: {A: }\nentry_points: [{state: A, takes: Case}]\n", "AgentContext has no field 'query'"),
         ("id: x\nstates: {A: }\nentry_points: [A]\ncontext: {model_fields: 1, _a: 2}\n", "4:11 context.model_fields"),
-        ("id: x\nstates: {A: }\nentry_points: [A]\non: {GO: '*'}\n", "4:10 on.GO: there is no state '*'"),
-        ("id: x\nstates: {A: }\nentry_points: [A]\nexit: note\n", "4:1 exit: 'exit' is no key that can stand here"),
-        ("id: x\n a: b\n", "2:3 the whole: this is no YAML: mapping values are not allowed here"),
-        ("{'a': 1", "this is no YAML: "),
-        ('{"a" 1}', "1:6 the whole: this is no JSON: ':' is missing"),
-        ('{"a": }', "1:7 a: this is no JSON: a value is missing"),
-        ('{"a": 1, b: 2}', "1:10 the whole: this is no JSON: a key in quotes is missing"),
-        ('{"a": "b', "this is no JSON: Unterminated string"),
-        ('{"a": [1 2]}', "1:10 a: this is no JSON: ',' is missing"),
-        ('{"a": [], "b": {}} 1', "1:20 the whole: something follows the end"),
+        ("id: x\nstates: {A: }\nentry_points: [A]\non: {GO: '*'}\n", "4:10 on.GO: unknown state '*'"),
+        ("id: x\nstates: {A: }\nentry_points: [A]\nexit: note\n", "4:1 exit: unknown key 'exit'"),
+        ("id: x\n a: b\n", "2:3 chart: invalid YAML: mapping values are not allowed here"),
+        ("{'a': 1", "invalid YAML: "),
+        ('{"a" 1}', "1:6 chart: invalid JSON: expected ':'"),
+        ('{"a": }', "1:7 a: invalid JSON: expected a value"),
+        ('{"a": 1, b: 2}', "1:10 chart: invalid JSON: expected a key in quotes"),
+        ('{"a": "b', "invalid JSON: Unterminated string"),
+        ('{"a": [1 2]}', "1:10 a: invalid JSON: expected ','"),
+        ('{"a": [], "b": {}} 1', "1:20 chart: unexpected text after the end"),
     ],
 )
 def test_a_fault_is_told_at_its_place(text, fault):
@@ -183,14 +186,14 @@ def test_keys_that_occur_twice_are_told_together_with_all_else(text):
         "id: the key 'id' occurs twice",
         "states.A.on.GO: the key 'GO' occurs twice",
         "states.A: the key 'A' occurs twice",
-        "states.B.onn: 'onn' is no key that can stand here",
+        "states.B.onn: unknown key 'onn'",
     ]
     assert [each.partition(":")[0] for each in told] == ["2", "5", "6", "7"]
 
 
 def test_what_ends_the_reading_is_told_with_its_path():
     assert faults("id: x\nstates:\n  A:\n    on: {GO: [B, !x C]}\n") == [
-        "4:18 states.A.on.GO[1]: the tag !x is not understood; write plain values without tags"
+        "4:18 states.A.on.GO[1]: unsupported tag !x; write plain values without tags"
     ]
 
 

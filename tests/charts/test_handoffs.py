@@ -188,27 +188,27 @@ WRONG = """
           - {src: search, packet: tell}
           - {agent: refunds, at: OPEN, id: again, retry: {attempts: 3}}
 """
-TOLD = [  # the beginning of each
-    "4:21 accepts.capacity: -1 stands where a number belongs; write a number, 0 or more",
-    "4:25 accepts.polcy: 'polcy' is no key that can stand here; did you mean 'policy'? There are 'capacit",
+TOLD = [
+    "4:21 accepts.capacity: expected a number, found -1; write a number, 0 or more",
+    "4:25 accepts.polcy: unknown key 'polcy'; did you mean 'policy'? There are 'capacity', 'policy'",
     "7:5 states.A: the invoke 'refunds' occurs twice; give each an id= of its own",
     "8:18 states.A.entry[0].handoff: 'to' is missing; name the graph that takes the work",
-    "8:19 states.A.entry[0].handoff.too: 'too' is no key that can stand here; did you mean 'to'? There ar",
-    "8:37 states.A.entry[0].handoff.at: an empty text names nothing; write a text",
-    "8:47 states.A.entry[0].handoff.mode: 'delegat' is not among the words that can stand here; did you m",
-    "8:64 states.A.entry[0].handoff.reason: 'timeot' is not among the words that can stand here; did you ",
-    "8:82 states.A.entry[0].handoff.deadline: 'soon' is no delay; write '500ms', '30s', '2m', '1h' or '7d",
+    "8:19 states.A.entry[0].handoff.too: unknown key 'too'; did you mean 'to'? There are 'to', 'at', 'mod",
+    "8:37 states.A.entry[0].handoff.at: the text is empty; write a text",
+    "8:47 states.A.entry[0].handoff.mode: unknown value 'delegat'; did you mean 'delegate'? There are 'tr",
+    "8:64 states.A.entry[0].handoff.reason: unknown value 'timeot'; did you mean 'timeout'? There are 'kn",
+    "8:82 states.A.entry[0].handoff.deadline: 'soon' is not a delay; write '500ms', '30s', '2m', '1h' or ",
     "8:96 states.A.entry[0].handoff.packet: no function is bound to 'tel'; did you mean 'tell'? There are",
-    "9:18 states.A.entry[1].handoff: 'refunds' stands where keys with values belong; write `key: value`",
+    "9:18 states.A.entry[1].handoff: expected keys with values, found 'refunds'; write `key: value`",
     "11:24 states.A.entry[2].handoff.fallbacks[0].same_target: SameTarget(attempts=0, first_s=1.0, factor",
     "11:39 states.A.entry[2].handoff.fallbacks[1]: 'at' is missing; name the entry point of the graph",
     "11:55 states.A.entry[2].handoff.fallbacks[2]: it is 'other_graph' and 'human' at once; write `same_t",
     "11:90 states.A.entry[2].handoff.fallbacks[3]: it does not say what to try; write `same_target: {atte",
-    "13:44 states.A.exit[0].type: 'type' is no key that can stand here; there are 'handoff'",
+    "13:44 states.A.exit[0].type: unknown key 'type'; there are 'handoff'",
     "15:9 states.A.invoke[0]: 'at' is missing; name the entry point of the graph",
-    "16:36 states.A.invoke[1].src: 'src' belongs to a function; drop it, or drop `agent:`",
-    "17:23 states.A.invoke[2].packet: 'packet' belongs to an agent; name its graph with `agent:`",
-    "18:47 states.A.invoke[3].retry: 'retry' belongs to a function; drop it, or drop `agent:`",
+    "16:36 states.A.invoke[1].src: 'src' is for functions; drop it, or drop `agent:`",
+    "17:23 states.A.invoke[2].packet: 'packet' is for agents; name its graph with `agent:`",
+    "18:47 states.A.invoke[3].retry: 'retry' is for functions; drop it, or drop `agent:`",
 ]
 
 
@@ -247,7 +247,7 @@ def test_a_handoff_that_a_name_is_bound_to_takes_no_parameters():
 def test_xstate_invokes_no_agents():
     text = "dialect: xstate\nid: a\nentry_points: [A]\nstates: {A: {invoke: {agent: b, at: C}}}"
     told = faults(text)
-    assert any("'agent' is no key that can stand here" in each for each in told)
+    assert any("unknown key 'agent'" in each for each in told)
 
 
 def test_editors_know_handoffs():

@@ -50,12 +50,12 @@ def test_a_hash_names_an_id_a_state_or_the_chart_with_a_path_below():
 
 def test_a_target_that_means_no_state_is_told_with_its_like():
     assert faults(CHART.format(inner="xx", outer=".y", root="'#m.a.z'")) == [
-        "4:12 on.ROOT: there is no state '#m.a.z'; there are 'a', 'b', 'c', 'd', 'e.f', '#g', 'x'",
-        "8:17 states.a.on.OUTER: there is no state '.y'; there are 'a', 'b', 'c', 'd', 'e.f', '#g', 'x'",
-        "11:21 states.a.states.b.on.INNER: there is no state 'xx'; did you mean 'x'? "
+        "4:12 on.ROOT: unknown state '#m.a.z'; there are 'a', 'b', 'c', 'd', 'e.f', '#g', 'x'",
+        "8:17 states.a.on.OUTER: unknown state '.y'; there are 'a', 'b', 'c', 'd', 'e.f', '#g', 'x'",
+        "11:21 states.a.states.b.on.INNER: unknown state 'xx'; did you mean 'x'? "
         "There are 'a', 'b', 'c', 'd', 'e.f', '#g', 'x'",
     ]
-    assert "there is no state '#nothing.a'" in faults(CHART.format(inner="'#nothing.a'", outer="x", root="x"))[0]
+    assert "unknown state '#nothing.a'" in faults(CHART.format(inner="'#nothing.a'", outer="x", root="x"))[0]
 
 
 def test_an_id_can_be_given_once():

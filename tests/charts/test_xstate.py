@@ -231,9 +231,9 @@ def test_a_machine_may_begin_with_actions_and_events_may_be_renamed():
 
 
 def test_what_only_the_other_dialect_has_is_a_fault():
-    with pytest.raises(InvalidChartError, match="'internal' is no key"):
+    with pytest.raises(InvalidChartError, match="unknown key 'internal'"):
         machine({"id": "m", "states": {"a": {"on": {"GO": {"internal": True}}}}}, ("a",))
-    with pytest.raises(InvalidChartError, match="'soon' is no delay"):
+    with pytest.raises(InvalidChartError, match="'soon' is not a delay"):
         machine({"id": "m", "states": {"a": {"after": {"soon": "a"}}}}, ("a",))
     with pytest.raises(ValueError, match="other"):
         machine(dialect="other")
@@ -335,18 +335,20 @@ def test_what_would_follow_the_end_of_a_machine_is_told():
     assert [fault.partition(";")[0] for fault in faults_of(parallel, ("m",))] == [
         "1:54 output: an agent hands nothing on at its end"
     ]
-    assert faults_of({"type": "final", "states": {"a": {}}}) == ["1:10 type: a machine is no final state; drop it"]
+    assert faults_of({"type": "final", "states": {"a": {}}}) == [
+        "1:10 type: a machine cannot be a final state; drop it"
+    ]
 
 
 @pytest.mark.parametrize("event", ["xstate.*", "xstate.init", "xstate.after.1000.m.a", "xstate.snapshot.find"])
 def test_an_event_of_xstate_that_nothing_here_is_like_is_told(event):
     (fault,) = faults_of({"id": "m", "states": {"a": {"on": {event: "a"}}}})
-    assert f"states.a.on.{event}: nothing here is like XState's event {event!r}" in fault
+    assert f"states.a.on.{event}: XState's event {event!r} has no counterpart here" in fault
 
 
 def test_the_end_of_an_unknown_state_is_told_with_its_like():
     (fault,) = faults_of({"id": "m", "states": {"a": {"on": {"xstate.done.state.m.aa": "a"}}}})
-    assert "there is no state of the id 'm.aa'; did you mean 'm.a'" in fault
+    assert "no state has the id 'm.aa'; did you mean 'm.a'" in fault
 
 
 def test_wildcards_over_xstates_own_events_take_those_here():
@@ -369,7 +371,7 @@ def test_wildcards_over_xstates_own_events_take_those_here():
 def test_onsnapshot_is_told_as_what_there_is_not():
     invoke = {"src": "search", "input": {"depth": 1}, "onSnapshot": {"actions": "count"}}
     (fault,) = faults_of({"id": "m", "states": {"a": {"invoke": invoke}}})
-    assert "states.a.invoke.onSnapshot: 'onSnapshot' is no key that can stand here" in fault
+    assert "states.a.invoke.onSnapshot: unknown key 'onSnapshot'" in fault
 
 
 def test_output_is_the_value_itself_whatever_its_keys():
@@ -391,9 +393,9 @@ def test_a_final_state_says_in_its_meta_that_it_is_a_failure():
 @pytest.mark.parametrize(
     ("state", "fault"),
     [
-        ({"type": "final", "meta": {"gatechart": {"faild": True}}}, "'faild' is no key that can stand here"),
-        ({"type": "final", "meta": {"gatechart": 1}}, "1 stands where keys with values belong"),
-        ({"type": "final", "failed": True}, "'failed' is no key that can stand here"),
+        ({"type": "final", "meta": {"gatechart": {"faild": True}}}, "unknown key 'faild'"),
+        ({"type": "final", "meta": {"gatechart": 1}}, "expected keys with values, found 1"),
+        ({"type": "final", "failed": True}, "unknown key 'failed'"),
         ({"meta": {"gatechart": {"failed": True}}}, "it has failed=True, but is not final"),
     ],
 )
@@ -504,10 +506,12 @@ def test_a_machine_that_begins_nowhere_says_what_is_missing():
         load(json.dumps(machine), dialect="xstate")
     (fault,) = raised.value.faults
     assert str(fault) == (
-        "1:1 entry_points: none is listed, and the machine has no `initial`, so no agent could begin; "
+        "1:1 entry_points: no entry point is listed and the machine has no `initial`, so no agent could start; "
         "write one of the two, or pass load(entry_points=[...])"
     )
-    with pytest.raises(InvalidChartError, match="entry_points: none is listed, so no agent could begin; list"):
+    with pytest.raises(
+        InvalidChartError, match="entry_points: no entry point is listed, so no agent could start; list"
+    ):
         load(json.dumps({**machine, "initial": "up", "entry_points": []}), dialect="xstate")
 
 

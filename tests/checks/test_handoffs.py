@@ -147,7 +147,7 @@ def test_a_handoff_to_a_graph_that_is_not_there_is_found_among_several():
     asking = graph_of([WAIT, ANSWERED])
     [finding] = [each for each in check_all([asking])["desk"] if each.code == "GC503"]
     assert (finding.place, finding.severity) == ("transition 'A --E--> W'", "error")
-    assert finding.problem == "there is no graph 'refunds' to hand on to"
+    assert finding.problem == "unknown graph 'refunds'"
     assert [each for each in check_all([asking, refunds])["desk"] if each.code == "GC503"] == []
     assert places(asking, "GC503") == []
 

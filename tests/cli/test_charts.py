@@ -147,8 +147,8 @@ def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
             "no 'function'; of bindings, did you mean 'functions'? There are 'functions'; the module itself can be",
         ),
         ("charts/lamp.yaml:broken", "AppImportError", "ZeroDivisionError: division by zero ({folder}/broken.py:1)"),
-        ("charts/lmp.yaml:house.lamps", "InvalidChartError", "charts/lmp.yaml:1:1 the whole: it cannot be read (No "),
-        ("charts.yaml:house.lamps", "InvalidChartError", "charts.yaml:1:1 the whole: it cannot be read (Is a dir"),
+        ("charts/lmp.yaml:house.lamps", "InvalidChartError", "charts/lmp.yaml:1:1 chart: it cannot be read (No "),
+        ("charts.yaml:house.lamps", "InvalidChartError", "charts.yaml:1:1 chart: it cannot be read (Is a dir"),
     ],
 )
 def test_a_chart_file_that_cannot_be_loaded_is_told_with_a_remedy(app, error, told, lamp, gatechart):

@@ -51,7 +51,7 @@ def test_what_fits_nowhere_is_told_stays_and_fails_the_command(gatechart):
         told = gatechart("migrate", *dry, "--app", "shop:unfit")
         assert told.code == 1
         assert ["n", "stuck", "shop", "1", "NEW"] in told.rows
-        assert "'NEW' is no leaf of version '2'" in told.out
+        assert "'NEW' is not a leaf of version '2'" in told.out
         assert told.out.endswith("2 agents: 1 to the newest, 1 stuck\n")
     assert versions(gatechart) == ["1", "2"]
 
@@ -63,7 +63,7 @@ def test_machines_get_every_agent_and_counts(gatechart):
     assert told.document["counts"] == {"stays": 0, "changed": 0, "migrates": 1, "stuck": 1}
     first, second = told.document["agents"]
     assert (first["agent_id"], first["fate"], first["before"], first["after"]) == ("n", "stuck", "1", "1")
-    assert first["problem"] == "'NEW' is no leaf of version '2' (the agent is in NEW, version '1')"
+    assert first["problem"] == "'NEW' is not a leaf of version '2' (the agent is in NEW, version '1')"
     assert (second["source"], second["target"], second["invokes_kept"]) == (["SEARCHING"], ["SEARCHING"], 1)
     assert second["problem"] is None
 

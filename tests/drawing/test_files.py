@@ -74,7 +74,7 @@ def test_graphviz_draws_a_map(tmp_path):
 @pytest.mark.parametrize(
     ("graphs", "more", "told"),
     [
-        ([], {}, "there is no graph to draw"),
+        ([], {}, "no graph to draw"),
         ([support], {"highlight": SNAPSHOT}, "a map of graphs shows no agent"),
         ([support], {"trail": HISTORY}, "a map of graphs shows no agent"),
     ],

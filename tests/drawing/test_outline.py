@@ -288,5 +288,5 @@ def test_a_trail_through_an_unknown_door_is_refused_with_a_remedy():
 
 @pytest.mark.parametrize("highlight", ["ANSWERING", ("ANSWERING",), support])
 def test_what_is_no_snapshot_cannot_be_highlighted(highlight):
-    with pytest.raises(DrawingError, match="is no Snapshot; pass an agent's `snapshot`"):
+    with pytest.raises(DrawingError, match="is not a Snapshot; pass an agent's `snapshot`"):
         outline(support, highlight=highlight)

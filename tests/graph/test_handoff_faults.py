@@ -50,7 +50,7 @@ def test_a_handoff_needs_a_graph_and_an_entry_point():
 @pytest.mark.parametrize("deadline", ["soon", -1, timedelta(seconds=-1), True, float("nan"), [3]])
 def test_a_deadline_must_be_a_delay(deadline):
     assert faults(Handoff("refunds", at="REVIEWING", deadline=deadline)) == [
-        f"{HERE}its deadline {deadline!r} is no delay; {DELAY}"
+        f"{HERE}its deadline {deadline!r} is not a delay; {DELAY}"
     ]
 
 
@@ -87,7 +87,7 @@ def test_fallbacks_are_fallbacks_and_lead_to_entry_points():
         ),
         (
             Invoke(agent="refunds", at="OPEN", timeout_s=-1),
-            ", invoke refunds: its timeout_s -1 is no delay; write a number of seconds",
+            ", invoke refunds: its timeout_s -1 is not a delay; write a number of seconds",
         ),
         (
             Invoke(agent="refunds", at="OPEN", retry=Retry()),
@@ -106,7 +106,7 @@ def test_an_invoke_is_of_a_function_or_of_an_agent(invoke, told):
 
 
 def test_what_is_accepted_is_bounded_by_a_plain_function_of_the_packet():
-    assert faults(accepts=3) == ["accepts: 3 bounds nothing; write Accepts(capacity=..., policy=...)"]
+    assert faults(accepts=3) == ["accepts: 3 is not an Accepts; write Accepts(capacity=..., policy=...)"]
     assert faults(accepts=Accepts(policy=lambda: True)) == [
         "accepts: policy <lambda> does not take (packet); pass a function of (packet)"
     ]

@@ -49,12 +49,12 @@ def test_the_fingerprint_leaves_migrations_out():
 @pytest.mark.parametrize(
     ("migration", "problem"),
     [
-        ("1 to 2", "'1 to 2' is no migration"),
+        ("1 to 2", "'1 to 2' is not a migration"),
         (Migration("1", "3", None), "None cannot be called"),
         (Migration("1", "3", later), "later is async"),
         (Migration("1", "3", lambda: None), "<lambda> does not take (stored)"),
-        (Migration(1, "3", same), "1 is no version"),
-        (Migration("", "3", same), "'' is no version"),
+        (Migration(1, "3", same), "1 is not a version"),
+        (Migration("", "3", same), "'' is not a version"),
         (Migration("2", "2", same), "it leads nowhere"),
         (Migration("3", "1", same), "it leads away from '3', the graph's own version"),
         (Migration("1", "2", same), "from '2' no migration leads to '3', the graph's version"),
@@ -149,9 +149,9 @@ def test_what_the_graph_can_be_in_fits(leaves):
 @pytest.mark.parametrize(
     ("leaves", "problem"),
     [
-        (("LET",), "'LET' is no leaf of version '2'"),
-        (("LIGHT", "COLD"), "'LIGHT' is no leaf of version '2'"),
-        (("WAS",), "'WAS' is no leaf of version '2'"),
+        (("LET",), "'LET' is not a leaf of version '2'"),
+        (("LIGHT", "COLD"), "'LIGHT' is not a leaf of version '2'"),
+        (("WAS",), "'WAS' is not a leaf of version '2'"),
         (("DARK",), "no state is active in 'LIVED_IN.HEAT', a region of version '2'"),
         (("DARK", "LIT", "COLD"), "'DARK' and 'LIT' would be active in 'LIVED_IN.LIGHT' at once"),
         (("EMPTY", "DARK", "COLD"), "'EMPTY' and 'LIVED_IN' would be active in the graph at once"),
@@ -166,9 +166,9 @@ def test_what_the_graph_cannot_be_in_is_told(leaves, problem):
     ("memory", "problem"),
     [
         ((("WAS", ("LIT",)),), None),
-        ((("GONE", ("LIT",)),), "'GONE', which remembers, is no history state of version '2'"),
-        ((("DARK", ("LIT",)),), "'DARK', which remembers, is no history state of version '2'"),
-        ((("WAS", ("DIM",)),), "'DIM', which 'WAS' remembers, is no state of version '2'"),
+        ((("GONE", ("LIT",)),), "'GONE', which remembers, is not a history state of version '2'"),
+        ((("DARK", ("LIT",)),), "'DARK', which remembers, is not a history state of version '2'"),
+        ((("WAS", ("DIM",)),), "'DIM', which 'WAS' remembers, is not a state of version '2'"),
         ((("WAS", ("WAS",)),), "'WAS', which 'WAS' remembers, is a history state of version '2'"),
         ((("WAS", ("WARM",)),), "'WARM', which 'WAS' remembers, is not inside 'LIVED_IN.LIGHT'"),
         ((("AS_LEFT", ("LIT", "WARM")),), None),

@@ -69,23 +69,25 @@ def test_a_version_is_a_text(version: Any) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, "100", None])
 def test_a_turn_may_take_at_least_one_microstep(limit: Any) -> None:
-    expected = f"max_microsteps: {limit!r} is no bound; pass a whole number of 1 or more"
+    expected = f"max_microsteps: {limit!r} is not a bound; pass a whole number of 1 or more"
     assert fault_of(max_microsteps=limit) == expected
 
 
 @pytest.mark.parametrize("policy", ["raise", None])
 def test_what_becomes_of_a_refused_event_is_one_of_the_known_policies(policy: Any) -> None:
-    expected = f"on_refusal: {policy!r} is no policy; pass one of OnRefusal.RETURN, OnRefusal.RAISE"
+    expected = f"on_refusal: {policy!r} is not a policy; pass one of OnRefusal.RETURN, OnRefusal.RAISE"
     assert fault_of(on_refusal=policy) == expected
 
 
 @pytest.mark.parametrize("context", [None, dict, Case, AgentContext()])
 def test_a_context_type_derives_from_agent_context(context: Any) -> None:
-    assert fault_of(context=context) == f"context: {context!r} is no context type; pass a subclass of AgentContext"
+    assert fault_of(context=context) == f"context: {context!r} is not a context type; pass a subclass of AgentContext"
 
 
 def test_a_graph_without_entry_points_could_not_begin() -> None:
-    expected = "entry_points: none is listed, so no agent could begin; list the states in which an agent may begin"
+    expected = (
+        "entry_points: no entry point is listed, so no agent could start; list the states in which an agent may start"
+    )
     assert fault_of(entry_points=[]) == expected
 
 
@@ -266,11 +268,11 @@ def test_an_action_that_yields_would_never_run(action: Any) -> None:
 
 def test_an_entry_point_is_in_a_state_that_exists() -> None:
     assert fault_of(entry_points=[EntryPoint("C", "door")]) == (
-        "entry point 'door': there is no state 'C'; there are 'A', 'B'"
+        "entry point 'door': unknown state 'C'; there are 'A', 'B'"
     )
     fault = fault_of(states=["GREETING"], entry_points=["GREETNIG"])
     assert fault == (
-        "entry point 'GREETNIG': there is no state 'GREETNIG'; did you mean 'GREETING'? There are 'GREETING', 'A', 'B'"
+        "entry point 'GREETNIG': unknown state 'GREETNIG'; did you mean 'GREETING'? There are 'GREETING', 'A', 'B'"
     )
 
 
@@ -287,7 +289,7 @@ def test_an_entry_point_that_takes_nothing_maps_nothing() -> None:
 @pytest.mark.parametrize("schema", [dict, Case(number=1), "Case"])
 def test_an_entry_point_takes_a_pydantic_model(schema: Any) -> None:
     fault = fault_of(**entering("A", takes=schema))
-    assert fault == f"entry point 'A': takes={schema!r} is no schema; pass a pydantic model"
+    assert fault == f"entry point 'A': takes={schema!r} is not a schema; pass a pydantic model"
 
 
 def test_each_field_of_the_payload_has_its_field_in_the_context() -> None:
@@ -327,7 +329,7 @@ async def mapped_later(payload: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("maps", [["number"], "number", 7])
 def test_maps_is_a_mapping_or_a_function(maps: Any) -> None:
     assert fault_of(**entering("A", takes=Case, maps=maps)) == (
-        f"entry point 'A': maps={maps!r} maps nothing; pass a mapping of fields, or a function of (payload)"
+        f"entry point 'A': maps={maps!r} is not a mapping; pass a mapping of fields, or a function of (payload)"
     )
 
 
@@ -373,7 +375,7 @@ NO_STATE = "this cannot name a state; use a text that is neither '' nor '*'"
     [
         (
             {"transitions": [("A", "GO", "B")]},
-            "transition ('A', 'GO', 'B'): it is no transition; write Transition(source, event, target)",
+            "transition ('A', 'GO', 'B'): it is not a transition; write Transition(source, event, target)",
         ),
         (
             {"transitions": [GO, Transition(None, "GO", "B")]},
@@ -402,7 +404,7 @@ def test_what_is_no_definition_at_all_comes_together() -> None:
     assert [f"{fault.place}: {fault.problem}" for fault in faults] == [
         "state 7: this cannot name a state",
         "state None: this cannot name a state",
-        "transition 'GO': it is no transition",
+        "transition 'GO': it is not a transition",
         "entry point 7: its state is None",
         "entry point 7: its name is 7",
         "entry point 7: its trigger is 7",
@@ -413,7 +415,7 @@ def test_what_is_no_definition_at_all_comes_together() -> None:
     ("part", "expected"),
     [
         ("states", f"state None: {NO_STATE}"),
-        ("transitions", "transition None: it is no transition; write Transition(source, event, target)"),
+        ("transitions", "transition None: it is not a transition; write Transition(source, event, target)"),
         ("entry_points", f"entry point None: its state is None; {NO_TEXT}"),
     ],
 )
@@ -497,7 +499,7 @@ def test_all_faults_come_together() -> None:
     )
     assert [f"{fault.place}: {fault.problem}" for fault in faults] == [
         "graph: its name is ''",
-        "context: <class 'dict'> is no context type",
+        "context: <class 'dict'> is not a context type",
         "entry point 'A': the name occurs twice",
         "state '*': this cannot name a state",
         "state 'F': the name occurs twice",
@@ -510,9 +512,9 @@ def test_all_faults_come_together() -> None:
         "transition 'F --GO--> *': it leaves a final state, in which every event is refused",
         "transition 'F --GO--> *': '*' cannot be a target",
         "transition 'A --STAYED--> B': it is internal, but 'B' lies outside its source",
-        "entry point 'A': there is no state 'NOWHERE'",
+        "entry point 'A': unknown state 'NOWHERE'",
         "entry point 'A': guard is_later is async",
-        "entry point 'A': takes=<class 'dict'> is no schema",
+        "entry point 'A': takes=<class 'dict'> is not a schema",
         "entry point 'B': it maps a payload but takes none",
         "trigger 'X': it opens A, A",
     ]

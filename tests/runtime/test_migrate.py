@@ -235,7 +235,7 @@ def fails(stored):
     ("graph", "problem"),
     [
         (case("2", new="OPEN"), "no migrations lead from the one to the other"),
-        (BROKEN, "'NEW' is no leaf of version '2'"),
+        (BROKEN, "'NEW' is not a leaf of version '2'"),
         (case("2", Migration("1", "2", fails)), "migration fails of '1' to '2' raised KeyError: 'number'"),
         (case("2", Migration("1", "2", dict)), "migration dict of '1' to '2' raised TypeError"),
         (case("2", Migration("1", "2", lambda stored: None)), "migration <lambda> returned a NoneType, not a Stored"),
@@ -245,7 +245,7 @@ def fails(stored):
         ),
         (
             case("2", Migration("1", "2", lambda stored: replace(stored, memory=(("WAS", ("NEW",)),)))),
-            "'WAS', which remembers, is no history state of version '2'",
+            "'WAS', which remembers, is not a history state of version '2'",
         ),
         (case("2", Migration("1", "2", lambda stored: stored), context=Numbered), "its context would be no Numbered"),
         (case("2", Migration("1", "2", lose_number), context=Loose), "anything: nan would come back as 'NaN'"),
@@ -315,7 +315,7 @@ async def test_a_change_of_the_same_version_without_the_state_is_refused(new, op
     async with opened(case("1", new="OPEN")) as runtime:
         (told,) = await all_of(runtime)
         assert told.fate is Fate.STUCK
-        assert told.problem == "'NEW' is no leaf of version '1' (the agent is in NEW, version '1')"
+        assert told.problem == "'NEW' is not a leaf of version '1' (the agent is in NEW, version '1')"
         with pytest.raises(IncompatibleGraphError, match="'NEW' is no leaf"):
             await runtime.resume("new")
 

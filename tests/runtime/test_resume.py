@@ -156,7 +156,7 @@ async def test_an_agent_of_another_version_is_not_resumed(place):
 async def test_an_agent_in_a_state_that_is_no_leaf_any_more_is_not_resumed(place, states):
     await kept(place, "SENT", "SHIPPED")
     smaller = variant(states=states, transitions=[], entry_points=["ON_ROAD"])
-    told = r"'AT_SEA' is no leaf of version '1' \(the agent is in TRANSIT\.AT_SEA, version '1'\)"
+    told = r"'AT_SEA' is not a leaf of version '1' \(the agent is in TRANSIT\.AT_SEA, version '1'\)"
     await refused(place, [smaller], IncompatibleGraphError, told)
 
 

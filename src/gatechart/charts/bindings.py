@@ -101,7 +101,9 @@ class Bindings:
             remedy = suggestion(reference.name, names) if names else "pass it with bind="
             self.faults.add(reference.spot, f"no {what} is bound to {reference.name!r}", remedy)
         else:
-            problem = f"{reference.name!r} is bound to {type(found).__name__} {found!r:.60}, which is no {what}"
+            problem = (
+                f"{reference.name!r} is bound to {type(found).__name__} {found!r:.60}, which cannot be used as {what}"
+            )
             self.faults.add(reference.spot, problem, suggestion(reference.name, names))
 
     def _alone(self, found: Handoff, reference: Reference) -> Handoff:

@@ -117,7 +117,7 @@ class _Building:
         if machine.initial is not None or machine.parallel:
             yield beginning(self.initial(machine, machine), states)
             return
-        problem = "none is listed, and the machine has no `initial`, so no agent could begin"
+        problem = "no entry point is listed and the machine has no `initial`, so no agent could start"
         self.faults.add(self.places["entry_points"], problem, "write one of the two, or pass load(entry_points=[...])")
 
     def note(self, error: InvalidGraphError) -> None:
@@ -209,7 +209,7 @@ class _Building:
         elif isinstance(bound, int | float):
             delay = f"{bound:g}ms"
         if seconds_of(delay) is None:
-            self.faults.add(after.spot, f"{delay!r} is no delay", "write '500ms', '30s', '2m', '1h' or '7d'")
+            self.faults.add(after.spot, f"{delay!r} is not a delay", "write '500ms', '30s', '2m', '1h' or '7d'")
             delay = "0s"
         event = after_event(self.names.names[form], delay_text(delay))
         return delay, [self.then(each, form, event) for each in after.then]

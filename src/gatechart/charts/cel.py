@@ -304,13 +304,13 @@ def compiled(expression: str) -> tuple[Cel | None, tuple[Fault, ...]]:
         return None, (Fault("", f"it has more than {MAX_LENGTH} characters", "write a function, and name it"),)
     rounds = len(LOOP.findall(plain(expression)))
     if rounds > MAX_ROUNDS:
-        problem = f"it goes through lists {rounds} times, and {MAX_ROUNDS} times is the most"
+        problem = f"it goes through lists {rounds} times, more than {MAX_ROUNDS}"
         return None, (Fault("", problem, "write a function, and name it"),)
     try:
         guard = Cel(expression)
     except ValueError as error:
         problem = next((line for line in str(error).splitlines() if "ERROR:" in line), str(error))
-        return None, (Fault("", f"this is no CEL: {problem.rpartition('ERROR: ')[2]}", "mend the expression"),)
+        return None, (Fault("", f"invalid CEL: {problem.rpartition('ERROR: ')[2]}", "correct the expression"),)
     return guard, tuple(_faults(guard))
 
 
@@ -318,10 +318,10 @@ def _faults(guard: Cel) -> Iterator[Fault]:
     variables, functions = guard.names
     for name in variables:
         if name not in VARIABLES:
-            yield Fault("", f"CEL knows no variable {name!r} here", suggestion(name, VARIABLES))
+            yield Fault("", f"unknown variable {name!r}", suggestion(name, VARIABLES))
     for name in functions:
         if name not in FUNCTIONS:
-            yield Fault("", f"CEL has no function {name!r}", suggestion(name, tuple(FUNCTIONS)))
+            yield Fault("", f"unknown function {name!r}", suggestion(name, tuple(FUNCTIONS)))
     yield from _pattern_faults(guard.expression)
 
 
@@ -333,7 +333,7 @@ def _pattern_faults(expression: str) -> Iterator[Fault]:
             continue
         if found[1] is None or found[1].startswith("//"):
             remedy = "write it as a text, as in `event.name.matches('^A-[0-9]+$')`"
-            yield Fault("", "the pattern of `matches` is no text of the chart", remedy)
+            yield Fault("", "the pattern of `matches` is not a literal text", remedy)
         elif _HIDDEN_BRACE.search(found[1]):
             yield Fault("", f"the pattern {found[1]} has a brace by its number", "write the brace itself")
         elif repeated(found[1]) > MAX_PATTERN:

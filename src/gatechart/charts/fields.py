@@ -22,9 +22,9 @@ class Fields:
         self.spot = spot
         self.faults = faults
         if not spot.is_mapping:
-            faults.add(spot, f"{kind_of(spot)} stands where keys with values belong", "write `key: value`")
+            faults.add(spot, f"expected keys with values, found {kind_of(spot)}", "write `key: value`")
         for key in (key for key, _ in spot.items() if known is not None and key not in known):
-            faults.add(spot.key(key), f"{key!r} is no key that can stand here", suggestion(key, tuple(known or ())))
+            faults.add(spot.key(key), f"unknown key {key!r}", suggestion(key, tuple(known or ())))
 
     def text(self, key: str, default: str = "") -> str:
         """A text; a number counts as it was written."""
@@ -40,7 +40,7 @@ class Fields:
         """True or false; false where it is left out."""
         spot = self.spot.get(key)
         if spot is not None and not isinstance(spot.value, bool):
-            self.faults.add(spot, f"{kind_of(spot)} stands where true or false belongs", "write true or false")
+            self.faults.add(spot, f"expected true or false, found {kind_of(spot)}", "write true or false")
         return spot is not None and spot.value is True
 
     def number(self, key: str) -> float | None:
@@ -50,7 +50,7 @@ class Fields:
             return None
         value = spot.value
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-            self.faults.add(spot, f"{kind_of(spot)} stands where a number belongs", "write a number, 0 or more")
+            self.faults.add(spot, f"expected a number, found {kind_of(spot)}", "write a number, 0 or more")
             return None
         return value
 
@@ -59,7 +59,7 @@ class Fields:
         text = self.text(key, default)
         if text not in choices:
             spot = self.spot.get(key) or self.spot
-            self.faults.add(spot, f"{text!r} is not among the words that can stand here", suggestion(text, choices))
+            self.faults.add(spot, f"unknown value {text!r}", suggestion(text, choices))
             return default
         return text
 
@@ -82,9 +82,9 @@ _EMPTY: Final = "write a text"
 def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:
     """A text; a number counts as it was written. Empty where there is none, noted."""
     if spot.value == "" and not may_be_empty:
-        faults.add(spot, "an empty text names nothing", _EMPTY)
+        faults.add(spot, "the text is empty", _EMPTY)
     if spot.is_mapping or spot.is_list or isinstance(spot.value, bool | None):
-        faults.add(spot, f"{kind_of(spot)} stands where a text belongs", _EMPTY)
+        faults.add(spot, f"expected a text, found {kind_of(spot)}", _EMPTY)
         return ""
     return spot.node.text
 
@@ -121,5 +121,5 @@ def retry_of(kind: type[R], spot: Spot, faults: Faults, known: Mapping[str, str]
         return None
     if isinstance(retry.attempts, int):
         return retry
-    faults.add(spot, f"{retry.attempts} is no count of attempts", _REMEDY)
+    faults.add(spot, f"{retry.attempts} is not a number of attempts", _REMEDY)
     return None

@@ -116,7 +116,7 @@ class Names:
     def _checked(self, spot: Spot, found: StateForm | None) -> str:
         if found is None:
             text = spot.node.text
-            self.faults.add(spot, f"there is no state {text!r}", suggestion(text, tuple(self.named)))
+            self.faults.add(spot, f"unknown state {text!r}", suggestion(text, tuple(self.named)))
             return text
         return self.names[found]
 
@@ -217,7 +217,7 @@ class Events:
             return self._state_done(event, name.removeprefix(xstate.STATE_DONE))
         if name.startswith(xstate.INTERNAL):
             remedy = "wait for an event of your own; onDone, onError and after tell of ends and delays"
-            self.faults.add(event.spot, f"nothing here is like XState's event {name!r}", remedy)
+            self.faults.add(event.spot, f"XState's event {name!r} has no counterpart here", remedy)
         for kind in xstate.INVOKE_ENDS:
             if name.startswith(kind):
                 return kind + self.actors.get(name.removeprefix(kind), name.removeprefix(kind))
@@ -227,7 +227,7 @@ class Events:
         """The event of the end of the state with this id of XState's."""
         state = self.names.ids.get(id_)
         if state is None:
-            self.faults.add(event.spot, f"there is no state of the id {id_!r}", suggestion(id_, tuple(self.names.ids)))
+            self.faults.add(event.spot, f"no state has the id {id_!r}", suggestion(id_, tuple(self.names.ids)))
         elif state is self.states[0]:
             self.faults.add(event.spot, *xstate.NOTHING_AFTER_THE_END)
         return f"done.state.{id_ if state is None else self.names.names[state]}"

@@ -40,7 +40,7 @@ def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> Cha
     """The form of a chart. dialect: as the caller wants it; what the file says where None."""
     spot = Spot(top)
     if not spot.is_mapping:
-        raise faults.stop(top.line, top.column, f"{kind_of(spot)} stands where a chart belongs", "write `id: ...`")
+        raise faults.stop(top.line, top.column, f"expected a chart, found {kind_of(spot)}", "write `id: ...`")
     said = Fields(spot, faults).choice("dialect", tuple(KEYS), Dialect.SCXML.value)
     shape = _Shape(faults, dialect or Dialect(said))
     return shape.chart(spot)
@@ -80,7 +80,7 @@ class _Shape(Entries):
             self.faults.add(spot.key(key), problem, remedy)
         kind = spot.get("type")
         if kind is not None and kind.value in ("final", "history"):
-            self.faults.add(kind, f"a machine is no {kind.value} state", "drop it")
+            self.faults.add(kind, f"a machine cannot be a {kind.value} state", "drop it")
             return without(spot, [*_OF_THE_END, "type"])
         return without(spot, _OF_THE_END)
 
@@ -239,7 +239,7 @@ class _Shape(Entries):
             return self.agent(fields)
         for key in OF_AN_AGENT:
             if spot.get(key) is not None and not self.is_xstate:
-                self.faults.add(spot.key(key), f"{key!r} belongs to an agent", "name its graph with `agent:`")
+                self.faults.add(spot.key(key), f"{key!r} is for agents", "name its graph with `agent:`")
         needed = "name the function to run" if self.is_xstate else "name the function to run, or a graph with `agent:`"
         source = fields.needs("src", needed)
         function = Reference(spot, "") if source is None else self.reference(source)

@@ -170,7 +170,7 @@ class Handoffs(References):
         spot = fields.spot
         for key in ("src", "params", "retry"):
             if spot.get(key) is not None:
-                self.faults.add(spot.key(key), f"{key!r} belongs to a function", "drop it, or drop `agent:`")
+                self.faults.add(spot.key(key), f"{key!r} is for functions", "drop it, or drop `agent:`")
         return InvokeForm(
             spot=spot,
             function=None,
@@ -193,7 +193,7 @@ class Handoffs(References):
         is_whole = isinstance(capacity.value, int) and not isinstance(capacity.value, bool)
         number = fields.number("capacity")
         if number is not None and not is_whole:
-            self.faults.add(capacity, f"{kind_of(capacity)} stands where a whole number belongs", "write 0 or more")
+            self.faults.add(capacity, f"expected a whole number, found {kind_of(capacity)}", "write 0 or more")
         return AcceptsForm(spot, capacity.value if is_whole and number is not None else None, self.told(spot, "policy"))
 
     def needed(self, fields: Fields, key: str, remedy: str) -> str:
@@ -213,7 +213,7 @@ class Handoffs(References):
         value = spot.value
         is_delay = isinstance(value, str | int | float) and not isinstance(value, bool)
         if not is_delay or seconds_of(value) in (None, math.inf):
-            self.faults.add(spot, f"{kind_of(spot)} is no delay", _DELAY)
+            self.faults.add(spot, f"{kind_of(spot)} is not a delay", _DELAY)
             return None
         delay: Delay = value
         return delay
@@ -280,7 +280,7 @@ class Entries(Handoffs):
         if spot.value is None:
             return EntryForm(spot, state, name)
         if not spot.is_mapping:
-            self.faults.add(spot, f"{kind_of(spot)} stands where keys with values belong", "write `opens_on:` and such")
+            self.faults.add(spot, f"expected keys with values, found {kind_of(spot)}", "write `opens_on:` and such")
             return EntryForm(spot, state, name)
         fields = Fields(spot, self.faults, self.known["entry_point"])
         takes, maps = spot.get("takes"), spot.get("maps")
@@ -300,7 +300,7 @@ class Entries(Handoffs):
         if spot is None:
             return
         if not spot.is_list:
-            self.faults.add(spot, f"{kind_of(spot)} stands where a list belongs", "write `- code: GC102` and such")
+            self.faults.add(spot, f"expected a list, found {kind_of(spot)}", "write `- code: GC102` and such")
             return
         for each in spot.elements():
             fields = Fields(each, self.faults, self.known["allowance"])

@@ -59,7 +59,7 @@ class _Parser:
         """The value, which must be the only one."""
         top = self._value(0)
         if self._peek():
-            raise self._stop("something follows the end", "put one chart into one file")
+            raise self._stop("unexpected text after the end", "put one chart into one file")
         return top
 
     def _value(self, depth: int) -> Node:
@@ -87,7 +87,7 @@ class _Parser:
     def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
         for _ in self._rounds("}"):
             if self._peek() != '"':
-                raise self._stop("this is no JSON: a key in quotes is missing", "mend the text at this place")
+                raise self._stop("invalid JSON: expected a key in quotes", "correct the text here")
             place = self._place(self.at)
             key = self._string()
             self._expect(":")
@@ -123,14 +123,14 @@ class _Parser:
         if found := _NUMBER.match(self.text, self.at):
             self.at = found.end()
             return json.loads(found[0]), found[0]
-        raise self._stop("this is no JSON: a value is missing", "mend the text at this place")
+        raise self._stop("invalid JSON: expected a value", "correct the text here")
 
     def _string(self) -> str:
         try:
             text, self.at = _DECODER.raw_decode(self.text, self.at)
         except json.JSONDecodeError as error:
             self.at = error.pos
-            raise self._stop(f"this is no JSON: {error.msg}", "mend the text at this place") from error
+            raise self._stop(f"invalid JSON: {error.msg}", "correct the text here") from error
         return str(text)
 
     def _peek(self) -> str:
@@ -140,7 +140,7 @@ class _Parser:
 
     def _expect(self, mark: str) -> None:
         if self._peek() != mark:
-            raise self._stop(f"this is no JSON: {mark!r} is missing", "mend the text at this place")
+            raise self._stop(f"invalid JSON: expected {mark!r}", "correct the text here")
         self.at += 1
 
     def _place(self, at: int) -> tuple[int, int]:
@@ -170,12 +170,14 @@ def parse_yaml(text: str, faults: Faults) -> Node:
     """The one document of the text. Keys that occur twice are noted; the first one counts. Raises InvalidChartError."""
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
-        raise faults.stop(_MOST_LINES, 1, f"it has more than {_MOST_LINES} lines", "leave out what is no chart")
+        raise faults.stop(
+            _MOST_LINES, 1, f"it has more than {_MOST_LINES} lines", "leave out what is not part of the chart"
+        )
     too_long = next((number for number, line in enumerate(lines, 1) if len(line) > _LONGEST_LINE), None)
     if too_long is not None:
         raise faults.stop(too_long, 1, f"the line has more than {_LONGEST_LINE} characters", "break it")
     if len(text.split()) > _MOST_WORDS:
-        raise faults.stop(1, 1, f"it has more than {_MOST_WORDS} words", "leave out what is no chart")
+        raise faults.stop(1, 1, f"it has more than {_MOST_WORDS} words", "leave out what is not part of the chart")
     try:
         return _Composer(text, faults).document()
     except (YAMLError, ReaderError) as error:
@@ -229,7 +231,7 @@ class _Composer:
         if len(self.anchors) > _MOST_ANCHORS:
             raise self._stop(event, f"it has more than {_MOST_ANCHORS} anchors", "write values out that occur once")
         if str(event.tag) not in map(str, _TAGS):
-            raise self._stop(event, f"the tag {event.tag} is not understood", "write plain values without tags")
+            raise self._stop(event, f"unsupported tag {event.tag}", "write plain values without tags")
         if depth > MAX_DEPTH:
             raise self._stop(event, f"it is nested more than {MAX_DEPTH} deep", "flatten the chart")
         node = self._content(event, depth)
@@ -272,7 +274,7 @@ class _Composer:
 
     def _alias(self, event: Any) -> Node:
         if event.anchor not in self.anchors:
-            raise self._stop(event, f"there is no anchor {event.anchor!r}", f"set it before with &{event.anchor}")
+            raise self._stop(event, f"unknown anchor {event.anchor!r}", f"define it first with &{event.anchor}")
         found = self.anchors[event.anchor]
         if found is None:
             raise self._stop(event, f"the alias {event.anchor!r} contains itself", "write the values out")
@@ -303,8 +305,8 @@ def _syntax_fault(error: Exception, text: str, faults: Faults) -> Exception:
     elif isinstance(error, ReaderError):
         before = text[: error.position]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        problem = f"the character {error.character!r} may not stand here"
-    return faults.stop(line, column, f"this is no YAML: {problem}", "mend the text at this place")
+        problem = f"unexpected character {error.character!r}"
+    return faults.stop(line, column, f"invalid YAML: {problem}", "correct the text here")
 
 
 Source: TypeAlias = str | bytes | os.PathLike[str]
@@ -351,11 +353,13 @@ def _looks_like_json(text: str) -> bool:
 
 def _text_of(content: bytes, faults: Faults) -> str:
     if len(content) > MAX_BYTES:
-        raise faults.stop(1, 1, f"it has more than {MAX_BYTES} bytes", "split the chart, or leave out what is not one")
+        raise faults.stop(
+            1, 1, f"it has more than {MAX_BYTES} bytes", "split the chart, or leave out what is not part of it"
+        )
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise faults.stop(line, column, "it is not UTF-8", "save it as UTF-8") from error
+        raise faults.stop(line, column, "the text is not UTF-8", "save it as UTF-8") from error
     return text.removeprefix("\ufeff")

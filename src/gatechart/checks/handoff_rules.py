@@ -78,7 +78,7 @@ def _nowhere(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[t
     steps = handoff.fallbacks.targets if handoff.fallbacks else ()
     for graph, at in ((handoff.to, handoff.at), *((step.graph, step.at) for step in steps)):
         if graph not in doors:
-            yield f"there is no graph {graph!r} to hand on to", suggestion(graph, tuple(doors))
+            yield f"unknown graph {graph!r}", suggestion(graph, tuple(doors))
         elif at not in doors[graph]:
             yield f"{graph!r} has no entry point {at!r} to hand on to", suggestion(at, doors[graph])
 

@@ -62,7 +62,7 @@ def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[State
     if snapshot is None:
         return frozenset()
     if not isinstance(snapshot, Snapshot):
-        raise DrawingError(f"highlight is {snapshot!r}, which is no Snapshot; pass an agent's `snapshot`")
+        raise DrawingError(f"highlight is {snapshot!r}, which is not a Snapshot; pass an agent's `snapshot`")
     if snapshot.graph != graph.name:
         raise UnknownGraphError(snapshot.graph, (graph.name,))
     return _with_ancestors(graph, snapshot.configuration)
@@ -186,7 +186,7 @@ def sketch(
     if highlight is not None or trail:
         raise DrawingError("a map of graphs shows no agent; draw the agent's graph alone")
     if not graph:
-        raise DrawingError("there is no graph to draw; give one, or several for their map")
+        raise DrawingError("no graph to draw; give one, or several for their map")
     return chart_map(graph)
 
 

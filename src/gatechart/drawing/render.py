@@ -65,7 +65,7 @@ def _render(drawing: Outline | Map, limit_s: float, *, kind: str, **attributes: 
             f"Graphviz took longer than {limit_s:g} s; draw to a .dot or .mmd file, or raise limit_s"
         ) from error
     except graphviz.ExecutableNotFound as error:
-        raise DrawingError(f"there is no program `dot`; {_INSTALL}") from error
+        raise DrawingError(f"the program `dot` is missing; {_INSTALL}") from error
     except graphviz.CalledProcessError as error:
         told = error.stderr.decode(errors="replace").strip() or f"it returned {error.returncode}"
         raise DrawingError(f"Graphviz failed ({told}); draw to a .dot file to see what it was given") from error

@@ -42,7 +42,7 @@ class FileFault:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.line}:{self.column} {self.place or 'the whole'}: {self.problem}; {self.remedy}"
+        return f"{self.line}:{self.column} {self.place or 'chart'}: {self.problem}; {self.remedy}"
 
     @property
     def place(self) -> str:
@@ -73,7 +73,7 @@ class NoGraphError(DefinitionError):
     given: str
 
     def __str__(self) -> str:
-        return f"{self.given} is no graph; pass graphs=[...] with StateTransitionGraph objects"
+        return f"{self.given} is not a graph; pass graphs=[...] with StateTransitionGraph objects"
 
 
 @dataclass(eq=False)

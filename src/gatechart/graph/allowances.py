@@ -40,14 +40,14 @@ def allowance_faults(
 
 def _faults(here: str, each: Any, places: Sequence[str], known: frozenset[str]) -> Iterator[Fault]:
     if not isinstance(each, Allow) or not all(isinstance(text, str) for text in (each.code, each.place, each.reason)):
-        yield Fault(here, f"{each!r} is no allowance", "write Allow(code, place, reason), all of them texts")
+        yield Fault(here, f"{each!r} is not an allowance", "write Allow(code, place, reason), all of them texts")
         return
     if not _CODE.fullmatch(each.code):
         yield Fault(f"{here}, code", f"{each.code!r} is not the code of a finding", "write it as in GC102")
     if each.place not in known:
         near = nearest(each.place, places, 3)
         remedy = f"did you mean {' or '.join(near)}?" if near else "write it as `check` does, such as state 'WAITING'"
-        yield Fault(f"{here}, place", f"there is no place {each.place!r}", remedy)
+        yield Fault(f"{here}, place", f"unknown place {each.place!r}", remedy)
     if not each.reason.strip():
         yield Fault(f"{here}, reason", "it gives no reason", "say why it is meant to be so")
 

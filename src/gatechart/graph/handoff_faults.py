@@ -23,7 +23,7 @@ def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
     yield from _name_faults(here, "its graph", handoff.to, "name the graph that takes the work")
     yield from _name_faults(here, "its entry point", handoff.at, "name it with at=")
     if handoff.deadline is not None and not _is_delay(handoff.deadline):
-        yield Fault(here, f"its deadline {handoff.deadline!r} is no delay", _DELAY)
+        yield Fault(here, f"its deadline {handoff.deadline!r} is not a delay", _DELAY)
     for what in ("packet", "agent", "achieved"):
         yield from _told_faults(here, what, getattr(handoff, what))
     yield from _fallback_faults(here, handoff.fallbacks)
@@ -37,7 +37,7 @@ def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
     yield from _name_faults(here, "its graph", invoke.agent, "name the graph that takes the work")
     yield from _name_faults(here, "its entry point", invoke.at, "name it with at=")
     if invoke.timeout_s is not None and not _is_delay(invoke.timeout_s):
-        yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is no delay", "write a number of seconds")
+        yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is not a delay", "write a number of seconds")
     if invoke.retry is not None:
         yield Fault(here, "an agent is not retried", "give it fallbacks=Fallbacks(SameTarget(...))")
     yield from _told_faults(here, "packet", invoke.packet)
@@ -59,7 +59,7 @@ def function_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
 def acceptance_faults(accepts: Any) -> Iterator[Fault]:
     """What is wrong with the bounds within which handoffs are accepted."""
     if not isinstance(accepts, Accepts):
-        yield Fault("accepts", f"{accepts!r} bounds nothing", "write Accepts(capacity=..., policy=...)")
+        yield Fault("accepts", f"{accepts!r} is not an Accepts", "write Accepts(capacity=..., policy=...)")
     elif accepts.policy is not None:
         yield from _call_faults("accepts", f"policy {callable_name(accepts.policy)}", accepts.policy, "(packet)", 1)
 

@@ -62,13 +62,13 @@ def migration_faults(given: Sequence[Any], version: object) -> Iterator[Fault]:
 def _misfits(migration: Any) -> Iterator[Fault]:
     """What is wrong with a migration by itself."""
     if not isinstance(migration, Migration):
-        yield Fault("migrations", f"{migration!r} is no migration", "pass Migration(before, after, function)")
+        yield Fault("migrations", f"{migration!r} is not a migration", "pass Migration(before, after, function)")
         return
     before, after, function = migration.before, migration.after, migration.function
     place = _place(before, after)
     for text in (before, after):
         if not isinstance(text, str) or not text:
-            yield Fault(place, f"{text!r} is no version", "use a text that is not empty")
+            yield Fault(place, f"{text!r} is not a version", "use a text that is not empty")
     if before == after:
         yield Fault(place, "it leads nowhere", "let it lead to another version")
     if not callable(function):

@@ -23,7 +23,7 @@ def no_state_name(state: State[Any]) -> Fault:
 def transition_misfits(transition: object) -> Iterator[Fault]:
     """A fault for each name of a transition that is no text, or for what is no transition."""
     if not isinstance(transition, Transition):
-        yield Fault(f"transition {transition!r}", "it is no transition", "write Transition(source, event, target)")
+        yield Fault(f"transition {transition!r}", "it is not a transition", "write Transition(source, event, target)")
         return
     place = f"transition {transition.label!r}"
     yield from _no_text(place, "source", transition.source)

@@ -78,15 +78,17 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
         else:
             yield from unkept_names("graph", what, [text])
     if not (isinstance(draft.context, type) and issubclass(draft.context, AgentContext)):
-        yield Fault("context", f"{draft.context!r} is no context type", "pass a subclass of AgentContext")
+        yield Fault("context", f"{draft.context!r} is not a context type", "pass a subclass of AgentContext")
     if not isinstance(draft.on_refusal, OnRefusal):
         known = ", ".join(map(str, OnRefusal))
-        yield Fault("on_refusal", f"{draft.on_refusal!r} is no policy", f"pass one of {known}")
+        yield Fault("on_refusal", f"{draft.on_refusal!r} is not a policy", f"pass one of {known}")
     if not isinstance(draft.max_microsteps, int) or draft.max_microsteps < 1:
-        yield Fault("max_microsteps", f"{draft.max_microsteps!r} is no bound", "pass a whole number of 1 or more")
+        yield Fault("max_microsteps", f"{draft.max_microsteps!r} is not a bound", "pass a whole number of 1 or more")
     if not draft.entry_points:
         yield Fault(
-            "entry_points", "none is listed, so no agent could begin", "list the states in which an agent may begin"
+            "entry_points",
+            "no entry point is listed, so no agent could start",
+            "list the states in which an agent may start",
         )
     for double in _doubles(entry.name for entry in draft.entry_points):
         yield Fault(f"entry point {double!r}", "the name occurs twice", "give each entry point a name of its own")
@@ -132,7 +134,9 @@ def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
     place = f"state {state.name!r}"
     for after in state.after:
         if after.delay_s is None:
-            yield Fault(place, f"{after.delay!r} is no delay", "write '500ms', '30s', '2m', '1h' or '7d', or seconds")
+            yield Fault(
+                place, f"{after.delay!r} is not a delay", "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
+            )
     for double in _doubles(invoke.id for invoke in state.invoke):
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:
@@ -250,7 +254,7 @@ def _transition_faults(states: Sequence[State[Any]], transitions: Sequence[Trans
         if transition.source in histories:
             yield Fault(place, "it leaves a history state, which is never active", "let it leave the parent")
         if transition.event is None and transition.guard is None and not transition.targets:
-            yield Fault(place, "without event, guard and target it would be taken for ever", "give it one of them")
+            yield Fault(place, "without event, guard and target it would be taken forever", "give it one of them")
         yield from _target_faults(place, transition, inside, histories)
         if transition.guard is not None:
             yield from _guard_faults(place, transition.guard)
@@ -326,7 +330,7 @@ def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fa
     if entry.state == ANY and not names:
         yield Fault(place, "the graph has no states", "list some, or write transitions between them")
     elif entry.state not in (*names, ANY):
-        yield Fault(place, f"there is no state {entry.state!r}", suggestion(entry.state, names))
+        yield Fault(place, f"unknown state {entry.state!r}", suggestion(entry.state, names))
 
 
 def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
@@ -337,7 +341,7 @@ def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
         if entry.maps is not None:
             yield Fault(place, "it maps a payload but takes none", "declare takes=, or drop maps=")
     elif not (isinstance(entry.takes, type) and issubclass(entry.takes, BaseModel)):
-        yield Fault(place, f"takes={entry.takes!r} is no schema", "pass a pydantic model")
+        yield Fault(place, f"takes={entry.takes!r} is not a schema", "pass a pydantic model")
     elif entry.maps is None and getattr(entry.takes, "fits_every_context", False):
         return
     elif isinstance(context, type) and issubclass(context, BaseModel):
@@ -352,7 +356,9 @@ def _mapping_faults(place: str, entry: EntryPoint, takes: type[BaseModel], conte
             yield Fault(place, f"maps={callable_name(entry.maps)} does not take (payload)", "give it one parameter")
         return
     if not isinstance(entry.maps, Mapping | None):
-        yield Fault(place, f"maps={entry.maps!r} maps nothing", "pass a mapping of fields, or a function of (payload)")
+        yield Fault(
+            place, f"maps={entry.maps!r} is not a mapping", "pass a mapping of fields, or a function of (payload)"
+        )
         return
     fields = {name: name for name in takes.model_fields} if entry.maps is None else entry.maps
     sources, targets = tuple(takes.model_fields), tuple(context.model_fields)

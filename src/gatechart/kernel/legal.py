@@ -21,7 +21,7 @@ def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) ->
     leaves = tuple(leaves)
     for leaf in leaves:
         if leaf not in graph.nodes or not graph.nodes[leaf].kind.is_leaf:
-            return f"{leaf!r} is no leaf of version {graph.version!r}"
+            return f"{leaf!r} is not a leaf of version {graph.version!r}"
     active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)} | {ROOT}
     problem = _misfit_among(graph, active)
     return problem or next(filter(None, (_misfit_in_memory(graph, *each) for each in memory)), None)
@@ -60,12 +60,12 @@ def _misfit_below(graph: AnyGraph, node: Node, active: Collection[StateName]) ->
 def _misfit_in_memory(graph: AnyGraph, history: StateName, states: tuple[StateName, ...]) -> str | None:
     nodes, version = graph.nodes, f"version {graph.version!r}"
     if history not in nodes or nodes[history].kind is not Kind.HISTORY:
-        return f"{history!r}, which remembers, is no history state of {version}"
+        return f"{history!r}, which remembers, is not a history state of {version}"
     outer = nodes[history].parent
     for state in states:
         remembered = f"{state!r}, which {history!r} remembers,"
         if state not in nodes:
-            return f"{remembered} is no state of {version}"
+            return f"{remembered} is not a state of {version}"
         if nodes[state].kind is Kind.HISTORY:
             return f"{remembered} is a history state of {version}"
         if outer not in nodes[state].ancestors:

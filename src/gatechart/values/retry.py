@@ -23,7 +23,7 @@ class Retry:
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or self.first_s < 0 or self.factor < 1 or self.most_s < 0:
-            raise ValueError(f"{self} cannot be: attempts and factor are 1 or more, first_s and most_s 0 or more")
+            raise ValueError(f"{self} is not possible: attempts and factor are 1 or more, first_s and most_s 0 or more")
 
     def wait_s(self, failed: int) -> float | None:
         """How many seconds to wait after so many failed attempts; None when there is to be no other."""

@@ -104,7 +104,7 @@ def test_a_document_that_is_large_or_deep_is_refused():
 
 
 def test_what_is_no_scxml_is_refused():
-    assert faults_of("<svg/>")[0].startswith("<svg> in line 1: it is no SCXML document")
+    assert faults_of("<svg/>")[0].startswith("<svg> in line 1: it is not an SCXML document")
     assert faults_of("<scxml xmlns='urn:other'/>")[0].startswith("<{urn:other}scxml> in line 1")
 
 
@@ -139,7 +139,7 @@ def test_what_is_no_scxml_is_refused():
             "scxml-conformance}pass> in line 3: it is not carried over inside <state>",
         ),
         (inside("<onentry><send/></onentry>"), "it needs one of 'event', 'eventexpr'"),
-        (inside("<onentry><send event='e' delay='soon'/></onentry>"), "delay='soon' is no delay"),
+        (inside("<onentry><send event='e' delay='soon'/></onentry>"), "delay='soon' is not a delay"),
         (inside("<onentry><send event='e' target='#_internal' delay='1s'/></onentry>"), "cannot be delayed"),
         (
             inside("<onentry><send event='e'><content>1</content><param name='x' expr='1'/></send></onentry>"),
@@ -148,10 +148,10 @@ def test_what_is_no_scxml_is_refused():
         (inside("<onentry><send event='e'><param name='x'/></send></onentry>"), "it has no value"),
         (inside("<onentry><cancel/></onentry>"), "it needs one of 'sendid', 'sendidexpr'"),
         (inside("<onentry><raise/></onentry>"), "the attribute 'event' is missing"),
-        (inside("<onentry><assign location='1 + 1' expr='1'/></onentry>"), "is no location"),
+        (inside("<onentry><assign location='1 + 1' expr='1'/></onentry>"), "is not a location"),
         (inside("<onentry><log expr='a b'/></onentry>"), "<log> in line 3: expr='a b': the end is expected"),
         (inside("<transition event='e' cond='x = 1'/>"), "<transition> in line 3: cond='x = 1'"),
-        (inside("<transition event='e' target='t'/>"), "there is no state 't'; there are 's'"),
+        (inside("<transition event='e' target='t'/>"), "unknown state 't'; there are 's'"),
         (inside("<state id='s'/>"), "<state> in line 3: the id 's' occurs twice"),
         (inside("<history id='h'/>"), "it needs one <transition>"),
         (inside("<history id='h'><transition/></history>"), "it has no target"),
@@ -263,7 +263,7 @@ async def test_an_error_in_data_that_are_bound_at_the_start_is_an_event():
 
 
 def test_a_transition_that_nothing_can_end_is_refused_by_the_graph():
-    with pytest.raises(InvalidGraphError, match="taken for ever"):
+    with pytest.raises(InvalidGraphError, match="taken forever"):
         read(inside("<transition/>"))
 
 

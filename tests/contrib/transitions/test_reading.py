@@ -379,8 +379,8 @@ async def ask_later(**brought: object) -> bool:
             "transition 'go' from 'a': the callback 'x'",
         ),
         (config({"trigger": "go", "source": "a", "dest": "b", "conditions": ask_later}), "ask_later is async"),
-        (config(["go", "a", "c"]), "transition 'go' from 'a': there is no state 'c'; there are 'a', 'b'"),
-        (config(["go", "c", "a"]), "transition 'go' from 'c': there is no state 'c'"),
+        (config(["go", "a", "c"]), "transition 'go' from 'a': unknown state 'c'; there are 'a', 'b'"),
+        (config(["go", "c", "a"]), "transition 'go' from 'c': unknown state 'c'"),
         (config(["go", "a", "b"], before_state_change="x"), "transition 'go' from 'a', before: the callback 'x'"),
         (config(unheard_of=1), "configuration: "),
         (

@@ -178,7 +178,7 @@ def _foreach(element: Element, faults: Faults) -> Deed:
     def repeat(scope: Scope, turn: Turn) -> None:
         items = array(scope) if array else None
         if not isinstance(items, list):
-            raise EvaluationError(f"{text_of(items)} is no array to go through")
+            raise EvaluationError(f"{text_of(items)} is not an array")
         scope.budget.checked(items)
         for number, each in enumerate(tuple(items)):
             item(scope, deepcopy(scope.budget.checked(each)))

@@ -132,7 +132,7 @@ def location(text: str) -> Place:
     if root.is_literal and parser.is_at_end:
         return partial(_refuse_change, root.text)
     if root.kind != "name" or root.is_literal:
-        raise ExpressionError(f"{text!r} is no location; name a variable, or a member of one")
+        raise ExpressionError(f"{text!r} is not a location; name a variable, or a member of one")
     keys: list[Value] = []
     while (key := parser.key()) is not None:
         keys.append(key)
@@ -192,7 +192,7 @@ class _Parser:
         """A value made of others. Raises ExpressionError where so many would wait for one another."""
         height = 1 + max((self._height(part) for part in given), default=0)
         if height > _MOST_HEIGHT:
-            raise ExpressionError(f"more than {_MOST_HEIGHT} operators wait for one another; divide it")
+            raise ExpressionError(f"more than {_MOST_HEIGHT} operators depend on one another; divide it")
         value = partial(function, *given)
         self._heights[id(value)] = height, value
         return value
@@ -266,7 +266,7 @@ class _Parser:
 
     def _method(self, name: str, holder: Value) -> Value:
         if name not in METHODS:
-            raise ExpressionError(f"{name}() is no method here; there are {listing(tuple(METHODS))}")
+            raise ExpressionError(f"unknown method {name}(); there are {listing(tuple(METHODS))}")
         self.take()
         return self._node(_call_method, name, holder, self._items(")", self.ternary))
 
@@ -316,12 +316,12 @@ class _Parser:
         if self._next_is("(") or "." in name:
             return self._function(name)
         if name == "_x":
-            raise ExpressionError(f"there is no {name}")
+            raise ExpressionError(f"unknown variable {name!r}")
         return partial(_variable, name)
 
     def _function(self, name: str) -> Value:
         if name not in FUNCTIONS:
-            raise ExpressionError(f"{name}() is no function here; there are {listing(('In', *FUNCTIONS))}")
+            raise ExpressionError(f"unknown function {name}(); there are {listing(('In', *FUNCTIONS))}")
         self.expect("sign", "(")
         return self._node(_call, name, self._items(")", self.ternary))
 

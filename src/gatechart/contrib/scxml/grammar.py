@@ -74,7 +74,9 @@ _ONE_OF: Final = {"send": ("event", "eventexpr"), "cancel": ("sendid", "sendidex
 def grammar_faults(root: Element) -> Iterator[Fault]:
     """All that the document has and a graph has not, and what is missing in it."""
     if root.name != "scxml":
-        yield Fault(str(root), "it is no SCXML document", "begin with <scxml xmlns='http://www.w3.org/2005/07/scxml'>")
+        yield Fault(
+            str(root), "it is not an SCXML document", "begin with <scxml xmlns='http://www.w3.org/2005/07/scxml'>"
+        )
         return
     yield from _faults(root)
 

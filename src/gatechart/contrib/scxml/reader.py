@@ -165,7 +165,7 @@ class _Reading:
             return targets[:1]
         for target in targets:
             if target not in self._by_name:
-                self._faults.add(element, f"there is no state {target!r}", self._suggested(target))
+                self._faults.add(element, f"unknown state {target!r}", self._suggested(target))
         return targets
 
     def _suggested(self, target: str) -> str:

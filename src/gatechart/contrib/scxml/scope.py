@@ -196,7 +196,7 @@ class Scope:
             session = self.context.__dict__[SESSION]
             return session if name == "_sessionid" else processors_of(session)
         if name not in self.context.__dict__:
-            raise EvaluationError(f"there is no variable {name!r}; declare it with <data id={name!r}/>")
+            raise EvaluationError(f"unknown variable {name!r}; declare it with <data id={name!r}/>")
         return self.context.__dict__[name]
 
     def assign(self, name: str, value: Any) -> None:
@@ -265,7 +265,7 @@ def whole(number: Any) -> Any:
 def number_of(value: Any) -> int | float:
     """A number, or a truth value as one. Raises EvaluationError."""
     if kind_of(value) not in ("number", "boolean"):
-        raise EvaluationError(f"{shortened(text_of(value))!r} is no number")
+        raise EvaluationError(f"{shortened(text_of(value))!r} is not a number")
     number: int | float = +value
     return number
 

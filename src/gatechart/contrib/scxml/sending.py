@@ -198,25 +198,25 @@ def _envelope(is_internal: bool, sent_id: str | None, session: str) -> Mapping[s
 def _is_internal(target: Any, kind: Any, session: str) -> bool:
     """Whether the event goes to the internal queue, else to the external one. Raises EvaluationError."""
     if kind not in (None, "", "scxml", PROCESSOR):
-        raise EvaluationError(f"there is no event processor {text_of(kind)!r}")
+        raise EvaluationError(f"unknown event processor {text_of(kind)!r}")
     if target in (None, "", origin_of(session), INTERNAL):
         return bool(target == INTERNAL)
     if isinstance(target, str) and target.startswith("#_"):
         raise EvaluationError(f"{target!r} cannot be reached; an agent sends only to itself", ERROR_COMMUNICATION)
-    raise EvaluationError(f"{text_of(target)!r} is no target")
+    raise EvaluationError(f"{text_of(target)!r} is not a target")
 
 
 def _delay(element: Element, faults: Faults) -> Value:
     text = element.attributes.get("delay", "0s")
     if seconds_of(text) is None:
-        faults.add(element, f"delay={shortened(text)!r} is no delay", "write '500ms' or '1.5s'")
+        faults.add(element, f"delay={shortened(text)!r} is not a delay", "write '500ms' or '1.5s'")
     return faults.expression(element, "delayexpr") or (lambda _: text)
 
 
 def _seconds(delay: Any) -> float:
     seconds = seconds_of(str(delay))
     if seconds is None:
-        raise EvaluationError(f"{delay!r} is no delay; write '500ms' or '1.5s'")
+        raise EvaluationError(f"{delay!r} is not a delay; write '500ms' or '1.5s'")
     return seconds
 
 

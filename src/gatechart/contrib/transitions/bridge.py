@@ -167,7 +167,7 @@ class _Carrying:
         known = tuple(self._by_name)
         for end in (move.source, move.target):
             if end is not None and end not in known:
-                yield Fault(move.place, f"there is no state {end!r}", suggestion(end, known))
+                yield Fault(move.place, f"unknown state {end!r}", suggestion(end, known))
                 return
         source = self._by_name[move.source]
         if source.state.final:
