@@ -66,7 +66,7 @@ async def send_all(agents: Iterable[Agent], count: int) -> None:
 
 async def all_done(runtime: Runtime) -> None:
     """Returns when nothing is under way any longer."""
-    while runtime.under_way:  # noqa: ASYNC110  nothing tells
+    while runtime.pending_work:  # noqa: ASYNC110  nothing tells
         await asyncio.sleep(0.001)
 
 

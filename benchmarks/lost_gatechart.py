@@ -224,5 +224,5 @@ async def _messages(runtime: Runtime) -> list[str]:
 
 async def _rest(runtime: Runtime) -> None:
     """Returns when nothing is under way, and no mail waits."""
-    while await runtime.mail(status="waiting", limit=1) or runtime.under_way:  # noqa: ASYNC110  nothing tells
+    while await runtime.mail(status="waiting", limit=1) or runtime.pending_work:  # noqa: ASYNC110  nothing tells
         await asyncio.sleep(0.002)

@@ -20,6 +20,7 @@ from rich.table import Table
 from gatechart import Runtime, Snapshot
 from gatechart.errors import DrawingError
 from gatechart.testing import VirtualClock
+from gatechart.values import Role
 from statecharts import examples
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import scenarios as customer_service_scenarios
@@ -120,7 +121,9 @@ async def _differences(url: str) -> list[str]:
 
 async def _lives(url: str, *, run: bool) -> dict[str, tuple[Snapshot, tuple[str, ...]]]:
     """Every agent's snapshot and the names of the events it took, in order."""
-    async with Runtime.open(url, graphs=[customer_service], services=Services(), read_only=not run) as runtime:
+    async with Runtime.open(
+        url, graphs=[customer_service], services=Services(), role=Role.OWNER if run else Role.READER
+    ) as runtime:
         if run:
             await run_fleet(runtime, FLEET)
         agents = [await runtime.resume(agent_id_of(number)) for number in range(FLEET)]

@@ -3,6 +3,7 @@
 import pytest
 
 from gatechart import Runtime
+from gatechart.values import Role
 from tests.cli.homes import on_both
 
 
@@ -81,7 +82,7 @@ def test_a_dry_run_works_beside_the_owner_of_the_database(shop, child, monkeypat
     from shop import first
 
     async def beside():
-        async with Runtime.open(graphs=first, attend=False):
+        async with Runtime.open(graphs=first, role=Role.VISITOR):
             run = child("migrate", "--dry-run", "--app", "shop:second"), child("migrate", "--app", "shop:second")
             return [result.code for result in run]
 

@@ -181,7 +181,7 @@ async def test_what_waits_ends_with_the_agent():
         await runtime.stop(agent.id)
         for _ in range(5):
             await asyncio.sleep(0)
-        assert clock.sleeping == runtime.under_way == 0
+        assert clock.sleeping == runtime.pending_work == 0
 
 
 async def test_a_timer_of_the_same_key_takes_the_place_of_the_former():

@@ -115,7 +115,7 @@ WHY_NOT = {
 SETS_A_CLOCK = re.compile(r"clock\.|at_rest\(|pass_time\(|\bNOON\b")
 LOOKS = {
     EMBEDDED: re.compile(
-        r"\._(core|outside|host|asking)\b|\b(open_store|open_asking|_offer_instead|_held_back)\(|attend=|read_only="
+        r"\._(core|outside|host|asking)\b|\b(open_store|open_asking|_offer_instead|_held_back)\(|role="
     ),
     GRAPHS: re.compile(r"runtime\.register\("),
     LACKING.format("lists_all_mail"): re.compile(r"\.(retry|discard)\("),

@@ -17,7 +17,7 @@ from gatechart.restate.migration.move import move_to_engine
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
-from gatechart.values import HandoffStatus, Request
+from gatechart.values import HandoffStatus, Request, Role
 from tests.restate.engines import eventually, free_ports
 from tests.restate.moving import home, quiet
 from tests.restate.travellers import LIMITS, Tools, fill, finish, graphs, travelling
@@ -58,7 +58,7 @@ async def test_agents_go_on_on_the_engine_as_they_would_have_where_they_were(eng
 
 async def everything(store_url):
     """All rows of the tables that hold agents."""
-    async with open_store(store_url, read_only=True) as store:
+    async with open_store(store_url, role=Role.READER) as store:
         return await store.read(
             lambda connection: {
                 name: [tuple(row) for row in connection.execute(select(table))]
@@ -94,7 +94,7 @@ async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_pa
 async def test_history_and_handoffs_go_along(engine, tmp_path, here):
     async with home(engine, tmp_path) as (namespace, _tools, opened):
         await move_to_engine(here, engine.ingress, namespace=namespace, tell=quiet)
-        async with Runtime.open(here, graphs=graphs, read_only=True) as old, opened() as new:
+        async with Runtime.open(here, graphs=graphs, role=Role.READER) as old, opened() as new:
             agents = (await old.find(limit=100)).agents
             assert {each.agent_id for each in (await new.find(limit=100)).agents} >= {each.agent_id for each in agents}
             for each in agents:
@@ -118,7 +118,7 @@ async def test_only_the_newest_turns_go_along_where_so_many_are_wanted(engine, t
             assert [each.version for each in await runtime.history("plain-0")][:3] == [5, 6, 7]
             await agent.rollback(5, reason="to see what that does")
             assert agent.context.notes == [f"NOTED {n}" for n in range(4)]
-    async with Runtime.open(here, graphs=graphs, read_only=True) as old:
+    async with Runtime.open(here, graphs=graphs, role=Role.READER) as old:
         versions = [each.version for each in (await old.find(limit=100)).agents]
     assert moved.turns_left == sum(max(version - 2, 0) for version in versions) > 4
     assert moved.turns + moved.turns_left == sum(versions)
@@ -135,7 +135,7 @@ async def test_without_a_projection_all_history_stays_behind(engine, tmp_path, h
 async def test_a_dry_run_changes_nothing_beside_an_owner_who_keeps_a_move_off(engine, tmp_path, here):
     async with home(engine, tmp_path) as (namespace, _tools, opened), opened() as runtime:
         told = {"namespace": namespace, "tell": quiet}
-        async with Runtime.open(here, graphs=[], attend=False):
+        async with Runtime.open(here, graphs=[], role=Role.VISITOR):
             before = await everything(here)
             with pytest.raises(StoreOwnedError, match=f"process {os.getpid()}"):
                 await move_to_engine(here, engine.ingress, **told)
@@ -170,7 +170,7 @@ async def has(runtime, agent_id, text):
 
 
 async def test_what_cannot_travel_is_told_before_anything_is_moved(engine, tmp_path, here):
-    async with Runtime.open(here, graphs=graphs, attend=False) as runtime:
+    async with Runtime.open(here, graphs=graphs, role=Role.VISITOR) as runtime:
         await (await runtime.resume("away-0")).send("NOTED", {"n": "x" * 9000})
 
     async def problem(**place):
@@ -194,7 +194,7 @@ async def test_what_cannot_travel_is_told_before_anything_is_moved(engine, tmp_p
         until = datetime.now(UTC) + timedelta(minutes=1)
         await asking.ask(Request("r-1", "somebody", "{}", until))
     assert "1 requests of other processes" in str(await problem())
-    async with Runtime.open(here, graphs=graphs, read_only=True) as runtime:
+    async with Runtime.open(here, graphs=graphs, role=Role.READER) as runtime:
         assert (await runtime.resume("reader-0")).configuration == ("READING",)
 
 

@@ -11,6 +11,7 @@ import pytest
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import open_store
 from gatechart.stores.sql.sealing import moved_to
+from gatechart.values import Role
 from tests.restate.engines import ROOT, eventually
 from tests.restate.moving import home
 from tests.restate.travellers import fill, finish
@@ -32,7 +33,7 @@ async def test_a_move_killed_before_and_after_the_seal_loses_and_doubles_nothing
         command = ["move", "--store", sqlite_url, "--to", engine.ingress, "--namespace", namespace, "--json"]
 
         async def is_sealed():
-            async with open_store(sqlite_url, read_only=True) as store:
+            async with open_store(sqlite_url, role=Role.READER) as store:
                 return await store.read(moved_to) is not None
 
         interrupted = await ended_when(command, signal.SIGINT, lambda: is_there(runtime, "plain-0"))

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
-from gatechart.values import MailStatus, Retry
+from gatechart.values import MailStatus, Retry, Role
 from tests.restate.engines import eventually
 from tests.runtime.handovers import ALL, crowded, desk, first, second
 
@@ -101,7 +101,7 @@ async def fill(url, copies=1, soon_s=SOON_S):
         for n in range(copies):
             await _live(runtime, f"{n}", soon_s)
         await eventually(lambda: _is_still(runtime, tools, copies))
-    async with Runtime.open(url, graphs=graphs, services=tools, limits=LIMITS, attend=False) as runtime:
+    async with Runtime.open(url, graphs=graphs, services=tools, limits=LIMITS, role=Role.VISITOR) as runtime:
         for n in range(copies):
             await _leave(runtime, f"{n}")
     return tools

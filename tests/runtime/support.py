@@ -173,4 +173,4 @@ async def at_rest(runtime, clock):
     """Returns when all that is under way waits for a virtual clock."""
     for _ in range(3):
         await asyncio.sleep(0)
-        await eventually(lambda: runtime.under_way == clock.sleeping)
+        await eventually(lambda: runtime.pending_work == clock.sleeping)

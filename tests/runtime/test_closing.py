@@ -13,6 +13,7 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import MemoryStore
+from gatechart.values import Role
 from tests.runtime.support import Gate, everything, gated, parcel, soon
 
 
@@ -103,7 +104,7 @@ async def with_an_agent(sqlite_url):
 
 @pytest.mark.parametrize("name", ["send", "start", "start_on", "stop", "erase"])
 async def test_a_runtime_that_only_reads_writes_nothing(with_an_agent, name):
-    async with Runtime.open(with_an_agent, graphs=[parcel], read_only=True) as runtime:
+    async with Runtime.open(with_an_agent, graphs=[parcel], role=Role.READER) as runtime:
         agent = await runtime.resume("p-1")
         before = await everything(runtime)
         call = {
@@ -119,7 +120,7 @@ async def test_a_runtime_that_only_reads_writes_nothing(with_an_agent, name):
 
 
 async def test_a_runtime_that_only_reads_reads_all_there_is(with_an_agent):
-    async with Runtime.open(with_an_agent, graphs=[parcel], read_only=True) as runtime:
+    async with Runtime.open(with_an_agent, graphs=[parcel], role=Role.READER) as runtime:
         agent = await runtime.resume("p-1")
         assert agent.configuration == ("ON_ROAD",)
         assert (await agent.until("TRANSIT")).version == 2
@@ -131,7 +132,7 @@ async def test_a_memory_store_can_be_opened_to_read():
     store = MemoryStore()
     async with Runtime.open(store, graphs=[parcel]) as runtime:
         await runtime.start("parcel", at="PACKING", agent_id="p-1")
-    async with Runtime.open(store, graphs=[parcel], read_only=True) as runtime:
+    async with Runtime.open(store, graphs=[parcel], role=Role.READER) as runtime:
         agent = await runtime.resume("p-1")
         with pytest.raises(ReadOnlyError):
             await agent.send("SENT")
@@ -140,7 +141,7 @@ async def test_a_memory_store_can_be_opened_to_read():
 async def test_a_reader_sees_what_the_owner_commits(with_an_agent):
     async with (
         Runtime.open(with_an_agent, graphs=[parcel]) as owner,
-        Runtime.open(with_an_agent, graphs=[parcel], read_only=True) as reader,
+        Runtime.open(with_an_agent, graphs=[parcel], role=Role.READER) as reader,
     ):
         agent, seen = await owner.resume("p-1"), await reader.resume("p-1")
         await agent.send("SHIPPED")
@@ -153,7 +154,7 @@ async def test_a_reader_does_not_wait_for_what_it_cannot_see(with_an_agent):
     """Nothing tells a runtime that only reads of another's commits: it refuses to wait rather than wait for ever."""
     async with (
         Runtime.open(with_an_agent, graphs=[parcel]) as owner,
-        Runtime.open(with_an_agent, graphs=[parcel], read_only=True) as reader,
+        Runtime.open(with_an_agent, graphs=[parcel], role=Role.READER) as reader,
     ):
         seen = await reader.resume("p-1")
         waiting = asyncio.ensure_future(seen.until("AT_SEA"))
@@ -169,7 +170,7 @@ async def test_what_keeps_a_database_from_being_opened_is_told_by_the_runtime_as
             async with Runtime.open(with_an_agent, graphs=[parcel]):
                 pass
     with pytest.raises(StoreMissingError):
-        async with Runtime.open(f"sqlite+aiosqlite:///{tmp_path}/none.db", graphs=[parcel], read_only=True):
+        async with Runtime.open(f"sqlite+aiosqlite:///{tmp_path}/none.db", graphs=[parcel], role=Role.READER):
             pass
     with pytest.raises(StoreUrlError):
         async with Runtime.open("agents.db", graphs=[parcel]):

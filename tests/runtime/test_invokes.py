@@ -305,7 +305,7 @@ async def test_leaving_the_state_cancels_its_invoke(place, clock, services):
         await agent.send("LEFT")
         await eventually(lambda: services.seen == ["cancelled"])
         await at_rest(runtime, clock)
-        assert (agent.context.notes, runtime.under_way, runtime._effects.invokes._tasks) == ([], 0, {})
+        assert (agent.context.notes, runtime.pending_work, runtime._effects.invokes._tasks) == ([], 0, {})
 
 
 async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behind(place, clock, services):
@@ -314,7 +314,7 @@ async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behi
         for _ in range(5):
             await asyncio.gather(agent.send("BEGAN"), agent.send("LEFT"))
         await at_rest(runtime, clock)
-        assert (runtime.under_way, runtime._effects.invokes._tasks, agent.context.notes) == (0, {}, [])
+        assert (runtime.pending_work, runtime._effects.invokes._tasks, agent.context.notes) == (0, {}, [])
 
 
 async def test_a_result_that_comes_after_the_state_was_left_is_discarded(place, clock, services):
@@ -424,7 +424,7 @@ async def test_an_invoke_that_makes_an_error_of_its_cancellation_is_not_tried_ag
         for _ in range(3):
             await at_rest(runtime, clock)
             clock.advance(100)
-        assert (services.calls["convert"], runtime.under_way) == (1, 0)
+        assert (services.calls["convert"], runtime.pending_work) == (1, 0)
 
 
 @pytest.mark.parametrize("end", ["stop", "erase"])
@@ -434,10 +434,10 @@ async def test_invokes_end_with_their_agent(place, clock, services, end):
         await eventually(lambda: services.calls["wait"] == 1)
         await getattr(runtime, end)(agent.id)
         await at_rest(runtime, clock)
-        assert runtime.under_way == 0
+        assert runtime.pending_work == 0
     async with opened(place, busy(Invoke(wait)), services, clock) as runtime:
         await at_rest(runtime, clock)
-        assert (services.calls["wait"], runtime.under_way) == (1, 0)
+        assert (services.calls["wait"], runtime.pending_work) == (1, 0)
 
 
 async def test_an_invoke_that_ignores_its_cancellation_does_not_hold_up_the_close(place, clock, services):

@@ -14,6 +14,7 @@ from gatechart.errors import PayloadError, UnknownMailError
 from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
+from gatechart.values import Role
 from tests.runtime.support import Parcel, WrappedStore, at_rest, eventually, note, parcel, soon
 
 HOUR = timedelta(hours=1)
@@ -113,13 +114,13 @@ async def test_a_timer_that_a_migration_puts_off_fires_at_the_new_time_and_not_b
 
 
 async def test_overdue_timers_of_an_agent_that_is_collected_come_in_the_order_in_which_they_were_due(place, clock):
-    async with Runtime.open(place, graphs=[parcel], clock=clock, attend=False) as runtime:
+    async with Runtime.open(place, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
         await runtime.start("parcel", at="PACKING", agent_id="a")
         for seconds in (3, 1, 2):
             due = clock.at + timedelta(seconds=seconds)
             await runtime.post("a", "STAMPED", {"at": str(seconds)}, due=due)
     clock.advance(5)
-    async with Runtime.open(place, graphs=[parcel], clock=clock, attend=False) as runtime:
+    async with Runtime.open(place, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.resume("a")
         await agent.send("STAMPED", {"at": "sent"})
         assert agent.context.stops == ["entered", "1", "2", "3", "sent"]
@@ -129,10 +130,10 @@ async def test_overdue_timers_of_an_agent_that_is_collected_come_in_the_order_in
 
 
 async def test_a_damaged_agent_does_not_keep_the_mail_of_others(sqlite_url, sqlite_path, clock):
-    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, attend=False) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
         for agent_id in "abc":
             await runtime.start("parcel", at="PACKING", agent_id=agent_id)
-    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, attend=False) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
         for agent_id in "abc":
             await runtime.post(agent_id, "SENT")
     database = sqlite3.connect(sqlite_path)
@@ -151,10 +152,10 @@ async def test_an_agent_whose_migration_gives_mail_that_nobody_can_write_does_no
         spoilt = (replace(mail, payload={"what": object()}) for mail in stored.mail)
         return replace(stored, mail=tuple(spoilt)) if stored.mail[0].recipient == "a" else stored
 
-    async with Runtime.open(place, graphs=[waiting()], clock=clock, attend=False) as runtime:
+    async with Runtime.open(place, graphs=[waiting()], clock=clock, role=Role.VISITOR) as runtime:
         for agent_id in "abc":
             await runtime.start("waiting", at="WAITING", agent_id=agent_id)
-    async with Runtime.open(place, graphs=[waiting()], clock=clock, attend=False) as runtime:
+    async with Runtime.open(place, graphs=[waiting()], clock=clock, role=Role.VISITOR) as runtime:
         for agent_id in "abc":
             await runtime.post(agent_id, "MOVED")
     graph = waiting("2", Migration("1", "2", spoil_first))
@@ -286,9 +287,9 @@ async def test_an_action_fails_by_an_exception_that_cannot_say_what_it_is_about(
 async def test_a_graph_that_a_runtime_that_only_reads_registers_is_written_nowhere(sqlite_url, clock, caplog):
     async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock):
         pass
-    async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock, read_only=True) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock, role=Role.READER) as runtime:
         runtime.register(waiting("2"))
-        assert runtime.under_way == 0
+        assert runtime.pending_work == 0
     assert caplog.records == []
 
 
@@ -296,7 +297,7 @@ async def test_graphs_are_remembered_by_a_runtime_that_attends_to_nothing(place,
     nested = StateTransitionGraph(
         "waiting", states=[State("OUTER", states=["WITHIN", "BESIDE"])], entry_points=["WITHIN"]
     )
-    async with Runtime.open(place, graphs=[nested], clock=clock, attend=False) as runtime:
+    async with Runtime.open(place, graphs=[nested], clock=clock, role=Role.VISITOR) as runtime:
         await runtime.start("waiting", at="WITHIN", agent_id="a")
     graph = waiting("2", Migration("1", "2", unchanged))
     async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:

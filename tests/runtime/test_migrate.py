@@ -15,7 +15,7 @@ from gatechart.errors import IncompatibleGraphError, ReadOnlyError
 from gatechart.graph import Then
 from gatechart.runtime import maintenance
 from gatechart.testing import VirtualClock
-from gatechart.values import Fate
+from gatechart.values import Fate, Role
 from tests.runtime.support import at_rest, eventually, everything, soon
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -189,7 +189,7 @@ async def test_waiting_mail_is_amended_or_dropped(new, opened):
         kept = tuple(replace(mail, event="NOTED") if mail.event == "OLD" else mail for mail in stored.mail)
         return replace(stored, mail=tuple(mail for mail in kept if mail.event != "DROPPED"))
 
-    async with opened(FIRST, attend=False) as runtime:
+    async with opened(FIRST, role=Role.VISITOR) as runtime:
         for event in ("OLD", "DROPPED", "NOTED"):
             await runtime.post("new", event, event_id=event)
     async with opened(case("2", Migration("1", "2", renamed))) as runtime:
@@ -252,7 +252,7 @@ def fails(stored):
     ],
 )
 async def test_what_fits_nowhere_is_refused_and_stays_as_it_was(new, opened, graph, problem):
-    async with opened(FIRST, read_only=True) as runtime:
+    async with opened(FIRST, role=Role.READER) as runtime:
         before = await everything(runtime), await runtime.mail()
     async with opened(graph) as runtime:
         with pytest.raises(IncompatibleGraphError) as caught:
@@ -374,7 +374,7 @@ async def test_a_dry_run_tells_what_would_change_and_changes_nothing(new, opened
         await runtime.start("case", at="SEEKING", agent_id="seeking")
         await eventually(lambda: kitchen.done == ["soup"])
         before = await everything(runtime), await runtime.mail()
-    async with opened(RENAMED, read_only=True) as runtime:
+    async with opened(RENAMED, role=Role.READER) as runtime:
         told = await all_of(runtime, dry_run=True)
         assert [(each.agent_id, each.fate, each.source, each.target) for each in told] == [
             ("new", Fate.MIGRATES, ("NEW",), ("OPEN",)),

@@ -436,7 +436,7 @@ class Comparison(RuleBasedStateMachine):
         while quiet < 3:
             await asyncio.sleep(0)
             asked = sum(not answered.done() for answered in self.world.asked.values())
-            quiet = quiet + 1 if self.runtime.under_way == self.clock.sleeping + asked else 0
+            quiet = quiet + 1 if self.runtime.pending_work == self.clock.sleeping + asked else 0
             if quiet == 0:
                 await asyncio.sleep(0.0002)
 

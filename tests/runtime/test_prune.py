@@ -8,7 +8,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.errors import PayloadError, ReadOnlyError, UnknownAgentError
 from gatechart.testing import VirtualClock
-from gatechart.values import Forgotten, Status
+from gatechart.values import Forgotten, Role, Status
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import at_rest, nothing_changes, soon
 
@@ -180,7 +180,7 @@ async def test_a_dry_run_tells_part_by_part_what_would_go_and_forgets_nothing(ru
 async def test_a_reader_tells_what_would_go(sqlite_url, clock):
     async with Runtime.open(sqlite_url, graphs=[ledger], clock=clock) as runtime:
         await days(clock, await runtime.start("ledger", at="OPEN", agent_id="a"), *["NOTED"] * 5)
-        async with Runtime.open(sqlite_url, graphs=(), clock=clock, read_only=True) as reader:
+        async with Runtime.open(sqlite_url, graphs=(), clock=clock, role=Role.READER) as reader:
             assert await reader.prune(keep_turns=2, dry_run=True) == Forgotten(turns=4)
         assert await runtime.prune(keep_turns=2) == Forgotten(turns=4)
 
@@ -188,6 +188,6 @@ async def test_a_reader_tells_what_would_go(sqlite_url, clock):
 async def test_a_reader_forgets_nothing(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="a")
-    async with Runtime.open(sqlite_url, graphs=[ledger], read_only=True) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[ledger], role=Role.READER) as runtime:
         with pytest.raises(ReadOnlyError):
             await runtime.prune(keep_turns=1)

@@ -16,7 +16,7 @@ from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry
+from gatechart.values import Retry, Role
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon
 
@@ -398,7 +398,7 @@ async def test_a_script_that_is_interrupted_ends_cleanly_and_the_next_goes_on(sq
 async def test_a_runtime_that_only_reads_takes_no_mail(sqlite_url, name):
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
         await runtime.post("l-1", "NOTED")
-    async with Runtime.open(sqlite_url, graphs=[ledger], read_only=True) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[ledger], role=Role.READER) as runtime:
         [mail] = await runtime.mail()
         call = {
             "post": lambda: runtime.post("l-1", "NOTED"),
@@ -417,8 +417,8 @@ async def test_a_runtime_that_only_reads_delivers_nothing(sqlite_url, caplog):
         await runtime.post("g-1", "STAMPED")
     caplog.clear()
     with caplog.at_level(logging.WARNING):
-        async with Runtime.open(sqlite_url, graphs=[gated], read_only=True) as runtime:
+        async with Runtime.open(sqlite_url, graphs=[gated], role=Role.READER) as runtime:
             agent = await runtime.resume("g-1")
             await asyncio.sleep(0)
-            assert (agent.snapshot.version, runtime.under_way, len(await runtime.mail())) == (1, 0, 1)
+            assert (agent.snapshot.version, runtime.pending_work, len(await runtime.mail())) == (1, 0, 1)
     assert caplog.records == []

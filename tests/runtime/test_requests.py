@@ -30,7 +30,7 @@ from gatechart.stores.memory_requests import WaitingRoom
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.requests import SqlRequests
 from gatechart.testing.records import NOON
-from gatechart.values import HandoffStatus, MailStatus, Request
+from gatechart.values import HandoffStatus, MailStatus, Request, Role
 from tests.api.charts import lamp, shade
 from tests.homes import DATABASE_URLS
 from tests.runtime.test_reserved import RESERVED
@@ -165,7 +165,7 @@ COMMANDS = {
 
 async def told(place):
     """Every turn of every agent, every handoff and all mail."""
-    async with Runtime.open(place, graphs=GRAPHS, read_only=True) as reader:
+    async with Runtime.open(place, graphs=GRAPHS, role=Role.READER) as reader:
         agents = (await reader.find()).agents
         turns = [
             (each.agent_id, entry.version, entry.event)
@@ -326,7 +326,7 @@ async def somebody():
 
 
 async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monkeypatch):
-    async with Runtime.open(place, graphs=GRAPHS, attend=False):
+    async with Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR):
         opening = open_database_client(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
         monkeypatch.setattr(asker._asking, "is_owned", nobody)
@@ -338,7 +338,7 @@ async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monk
 
 
 async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
-    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    visitor = Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR)
     async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.05) as asker:
         with pytest.raises(RequestTimeoutError, match="was withdrawn, and nothing was done") as raised:
             await asker.start("lamp", at="ON", agent_id="a")
@@ -381,7 +381,7 @@ async def nothing(*_, **__):
 
 
 async def test_a_request_whose_asker_is_gone_is_carried_out_until_its_time_is_over(place):
-    async with Runtime.open(place, graphs=GRAPHS, attend=False), open_asking(place) as asking:
+    async with Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR), open_asking(place) as asking:
         for name, year in (("late", 9000), ("over", 2000)):
             call = f'{{"verb":"start","graph":"lamp","at":"ON","agent_id":"{name}"}}'
             await asking.ask(Request(name, "ana", call, NOON.replace(year=year)))
@@ -396,7 +396,7 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
 
     async with Runtime.open(place, graphs=GRAPHS, clock=VirtualClock(NOON)) as runtime:
         await asyncio.sleep(0.02)
-        assert runtime.under_way == 0
+        assert runtime.pending_work == 0
         async with open_database_client(place, graphs=GRAPHS) as asker:
             assert (await asker.start("lamp", at="ON")).snapshot.version == 1
         assert (await asker_history(runtime)) == [NOON]
@@ -406,8 +406,8 @@ async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_coun
 async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_it_anything(url, request, caplog):
     place = request.getfixturevalue(url)
     async with Runtime.open(place, graphs=GRAPHS) as runtime:
-        lost = asyncio.ensure_future(runtime.lost())
-        async with Runtime.open(place, graphs=GRAPHS, take_over=True) as taker:
+        lost = asyncio.ensure_future(runtime.ownership_lost())
+        async with Runtime.open(place, graphs=GRAPHS, role=Role.TAKE_OVER) as taker:
             async with asyncio.timeout(20):
                 assert (await lost).current == 2
             with pytest.raises(OwnershipLostError):
@@ -478,7 +478,7 @@ async def test_what_was_answered_is_told_though_forgetting_it_fails(owner, asker
 
 @pytest.mark.parametrize("name", ["ask", "withdraw"])
 async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(name, place, monkeypatch):
-    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    visitor = Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR)
     async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.2, request="r-1") as asker:
         failing(monkeypatch, asker, 2**62, name)
         with pytest.raises(RequestTimeoutError, match=r"nobody can tell whether the request 'r-1' .*down") as raised:
@@ -491,7 +491,7 @@ async def test_who_stops_waiting_for_a_database_that_cannot_be_reached_is_cancel
     name, place, monkeypatch
 ):
     withdrawn = []
-    visitor = Runtime.open(place, graphs=GRAPHS, attend=False)
+    visitor = Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR)
     async with visitor, open_database_client(place, graphs=GRAPHS, given_up=withdrawn.append) as asker:
         failing(monkeypatch, asker, 2**62, name)
         asking = asyncio.ensure_future(asker.start("lamp", at="ON"))

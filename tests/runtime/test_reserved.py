@@ -18,7 +18,7 @@ from gatechart.errors import (
 from gatechart.graph import Then
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime
-from gatechart.values import Mail, Posting, Retry, Status
+from gatechart.values import Mail, Posting, Retry, Role, Status
 from tests.runtime.support import soon
 
 RESERVED = (
@@ -294,7 +294,7 @@ async def test_a_timer_fired_without_its_graph_waits_for_whoever_hosts_it(place)
     async with Runtime.open(place, graphs=[approval]) as runtime:
         await runtime.start("approval", at="WAITING", agent_id="a")
         (timer,) = await runtime.mail("a")
-    async with Runtime.open(place, graphs=[approval], attend=False) as visitor:
+    async with Runtime.open(place, graphs=[approval], role=Role.VISITOR) as visitor:
         await visitor.fire_timer(timer.number, reason="in advance")
     async with Runtime.open(place, graphs=[approval]) as runtime:
         await soon((await runtime.resume("a")).until("EXPIRED"))

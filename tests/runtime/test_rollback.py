@@ -17,6 +17,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import Migration, Then
 from gatechart.testing import VirtualClock
+from gatechart.values import Role
 from tests.runtime.support import at_rest, eventually, nothing_changes, soon
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -190,7 +191,7 @@ async def at_rest_but_for_search(runtime, clock):
     """As `at_rest`, for one invoke waits for something else."""
     for _ in range(3):
         await asyncio.sleep(0)
-        await eventually(lambda: runtime.under_way == clock.sleeping + 1)
+        await eventually(lambda: runtime.pending_work == clock.sleeping + 1)
 
 
 async def test_the_timers_and_invokes_of_before_end_with_their_epochs(agent, runtime, clock):
@@ -211,7 +212,7 @@ async def test_the_timers_and_invokes_of_before_end_with_their_epochs(agent, run
     assert agent.context.notes == ["entered"]
     await agent.rollback(1, reason="home")
     await at_rest(runtime, clock)
-    assert (await runtime.mail(), runtime.under_way) == ([], 0)
+    assert (await runtime.mail(), runtime.pending_work) == ([], 0)
 
 
 async def test_timers_with_a_key_are_cancelled_and_what_was_sent_stays_sent(agent, runtime, clock):
@@ -252,7 +253,7 @@ async def test_an_agent_that_has_ended_may_go_back_to_where_it_lived(agent, runt
     await agent.rollback(3, reason="x")
     assert (agent.status, agent.configuration) == (Status.DONE, ("BACK",))
     await at_rest(runtime, clock)
-    assert (await runtime.mail(), runtime.under_way) == ([], 0)
+    assert (await runtime.mail(), runtime.pending_work) == ([], 0)
 
 
 async def test_who_waits_for_a_state_sees_an_agent_go_back_to_it(agent):
@@ -307,7 +308,7 @@ async def test_going_back_is_for_the_owner_of_an_open_runtime(sqlite_url, clock)
         await agent.rollback(1, reason="x")
     with pytest.raises(RuntimeClosedError, match="snapshot_at"):
         await agent.snapshot_at(1)
-    async with Runtime.open(sqlite_url, graphs=[trip()], clock=clock, services=[], read_only=True) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[trip()], clock=clock, services=[], role=Role.READER) as runtime:
         seen = await runtime.resume("t-1")
         assert await seen.snapshot_at(1) == seen.snapshot
         with pytest.raises(ReadOnlyError):

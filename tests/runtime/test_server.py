@@ -9,6 +9,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError
+from gatechart.values import Role
 from tests.crash.havoc import until_done
 
 AGENTS, EVENTS = 20, 75  # so many that it takes longer than all that disturbs it
@@ -68,7 +69,7 @@ async def disturbed(work, disturb, times):
 
 
 async def assert_all_there(url):
-    async with Runtime.open(url, graphs=[tally], read_only=True) as runtime:
+    async with Runtime.open(url, graphs=[tally], role=Role.READER) as runtime:
         for number in range(AGENTS):
             agent = await runtime.resume(f"a{number}")
             context = agent.context

@@ -19,7 +19,7 @@ from gatechart.graph import Accepts
 from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import MailEnd
+from gatechart.values import MailEnd, Role
 from tests.runtime.support import WrappedStore, at_rest
 
 PREFIX = "gatechart.handoff."
@@ -243,7 +243,7 @@ async def test_a_rejection_is_counted_and_traced_with_its_obstacle(runtime, watc
 async def test_an_offer_that_is_withdrawn_is_told_of_as_it_was_made(watch, clock, caplog, late, status):
     caplog.set_level(logging.INFO, LOG)
     store = MemoryStore()
-    async with Runtime.open(store, graphs=GRAPHS, clock=clock, attend=False) as runtime:
+    async with Runtime.open(store, graphs=GRAPHS, clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.start("orders", at="TALKING")
         await agent.send("DELEGATE")
         (made,) = await runtime.handoffs()
@@ -304,7 +304,7 @@ async def test_an_offer_made_by_the_accepting_turn_belongs_to_that_turns_trace(r
 async def test_the_link_survives_a_restart(monkeypatch, clock, tmp_path):
     url = f"sqlite+aiosqlite:///{tmp_path}/agents.db"
     before = Watch(monkeypatch)
-    async with Runtime.open(url, graphs=GRAPHS, clock=clock, attend=False) as runtime:
+    async with Runtime.open(url, graphs=GRAPHS, clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.start("orders", at="TALKING")
         await agent.send("TRANSFER")
     (offer,) = before.spans("handoff.offer")

@@ -12,7 +12,7 @@ from gatechart.errors import ReadOnlyError
 from gatechart.graph import Then
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import ActiveInvocation, Invocation
+from gatechart.values import ActiveInvocation, Invocation, Role
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import WrappedStore, at_rest, parcel, soon
 
@@ -193,7 +193,7 @@ async def test_mail_that_is_collected_while_its_recipient_is_erased_is_not_deliv
 
     async with (
         open_store(place) as store,
-        Runtime.open(Slow(store), graphs=[ledger], clock=clock, attend=False) as runtime,
+        Runtime.open(Slow(store), graphs=[ledger], clock=clock, role=Role.VISITOR) as runtime,
     ):
         collecting = asyncio.create_task(runtime.resume("a"))
         await soon(reached.wait())
@@ -237,7 +237,7 @@ async def test_what_one_agent_invokes_is_ended_without_looking_at_that_of_the_ot
 async def test_who_would_wait_for_ever_beside_the_owner_is_told_what_to_do_instead(sqlite_url, name, instead):
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="a")
-    async with Runtime.open(sqlite_url, graphs=[ledger], read_only=True) as runtime:
+    async with Runtime.open(sqlite_url, graphs=[ledger], role=Role.READER) as runtime:
         with pytest.raises(ReadOnlyError, match=f"open it for writing, or {instead}"):
             async with runtime.changes() if name == "changes" else runtime.stream("a", "it"):
                 pass

@@ -14,7 +14,7 @@ from gatechart.errors import StoreCorruptError, UnknownMailError
 from gatechart.graph import Accepts
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
-from gatechart.values import LATEST, Request, Retry, Status
+from gatechart.values import LATEST, Request, Retry, Role, Status
 from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand
 
@@ -166,7 +166,7 @@ async def world(url, table):
         until_then = datetime.now(UTC) + timedelta(days=1)
         for n in range(len(names)):
             await asking.ask(Request(f"r{n:03}", f"asker {n}", '{"verb":"find"}', until_then))
-    async with Runtime.open(url, graphs=[desk], attend=False) as runtime:  # who leaves the mail to the next one
+    async with Runtime.open(url, graphs=[desk], role=Role.VISITOR) as runtime:  # who leaves the mail to the next one
         for name in (*names, "h"):
             await runtime.post(name, "NOTED", {"late": True}, event_id="late")
             await runtime.post(name, "DUE", {"late": True}, due=datetime.now(UTC) + SOON)
@@ -265,7 +265,7 @@ async def test_rows_that_cannot_be_read_keep_no_others_from_being_hosted(url, ta
         await check_the_sound_one(runtime, done)
         await check_discards(runtime)
         await check_prunes(runtime)
-    async with Runtime.open(url, graphs=GRAPHS, read_only=True) as reading:
+    async with Runtime.open(url, graphs=GRAPHS, role=Role.READER) as reading:
         assert "h" in [each.agent_id for each in await found(reading)]
         assert await unreadable(reading) == dict.fromkeys(told, 0)
 

@@ -4,6 +4,7 @@ import asyncio
 
 from gatechart import AgentContext, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.testing import VirtualClock
+from gatechart.values import Role
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import eventually, soon
 
@@ -22,7 +23,7 @@ asking = StateTransitionGraph(
 
 
 def visit(place, **more):
-    return Runtime.open(place, graphs=[ledger, asking], services=Faults(), attend=False, **more)
+    return Runtime.open(place, graphs=[ledger, asking], services=Faults(), role=Role.VISITOR, **more)
 
 
 async def test_mail_that_waits_for_an_agent_goes_before_what_it_is_sent(place):

@@ -13,7 +13,7 @@ from gatechart.handoff import Fallbacks, SameTarget
 from gatechart.hosting.limits import Limits
 from gatechart.runtime import core
 from gatechart.testing import VirtualClock
-from gatechart.values import MailStatus, Retry
+from gatechart.values import MailStatus, Retry, Role
 from tests.runtime.support import at_rest, eventually, soon
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -160,7 +160,7 @@ async def test_a_wait_is_lifted_where_nobody_hosts_the_agent_yet(place, clock):
     services = Services()
     async with opened(place, clock, services) as runtime:
         number, _ = await failed_once(runtime, clock, services)
-    async with Runtime.open(place, graphs=(), attend=False) as visitor:
+    async with Runtime.open(place, graphs=(), role=Role.VISITOR) as visitor:
         assert (await visitor.retry(number)).retry_at is None
     services.is_up = True
     async with opened(place, clock, services) as runtime:

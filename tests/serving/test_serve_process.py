@@ -18,6 +18,7 @@ from gatechart.errors import OutsideError
 from gatechart.serving.errors import AddressError, OpenDoorError
 from gatechart.serving.server import listening
 from gatechart.stores import open_store
+from gatechart.values import Role
 from tests.serving.conftest import PATIENCE_S, TOKEN, process, within
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -60,7 +61,7 @@ async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url
 
 async def test_it_ends_and_says_so_when_another_runtime_takes_its_database_over(sqlite_url):
     with process(sqlite_url) as server:
-        async with open_store(sqlite_url, take_over=True):
+        async with open_store(sqlite_url, role=Role.TAKE_OVER):
             code = await asyncio.to_thread(server.popen.wait, PATIENCE_S)
         assert (code, "this runtime owned" in server.popen.stderr.read()) == (5, True)
 

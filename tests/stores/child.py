@@ -12,7 +12,7 @@ import time
 from gatechart.errors import GatechartError
 from gatechart.stores import open_store
 from gatechart.testing.records import going_on, started
-from gatechart.values import Query
+from gatechart.values import Query, Role
 
 NOBODY = 65534
 
@@ -62,7 +62,7 @@ async def visit(access, *urls):
 
 
 async def agents_at(url, access):
-    async with open_store(url, read_only=access == "read") as store:
+    async with open_store(url, role=Role.READER if access == "read" else Role.OWNER) as store:
         if access == "write":
             await store.commit([started("b")])
         return [snapshot.agent_id for snapshot in (await store.find(Query())).agents]

@@ -16,9 +16,9 @@ from gatechart.stores import MemoryStore, open_store, upgrade_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing.records import lives, started
-from gatechart.values import Query, Status
+from gatechart.values import Query, Role, Status
 
-BOTH = pytest.mark.parametrize("read_only", [False, True])
+BOTH = pytest.mark.parametrize("role", [Role.OWNER, Role.READER])
 
 
 async def opened(url, **options):
@@ -38,30 +38,30 @@ async def with_agents(sqlite_url):
 
 async def test_there_is_nothing_to_read_where_there_is_no_database(sqlite_url, tmp_path):
     with pytest.raises(StoreMissingError, match=r"no database at .*agents\.db"):
-        await opened(sqlite_url, read_only=True)
+        await opened(sqlite_url, role=Role.READER)
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_there_is_nothing_to_read_in_an_empty_file(sqlite_url, sqlite_path, unchanged):
     sqlite_path.touch()
     with unchanged(sqlite_path.parent), pytest.raises(StoreMissingError):
-        await opened(sqlite_url, read_only=True)
+        await opened(sqlite_url, role=Role.READER)
 
 
 @BOTH
-async def test_garbage_is_no_database(sqlite_url, sqlite_path, unchanged, read_only):
+async def test_garbage_is_no_database(sqlite_url, sqlite_path, unchanged, role):
     sqlite_path.write_bytes(b"These are no tables. " * 1000)
     with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError, match=r"agents\.db is not a sound"):
-        await opened(sqlite_url, read_only=read_only)
+        await opened(sqlite_url, role=role)
 
 
 @BOTH
-async def test_the_database_of_another_program_is_left_alone(sqlite_url, sqlite_path, unchanged, read_only):
+async def test_the_database_of_another_program_is_left_alone(sqlite_url, sqlite_path, unchanged, role):
     raw = sqlite3.connect(sqlite_path)
     raw.execute("CREATE TABLE songs (title TEXT)")
     raw.close()
     with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError, match="no schema of gatechart"):
-        await opened(sqlite_url, read_only=read_only)
+        await opened(sqlite_url, role=role)
 
 
 LACKS = [
@@ -71,7 +71,7 @@ LACKS = [
 
 
 async def open_to_read(url):
-    async with open_store(url, read_only=True):
+    async with open_store(url, role=Role.READER):
         pass
 
 
@@ -98,14 +98,14 @@ async def test_a_database_that_lacks_a_part_is_not_opened(sqlite_url, sqlite_pat
 
 
 @BOTH
-async def test_a_truncated_database_is_not_sound(with_agents, sqlite_path, unchanged, read_only):
+async def test_a_truncated_database_is_not_sound(with_agents, sqlite_path, unchanged, role):
     os.truncate(sqlite_path, sqlite_path.stat().st_size // 2)
     with unchanged(sqlite_path.parent), pytest.raises(StoreCorruptError):
-        await opened(with_agents, read_only=read_only)
+        await opened(with_agents, role=role)
 
 
 @BOTH
-async def test_a_damaged_page_is_told_and_what_lies_on_others_is_read(with_agents, sqlite_path, read_only):
+async def test_a_damaged_page_is_told_and_what_lies_on_others_is_read(with_agents, sqlite_path, role):
     raw = sqlite3.connect(sqlite_path)
     page_size, pages = (raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count"))
     raw.close()
@@ -115,7 +115,7 @@ async def test_a_damaged_page_is_told_and_what_lies_on_others_is_read(with_agent
     with sqlite_path.open("r+b") as file:
         file.seek(last_of_the_agents * page_size)
         file.write(b"\xde\xad" * (page_size // 2))
-    async with open_store(with_agents, read_only=read_only) as store:
+    async with open_store(with_agents, role=role) as store:
         with pytest.raises(StoreCorruptError, match="malformed"):
             await store.find(Query(limit=1000))
         assert (await store.load("a")).version == 3
@@ -134,7 +134,7 @@ async def test_a_row_that_a_hand_has_spoilt_is_told(with_agents, sqlite_path, ch
     with raw:
         raw.execute(change)
     raw.close()
-    async with open_store(with_agents, read_only=True) as store:
+    async with open_store(with_agents, role=Role.READER) as store:
         with pytest.raises(StoreCorruptError, match=r"agents\.db"):
             await call(store)
 
@@ -145,7 +145,7 @@ async def test_a_row_that_a_hand_has_spoilt_is_shown_among_the_others(with_agent
         raw.execute("UPDATE agents SET status = 'asleep' WHERE id = 'a'")
         raw.execute("UPDATE history SET taken = 'A' WHERE version = 2")
     raw.close()
-    async with open_store(with_agents, read_only=True) as store:
+    async with open_store(with_agents, role=Role.READER) as store:
         first, second, *_ = (await store.find(Query())).agents
         assert (first.agent_id, first.status, second.status) == ("a", Status.UNREADABLE, Status.ACTIVE)
         assert [entry.version for entry in await store.history("a") if entry.status is Status.UNREADABLE] == [2]

@@ -13,7 +13,7 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.sql import pruning
 from gatechart.testing.contracts import HistoryContract
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started
-from gatechart.values import Pruning
+from gatechart.values import Pruning, Role
 
 ALL_IDS_OUT = Pruning(ids_since=NOON + timedelta(days=1))
 
@@ -114,7 +114,7 @@ async def test_a_pruning_that_erases_leaves_no_row_behind(sqlite_url, sqlite_pat
 async def test_only_the_owner_prunes(sqlite_url):
     async with open_store(sqlite_url) as store:
         await lives(store, "a", turns=3)
-        async with open_store(sqlite_url, read_only=True) as reader:
+        async with open_store(sqlite_url, role=Role.READER) as reader:
             with pytest.raises(OwnershipLostError):
                 await reader.prune(replace(ALL_IDS_OUT, keep_turns=1))
             assert len(await reader.history("a")) == 3

@@ -14,6 +14,7 @@ from gatechart.errors import OwnershipLostError, StoreOwnedError
 from gatechart.stores import open_store
 from gatechart.stores.sql.sqlite import _Lock
 from gatechart.testing.records import COMMITTED, going_on, started, verdicts
+from gatechart.values import Role
 
 
 def epoch_of(path):
@@ -84,7 +85,7 @@ async def test_who_fails_to_take_over_leaves_the_owner_its_lock(sqlite_url, monk
         with monkeypatch.context() as patch:
             patch.setattr("gatechart.stores.sql.databases.raise_epoch", fail)
             with pytest.raises(LookupError):
-                async with open_store(sqlite_url, take_over=True):
+                async with open_store(sqlite_url, role=Role.TAKE_OVER):
                     pass
         with pytest.raises(StoreOwnedError):
             async with open_store(sqlite_url):
@@ -107,9 +108,9 @@ async def test_an_owner_that_fails_lets_go(sqlite_url):
 async def test_readers_need_no_ownership(sqlite_url):
     async with open_store(sqlite_url) as store:
         await store.commit([started("a")])
-        async with open_store(sqlite_url, read_only=True) as one, open_store(sqlite_url, read_only=True) as other:
+        async with open_store(sqlite_url, role=Role.READER) as one, open_store(sqlite_url, role=Role.READER) as other:
             assert (await one.load("a")) == (await other.load("a"))
-    async with open_store(sqlite_url, read_only=True), open_store(sqlite_url) as store:
+    async with open_store(sqlite_url, role=Role.READER), open_store(sqlite_url) as store:
         assert await verdicts(store, started("b")) == [COMMITTED]
 
 
@@ -143,7 +144,7 @@ async def test_every_opening_for_writing_begins_an_epoch(sqlite_url, sqlite_path
     for epoch in (1, 2, 3):
         async with open_store(sqlite_url):
             assert epoch_of(sqlite_path) == epoch
-        async with open_store(sqlite_url, read_only=True):
+        async with open_store(sqlite_url, role=Role.READER):
             assert epoch_of(sqlite_path) == epoch
 
 

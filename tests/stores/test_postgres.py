@@ -31,7 +31,7 @@ from gatechart.stores.sql.postgres_notifier import ServerBell
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
-from gatechart.values import MailEnd, MailStatus, Posting, Query, Verdict
+from gatechart.values import MailEnd, MailStatus, Posting, Query, Role, Verdict
 from tests.postgres import NoServerError, Server
 
 FAR = NOON.replace(year=9000)
@@ -107,7 +107,7 @@ async def test_a_difference_between_two_schemas_is_seen(empty_postgres_url, anot
 
 async def test_an_empty_database_gets_its_tables_on_first_use_or_when_asked(empty_postgres_url, another_url):
     with pytest.raises(StoreMissingError):
-        async with open_store(empty_postgres_url, read_only=True):
+        async with open_store(empty_postgres_url, role=Role.READER):
             pass
     async with open_store(empty_postgres_url) as store:
         await lives(store, "a", turns=2)
@@ -134,7 +134,7 @@ async def test_a_database_in_use_is_not_upgraded(postgres_url):
         assert await verdicts(store, started("a")) == [COMMITTED]
 
 
-@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("role", [Role.OWNER, Role.READER])
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
@@ -144,9 +144,9 @@ async def test_a_database_in_use_is_not_upgraded(postgres_url):
         (lambda _url: "postgresql+asyncpg://gatechart@no.such.host.invalid/agents", "[Nn]ame|address"),
     ],
 )
-async def test_a_server_that_cannot_be_reached_is_named_without_the_password(postgres_url, wrong, problem, read_only):
+async def test_a_server_that_cannot_be_reached_is_named_without_the_password(postgres_url, wrong, problem, role):
     with pytest.raises(StoreUnreachableError, match=problem) as caught:
-        async with open_store(wrong(postgres_url), read_only=read_only):
+        async with open_store(wrong(postgres_url), role=role):
             pass
     assert "secret" not in str(caught.value)
 
@@ -251,7 +251,7 @@ async def until_owned(url):
 
 async def test_who_lost_the_database_does_not_take_its_lock_again(postgres_url):
     async with open_store(postgres_url) as store:
-        async with open_store(postgres_url, take_over=True) as other:
+        async with open_store(postgres_url, role=Role.TAKE_OVER) as other:
             for agent_id in "ab":
                 with pytest.raises(OwnershipLostError):
                     await store.commit([started(agent_id)])
@@ -266,7 +266,7 @@ async def test_who_lost_the_database_does_not_take_its_lock_again(postgres_url):
 async def test_who_is_told_of_the_loss_before_the_connection_is_mended_leaves_it_so(postgres_url, monkeypatch):
     monkeypatch.setattr("gatechart.stores.sql.postgres_session.PAUSE_S", 1.0)
     async with open_store(postgres_url) as store:
-        async with open_store(postgres_url, take_over=True):
+        async with open_store(postgres_url, role=Role.TAKE_OVER):
             mending = [task for task in asyncio.all_tasks() if task.get_coro().__name__ == "_mend"]
             with pytest.raises(OwnershipLostError):
                 await store.commit([started("a")])
@@ -427,12 +427,12 @@ def test_a_server_of_the_tests_that_does_not_begin_leaves_nothing_behind(postgre
         ("ALTER TABLE mail DROP COLUMN reason", "the column 'reason' of the table 'mail' is missing"),
     ],
 )
-@pytest.mark.parametrize("read_only", [False, True])
-async def test_a_database_that_lacks_a_part_is_not_opened(empty_postgres_url, change, told, read_only):
+@pytest.mark.parametrize("role", [Role.OWNER, Role.READER])
+async def test_a_database_that_lacks_a_part_is_not_opened(empty_postgres_url, change, told, role):
     async with open_store(empty_postgres_url):
         pass
     async with connected(empty_postgres_url) as connection:
         await connection.execute(text(change))
     with pytest.raises(StoreCorruptError, match=told):
-        async with open_store(empty_postgres_url, read_only=read_only):
+        async with open_store(empty_postgres_url, role=role):
             pass

@@ -14,6 +14,7 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.opening import open_asking
 from gatechart.testing.contracts import RequestsContract
 from gatechart.testing.requests_contract import BEFORE, FIRST, SECOND
+from gatechart.values import Role
 
 
 class TestRequestsInMemory(RequestsContract):
@@ -136,7 +137,7 @@ async def test_an_answer_that_nobody_fetches_is_forgotten_also_where_nobody_asks
 
 
 async def test_a_visitor_takes_nothing(sqlite_url):
-    async with Runtime.open(sqlite_url, graphs=(), attend=False), open_asking(sqlite_url) as asking:
+    async with Runtime.open(sqlite_url, graphs=(), role=Role.VISITOR), open_asking(sqlite_url) as asking:
         number = await asking.ask(FIRST)
         await asyncio.sleep(0.1)
         assert await asking.withdraw(number)

@@ -26,7 +26,7 @@ from gatechart.stores.sql.agent_rows import from_us
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing.errands import acting, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
-from gatechart.values import Event, HistoryEntry, Pruning, Status, TurnRecord
+from gatechart.values import Event, HistoryEntry, Pruning, Role, Status, TurnRecord
 
 NEWEST, LATER = upgrade.NEWEST, f"{int(upgrade.NEWEST) + 1:04}"
 SECOND = f"""
@@ -218,11 +218,11 @@ async def test_upgrading_a_database_of_the_newest_schema_changes_nothing(with_ag
         assert await upgrade_store(with_agents) == (NEWEST, NEWEST)
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-async def test_an_older_database_asks_for_the_command(with_agents, sqlite_path, second_schema, unchanged, read_only):
+@pytest.mark.parametrize("role", [Role.OWNER, Role.READER])
+async def test_an_older_database_asks_for_the_command(with_agents, sqlite_path, second_schema, unchanged, role):
     second_schema()
     with unchanged(sqlite_path.parent), pytest.raises(SchemaOutdatedError) as caught:
-        async with open_store(with_agents, read_only=read_only):
+        async with open_store(with_agents, role=role):
             pass
     assert (caught.value.found, caught.value.needed) == (NEWEST, LATER)
     assert "run `gatechart upgrade`" in str(caught.value)
@@ -293,13 +293,13 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(
         assert (await store.load("a")).graph == "g"
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-async def test_a_newer_database_is_refused(with_agents, sqlite_path, second_schema, unchanged, monkeypatch, read_only):
+@pytest.mark.parametrize("role", [Role.OWNER, Role.READER])
+async def test_a_newer_database_is_refused(with_agents, sqlite_path, second_schema, unchanged, monkeypatch, role):
     second_schema()
     await upgrade_store(with_agents)
     monkeypatch.undo()
     with unchanged(sqlite_path.parent), pytest.raises(SchemaTooNewError) as caught:
-        async with open_store(with_agents, read_only=read_only):
+        async with open_store(with_agents, role=role):
             pass
     assert (caught.value.found, caught.value.known) == (LATER, NEWEST)
     with unchanged(sqlite_path.parent), pytest.raises(SchemaTooNewError, match="install a newer gatechart"):

@@ -17,7 +17,7 @@ from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
 from gatechart.stores.sql.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
-from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, StepRecord
+from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, Role, StepRecord
 
 FULL = 2
 
@@ -93,7 +93,7 @@ async def test_readers_read_on_while_a_writer_writes(sqlite_url):
         transaction = Transaction("DELETE FROM agents")
         writing = asyncio.create_task(store._writer.run(transaction))
         await transaction.reached()
-        async with open_store(f"{sqlite_url}?timeout=0", read_only=True) as reader:
+        async with open_store(f"{sqlite_url}?timeout=0", role=Role.READER) as reader:
             assert (await store.load("a")).version == (await reader.load("a")).version == 3
         transaction.go_on()
         await writing
@@ -198,7 +198,7 @@ async def test_a_store_opened_for_reading_shows_what_is_pending(sqlite_url):
         call = call_of(await calling(store, "a", "f"), "f")
         await posted(store, mail := letter(store, "a"), timer := letter(store, "a", due=NOON))
         await store.commit([StepRecord(call, "s", "1")])
-    async with open_store(sqlite_url, read_only=True) as reader:
+    async with open_store(sqlite_url, role=Role.READER) as reader:
         assert list(await kept(reader)) == [mail, timer]
         assert [*await reader.waiting(after=0, limit=9), *await reader.due(after=(NOON, 0), limit=9)] == [mail, timer]
         assert await invoked(reader) == ["f"]
@@ -229,7 +229,7 @@ async def test_erasing_leaves_no_row_behind(sqlite_url, sqlite_path):
 
 
 async def test_a_reader_sees_what_is_committed_after_it_was_opened(sqlite_url):
-    async with open_store(sqlite_url) as store, open_store(sqlite_url, read_only=True) as reader:
+    async with open_store(sqlite_url) as store, open_store(sqlite_url, role=Role.READER) as reader:
         [turns] = await lives(store, "a", turns=3)
         assert await reader.load("a") == turns[-1].snapshot
 
@@ -237,7 +237,7 @@ async def test_a_reader_sees_what_is_committed_after_it_was_opened(sqlite_url):
 async def test_a_store_opened_for_reading_writes_nothing(sqlite_url):
     async with open_store(sqlite_url) as store:
         [turns] = await lives(store, "a", turns=2)
-    async with open_store(sqlite_url, read_only=True) as reader:
+    async with open_store(sqlite_url, role=Role.READER) as reader:
         with pytest.raises(OwnershipLostError):
             await reader.commit([going_on(turns[-1], "TOLD")])
         with pytest.raises(OwnershipLostError):

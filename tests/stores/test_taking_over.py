@@ -19,7 +19,7 @@ from gatechart.errors import (
 from gatechart.stores import open_store
 from gatechart.stores.sql import claims
 from gatechart.testing.records import COMMITTED, started, verdicts
-from gatechart.values import Query
+from gatechart.values import Query, Role
 from tests.homes import POSTGRESQL
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
@@ -62,7 +62,7 @@ async def agents(store):
 async def test_a_standby_takes_over_within_two_seconds_of_the_owners_death(owner, url, caplog):
     caplog.set_level(logging.INFO, "gatechart")
     assert told(owner, "a") == "committed"
-    opening = open_store(url, standby=True)
+    opening = open_store(url, role=Role.STANDBY)
     waiting = asyncio.create_task(opening.__aenter__())
     assert not (await asyncio.wait([waiting], timeout=1))[0]
     owner.kill()
@@ -81,7 +81,7 @@ async def test_a_standby_takes_over_within_two_seconds_of_the_owners_death(owner
 
 async def test_a_standby_where_nobody_owns_does_not_wait(url, caplog):
     caplog.set_level(logging.INFO, "gatechart")
-    async with open_store(url, standby=True) as store:
+    async with open_store(url, role=Role.STANDBY) as store:
         assert await verdicts(store, started("a")) == [COMMITTED]
     assert "standing by" not in caplog.text
 
@@ -96,7 +96,7 @@ NOWHERE = {
 async def test_a_standby_for_what_can_never_be_owned_says_so_at_once(nowhere, caplog):
     async with asyncio.timeout(20):
         with pytest.raises(NOWHERE[nowhere]):
-            async with open_store(nowhere, standby=True):
+            async with open_store(nowhere, role=Role.STANDBY):
                 pass
     assert caplog.records == []
 
@@ -106,7 +106,7 @@ async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_se
     monkeypatch.setattr(claims, "LOOK_S", 0.01)
     url = safe_server.url(safe_server.new())
     async with open_store(url):
-        opening = open_store(url, standby=True)
+        opening = open_store(url, role=Role.STANDBY)
         waiting = asyncio.create_task(opening.__aenter__())
         while "standing by" not in caplog.text:  # noqa: ASYNC110  a log tells nobody
             await asyncio.sleep(0.01)
@@ -124,7 +124,7 @@ async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_se
 
 
 async def test_a_standby_that_is_cancelled_leaves_the_owner_alone(owner, url):
-    opening = open_store(url, standby=True)
+    opening = open_store(url, role=Role.STANDBY)
     waiting = asyncio.create_task(opening.__aenter__())
     await asyncio.wait([waiting], timeout=0.5)
     waiting.cancel()
@@ -139,7 +139,7 @@ async def test_a_standby_that_is_cancelled_leaves_the_owner_alone(owner, url):
 async def test_who_was_frozen_and_is_taken_over_from_cannot_write_when_it_wakes_up(owner, url):
     assert told(owner, "a") == "committed"
     frozen(owner)
-    async with open_store(url, take_over=True) as store:
+    async with open_store(url, role=Role.TAKE_OVER) as store:
         assert await verdicts(store, started("b")) == [COMMITTED]
         owner.send_signal(signal.SIGCONT)
         assert told(owner, "c") == OwnershipLostError.__name__
@@ -152,7 +152,7 @@ async def test_who_was_frozen_and_is_taken_over_from_cannot_write_when_it_wakes_
 async def test_a_third_runtime_is_refused_while_the_taker_lives(owner, url, wakes):
     """Also once the one that was frozen is gone, with the lock that it had; and not once the taker is closed."""
     frozen(owner)
-    async with open_store(url, take_over=True) as store:
+    async with open_store(url, role=Role.TAKE_OVER) as store:
         await assert_owned_by_this_process(url)
         if wakes:
             owner.send_signal(signal.SIGCONT)
@@ -176,8 +176,8 @@ async def test_who_takes_over_is_taken_over_from(url):
     """By another in the same way, as often as it takes; the last one owns."""
     async with (
         open_store(url) as first,
-        open_store(url, take_over=True) as second,
-        open_store(url, take_over=True) as third,
+        open_store(url, role=Role.TAKE_OVER) as second,
+        open_store(url, role=Role.TAKE_OVER) as third,
     ):
         for lost in (first, second):
             with pytest.raises(OwnershipLostError):
@@ -189,7 +189,7 @@ async def test_who_takes_over_is_taken_over_from(url):
 
 
 async def test_taking_over_what_nobody_owns_is_opening_it(url):
-    async with open_store(url, take_over=True) as store:
+    async with open_store(url, role=Role.TAKE_OVER) as store:
         assert await verdicts(store, started("a")) == [COMMITTED]
         await assert_owned_by_this_process(url)
 
@@ -200,11 +200,11 @@ async def test_an_owner_that_froze_in_a_transaction_on_sqlite_has_to_be_ended(ch
     assert told(owner, "!") == "inside"
     stopped(owner)
     with pytest.raises(StoreBusyError, match=r"in the midst of a transaction .*: end that process"):
-        async with open_store(f"{sqlite_url}?timeout=0.2", take_over=True):
+        async with open_store(f"{sqlite_url}?timeout=0.2", role=Role.TAKE_OVER):
             pass
     owner.kill()
     owner.wait()
-    async with open_store(sqlite_url, take_over=True) as store:
+    async with open_store(sqlite_url, role=Role.TAKE_OVER) as store:
         assert await agents(store) == []
 
 
@@ -213,7 +213,7 @@ async def test_an_owner_that_froze_in_a_transaction_on_postgresql_is_taken_over_
     assert owner.stdout.readline() == "open\n"
     assert told(owner, "!") == "inside"
     stopped(owner)
-    async with open_store(postgres_url, take_over=True) as store:
+    async with open_store(postgres_url, role=Role.TAKE_OVER) as store:
         assert await verdicts(store, started("a")) == [COMMITTED]
         owner.send_signal(signal.SIGCONT)
         assert (await asyncio.to_thread(owner.stdout.readline)).strip() != "committed"
@@ -221,19 +221,9 @@ async def test_an_owner_that_froze_in_a_transaction_on_postgresql_is_taken_over_
         assert await agents(store) == ["a"]
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        {"standby": True, "take_over": True},
-        {"standby": True, "read_only": True},
-        {"take_over": True, "read_only": True},
-        {"standby": True, "take_over": True, "read_only": True},
-    ],
-)
-async def test_a_store_is_opened_in_one_role_at_most(url, flags):
-    names = r"=True.*".join(flags)
-    with pytest.raises(PayloadError, match=f"{names}=True contradict each other.*at most one of them; "):
-        async with open_store(url, **flags):
+async def test_a_store_is_not_opened_in_an_unknown_role(url):
+    with pytest.raises(PayloadError, match="unknown role 'guest'"):
+        async with open_store(url, role="guest"):
             pass
     async with open_store(url) as store:
         assert await agents(store) == []

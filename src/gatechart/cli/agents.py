@@ -20,7 +20,7 @@ from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL
 from gatechart.turn import fit_payload
-from gatechart.values import MailStatus, Outcome, Snapshot
+from gatechart.values import MailStatus, Outcome, Role, Snapshot
 
 GraphArgument = Annotated[
     str | None,
@@ -177,7 +177,7 @@ def _beginning(graphs: Graphs, name: str | None, at: str | None, on: str | None)
 async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     """The agent with its graph, found before the store is owned: what is not there must not create a database."""
     graphs = load_graphs(settings.app)
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
     return Registry(graphs).graph_for(snapshot), snapshot
 

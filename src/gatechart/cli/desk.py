@@ -35,6 +35,7 @@ from gatechart.values import (
     Mode,
     Outcome,
     Query,
+    Role,
     Snapshot,
     Status,
 )
@@ -119,7 +120,7 @@ async def list_cases(
       gatechart desk return case-7 --note "ask for the order number first"
     """
     desks = _desks(load_graphs(settings.app), desk)
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         found = [case async for case in _cases(store, desks, state)]
     chosen = sorted((case for case in found if operator in (None, case.context.operator)), key=lambda case: case.rank)
     cases, now = chosen[:limit], datetime.now(UTC)
@@ -287,7 +288,7 @@ def _case(desks: Graphs, snapshot: Snapshot) -> Case:
 async def _found(settings: Settings, name: str) -> tuple[AnyGraph, Case]:
     """The case with its graph. Raises NoCaseError."""
     desks = _desks(load_graphs(settings.app))
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         snapshot = await _stored(store, name)
         if snapshot is None or not any(graph.name == snapshot.graph for graph in desks):
             known = [case.snapshot.agent_id async for case in _cases(store, desks)]
@@ -306,7 +307,7 @@ async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
     """The entry point. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
     context = found.context
     asking = Registry(load_graphs(settings.app)).graph(context.asked_graph)
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         try:
             status = (await store.load(context.asked_by)).status
         except UnknownAgentError:

@@ -32,6 +32,7 @@ from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
 from gatechart.values import (
     HistoryEntry,
+    Role,
     Snapshot,
 )
 
@@ -309,7 +310,7 @@ def _only_file(path: Path | None, output: Path | None, language: Language | None
 async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | None, Sequence[HistoryEntry]]:
     if agent is None:
         return None, ()
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         return await store.load(agent), await store.history(agent)
 
 

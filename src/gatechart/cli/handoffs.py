@@ -30,7 +30,18 @@ from gatechart.hosting.system import SystemClock
 from gatechart.ports import Store
 from gatechart.stores import open_store
 from gatechart.turn import committed_context
-from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HandoffStatus, Mode, Reason, Receipt, Side, Snapshot
+from gatechart.values import (
+    AgentId,
+    HandoffQuery,
+    HandoffRecord,
+    HandoffStatus,
+    Mode,
+    Reason,
+    Receipt,
+    Role,
+    Side,
+    Snapshot,
+)
 
 _LOOKS_S: Final = 0.05  # between two looks at what another process hosts
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
@@ -118,7 +129,7 @@ async def hand_on(
     graphs = load_graphs(settings.app)
     target = _target(graphs, to, at)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         graph = Registry(graphs).graph_for(await store.load(agent))
         if living is not None:
             _check_graph(await store.load(living), target)
@@ -166,7 +177,7 @@ async def list_handoffs(
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
     query = HandoffQuery(source, target, status, request, None, after, limit + 1)
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         found = await store.handoffs(query)
     print_page(settings, "handoffs", found, limit, handoff_document, print_handoffs)
 
@@ -180,7 +191,7 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .packet
     """
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
         attempts = await store.handoffs(HandoffQuery(request=found.request))
     if settings.json:
@@ -205,7 +216,7 @@ async def cancel_handoff(
     Examples:
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
     _check_can_be_cancelled(found)
 

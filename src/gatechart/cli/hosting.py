@@ -22,7 +22,7 @@ from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.stores.opening import MEMORY_URL, open_asking
-from gatechart.values import MailStatus, Side, Snapshot
+from gatechart.values import MailStatus, Role, Side, Snapshot
 
 
 @asynccontextmanager
@@ -34,7 +34,7 @@ async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIte
             settings.store,
             graphs=graphs,
             services=services,
-            attend=False,
+            role=Role.VISITOR,
             packet_migrations=load_packet_migrations(),
         ) as runtime,
     ):
@@ -49,8 +49,7 @@ async def host(
     limits: Limits = DEFAULTS,
     *,
     creates: bool = False,
-    standby: bool = False,
-    take_over: bool = False,
+    role: Role = Role.OWNER,
 ) -> AsyncIterator[Runtime]:
     """A runtime that hosts all agents of the graphs. creates: the database, where there is none."""
     if not creates:
@@ -61,8 +60,7 @@ async def host(
             settings.store,
             graphs=graphs,
             services=services,
-            standby=standby,
-            take_over=take_over,
+            role=role,
             clock=clock,
             limits=limits,
             packet_migrations=load_packet_migrations(),
@@ -73,7 +71,7 @@ async def host(
 
 async def check_there(settings: Settings) -> None:
     """Raises as `open_store` where there is no sound database: what is not there must not be created."""
-    async with open_store(settings.store, read_only=True):
+    async with open_store(settings.store, role=Role.READER):
         pass
 
 

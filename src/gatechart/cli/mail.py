@@ -22,7 +22,7 @@ from gatechart.errors import UnknownMailError
 from gatechart.ports import Store
 from gatechart.runtime import Runtime
 from gatechart.stores import open_store
-from gatechart.values import Mail, MailQuery, MailStatus, Receipt
+from gatechart.values import Mail, MailQuery, MailStatus, Receipt, Role
 
 EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.", show_default=False)]
 IdOption = Annotated[
@@ -73,7 +73,7 @@ async def post_event(
     """
     brought = read_payload(payload)
     moment = read_due("--due", due, datetime.now(UTC))
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         is_known = bool(await store.load_many([agent]))
 
     async def post(way: Way) -> Receipt:
@@ -110,7 +110,7 @@ async def list_mail(
       gatechart mail discard 17
     """
     query = MailQuery(agent, status, after, limit + 1)
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         found = await store.mail(query)
     print_page(settings, "mail", found, limit, mail_document, print_mail)
 
@@ -121,7 +121,7 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
     Examples:
       gatechart mail show 17
     """
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         mail = await _numbered(store, number)
     if settings.json:
         print_document(mail_document(mail))
@@ -143,7 +143,7 @@ async def retry_mail(
       gatechart mail retry 17
       gatechart mail --status dead --json | jq '.mail[].number' | xargs gatechart mail retry
     """
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         for number in numbers:
             found = await _numbered(store, number)
             if found.status is MailStatus.WAITING and found.retry_at is None:

@@ -32,7 +32,7 @@ from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
 from gatechart.stores import open_store
 from gatechart.turn import is_awaited
-from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Snapshot, Status
+from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
 
 _MOST_WAITING: Final = 100  # that are shown with an agent
 GraphOption = Annotated[
@@ -76,7 +76,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
       gatechart show case-1 --json
       gatechart show case-1 --version 7
     """
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         if version is not None:
             _show_past(settings, await store.snapshot_at(agent, version))
             return None
@@ -141,7 +141,7 @@ async def list_agents(
       gatechart list --graph customer_service --all --json
     """
     query = _query(settings, graph, state, status, after, limit)
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
             _check_known(settings, graph)
@@ -167,7 +167,7 @@ async def show_history(
       gatechart history case-1
       gatechart history case-1 --after 100 --json
     """
-    async with open_store(settings.store, read_only=True) as store:
+    async with open_store(settings.store, role=Role.READER) as store:
         found = await store.history(agent, after=after, limit=limit + 1)
     entries = found[:limit]
     next_after = entries[-1].version if len(found) > limit else None

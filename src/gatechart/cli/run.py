@@ -27,7 +27,7 @@ from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedE
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
-from gatechart.values import HistoryEntry
+from gatechart.values import HistoryEntry, Role
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Ite
 
 async def told_or_lost(gone: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
     """Returns when the process is told to go; or, with the error, when another runtime has taken the database over."""
-    told, lost = asyncio.create_task(gone.wait()), asyncio.create_task(runtime.lost())
+    told, lost = asyncio.create_task(gone.wait()), asyncio.create_task(runtime.ownership_lost())
     try:
         await asyncio.wait((told, lost), return_when=asyncio.FIRST_COMPLETED)
         return lost.result() if lost.done() else None
@@ -139,12 +139,12 @@ async def run_agents(
       gatechart run --once
       gatechart run --services myapp:open_services --grace 60
     """
-    _check_roles(standby=standby, take_over=take_over)
+    role = _role(standby=standby, take_over=take_over)
     spare_the_collector()
     graphs = load_graphs(settings.app)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
-        opening = host(settings, graphs, clock, Limits(close_s=grace), standby=standby, take_over=take_over)
+        opening = host(settings, graphs, clock, Limits(close_s=grace), role=role)
         if standby:
             print_hint(f"standing by for {settings.store}")
         async with _unless(gone, opening) as runtime, runtime.changes() as changes:
@@ -176,12 +176,13 @@ def _told_of(dead_letters: int) -> ExitCode | None:
     return ExitCode.REFUSED
 
 
-def _check_roles(*, standby: bool, take_over: bool) -> None:
+def _role(*, standby: bool, take_over: bool) -> Role:
     if standby and take_over:
         raise UsageError(
             "--standby and --take-over contradict each other: use --standby to wait for the owner's end, or "
             "--take-over to host in spite of it"
         )
+    return Role.STANDBY if standby else Role.TAKE_OVER if take_over else Role.OWNER
 
 
 @asynccontextmanager
@@ -227,7 +228,7 @@ async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
     found = 0
     while found < _LOOKS:
         await asyncio.sleep(_LOOKS_S)
-        found = found + 1 if runtime.under_way <= clock.sleeping else 0
+        found = found + 1 if runtime.pending_work <= clock.sleeping else 0
 
 
 async def _tell(settings: Settings, changes: Subscription[HistoryEntry]) -> None:

@@ -33,6 +33,7 @@ from gatechart.values import (
     Fate,
     Forgotten,
     Migrated,
+    Role,
     Status,
 )
 
@@ -107,7 +108,7 @@ async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> E
     graphs = load_graphs(settings.app)
     await check_there(settings)
     if dry_run:
-        async with Runtime.open(settings.store, graphs=graphs, read_only=True) as runtime:
+        async with Runtime.open(settings.store, graphs=graphs, role=Role.READER) as runtime:
             found = [each async for each in runtime.migrate(dry_run=True)]
     else:
         async with visit(settings, graphs) as runtime:
@@ -170,7 +171,7 @@ async def prune_store(
     if not (yes or dry_run or _is_meant(settings, goes)):
         print_hint("nothing was forgotten")
         return
-    opened = Runtime.open(settings.store, graphs=(), read_only=True) if dry_run else visit(settings)
+    opened = Runtime.open(settings.store, graphs=(), role=Role.READER) if dry_run else visit(settings)
     async with opened as runtime:
         with working("forgetting") as tell:
             done = await runtime.prune(

@@ -28,7 +28,7 @@ from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.turn import checked_id
-from gatechart.values import Capabilities, Request, Snapshot
+from gatechart.values import Capabilities, Request, Role, Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ async def open_database_client(
     checked_id(request, "request")
     async with (
         open_asking(store) as asking,
-        Runtime.open(store, graphs=graphs, read_only=True) as reading,
+        Runtime.open(store, graphs=graphs, role=Role.READER) as reading,
     ):
         yield DatabaseClient(
             str(store),

@@ -86,6 +86,7 @@ from gatechart.values import (
     Outcome,
     Page,
     Receipt,
+    Role,
     Snapshot,
 )
 
@@ -161,7 +162,7 @@ class RestateRuntime(AgentHome):
             ingress = await stack.enter_async_context(Ingress.open(url, patience_s=patience_s))
             store = None
             if projection is not None:
-                store = await stack.enter_async_context(open_store(projection, read_only=True))
+                store = await stack.enter_async_context(open_store(projection, role=Role.READER))
             runtime = cls(ingress, registry, store, ids, Names(namespace))
             try:
                 yield runtime

@@ -28,6 +28,7 @@ from gatechart.restate.payloads import payload_object
 from gatechart.restate.projection import projection_object
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
+from gatechart.values import Role
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ async def serving(
     async with AsyncExitStack() as stack:
         store = None
         if projection is not None:
-            store = await stack.enter_async_context(open_store(projection, read_only=False))
+            store = await stack.enter_async_context(open_store(projection, role=Role.OWNER))
         projects = is_projected_elsewhere or store is not None
         config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace))
         offered: list[Any] = [] if only_projects else _hosting(config)

@@ -85,7 +85,7 @@ class Core:
         check_outside_turns(call)
 
     @property
-    def under_way(self) -> int:
+    def pending_work(self) -> int:
         """How many tasks there are, those that wait for the clock included."""
         return len(self.tasks) + len(self.attending)
 

@@ -59,7 +59,7 @@ from gatechart.runtime.maintenance import Age, Maintenance, pruning_of
 from gatechart.runtime.offers import erase
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
-from gatechart.stores.opening import check_roles
+from gatechart.stores.opening import checked_role
 from gatechart.turn import (
     begin,
     checked_addressee,
@@ -90,6 +90,7 @@ from gatechart.values import (
     Outcome,
     Page,
     Receipt,
+    Role,
     Snapshot,
     Status,
     Verdict,
@@ -117,10 +118,7 @@ class Runtime(AgentHome):
         *,
         graphs: Sequence[AnyGraph] | AnyGraph,
         services: Any = None,
-        read_only: bool = False,
-        standby: bool = False,
-        take_over: bool = False,
-        attend: bool = True,
+        role: Role | str = Role.OWNER,
         limits: Limits = DEFAULTS,
         clock: Clock | None = None,
         ids: Ids = random_id,
@@ -135,21 +133,16 @@ class Runtime(AgentHome):
         gets its tables.
         graphs: those whose agents it hosts; of two versions of a graph the one given last is the newest.
         services: what actions and invokes need from outside, as `turn.services` and `work.services`.
-        read_only: take no ownership of the store, and write nothing.
-        standby: where another runtime owns the database, wait for its end, however long, and take over within two
-        seconds; who does not wait any longer cancels.
-        take_over: own it in spite of that one, which cannot write any more: for an owner that is frozen.
-        attend: False for one that comes and goes and does only what it is called for: an agent that is resumed takes
-        its own mail that is due; all other mail, timers and invokes are left to the next runtime.
+        role: what this process is to the database: its owner by default; see `Role`.
         packet_migrations: how packets of handoffs that an older gatechart made come to this one.
 
         Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
-        database is missing, unreachable, locked, read-only, damaged, or of an older or newer schema; PayloadError
-        for more than one of standby, take_over, attend=False and read_only, each of which is a role of its own.
+        database is missing, unreachable, locked, read-only, damaged, or of an older or newer schema.
         """
-        check_roles("Runtime.open", standby=standby, take_over=take_over, read_only=read_only, attend=attend)
+        role = checked_role("Runtime.open", role)
+        read_only, attend = role is Role.READER, role is not Role.VISITOR
         registry = Registry(graphs)
-        async with open_store(store, read_only=read_only, standby=standby, take_over=take_over) as opened:
+        async with open_store(store, role=role) as opened:
             feeds: Feeds[None, HistoryEntry] = Feeds(limits.feed)
             time = clock or SystemClock()
             core = Core(
@@ -193,19 +186,19 @@ class Runtime(AgentHome):
         return Capabilities(home="a database" if is_durable else "memory", is_durable=is_durable)
 
     @property
-    def under_way(self) -> int:
-        """How many turns, timers and invokes are under way; those that wait for the clock count."""
-        return self._core.under_way
+    def pending_work(self) -> int:
+        """Number of turns, timers and invokes that are pending; those that wait for the clock count."""
+        return self._core.pending_work
 
     @property
     def dead_letters(self) -> int:
         """How much mail has died since the runtime was opened that agents may wait for. They may wait in vain."""
         return self._core.dead_letters
 
-    async def lost(self) -> OwnershipLostError:
-        """The error that says so, once another runtime has taken the database over; waits for that, for ever perhaps.
+    async def ownership_lost(self) -> OwnershipLostError:
+        """Wait until another runtime takes over the database, and return the error that says so.
 
-        What hosts agents does well to end then, for nothing is done here any more. It is noticed within some seconds.
+        Stop the host then: this runtime no longer does any work. A takeover is noticed within seconds.
         """
         return await asyncio.shield(self._core.lost())
 

@@ -12,38 +12,27 @@ from typing import Any, Final
 from gatechart.errors import PayloadError, StoreUrlError
 from gatechart.ports import Asking, Store
 from gatechart.stores.memory import MemoryStore
+from gatechart.values import Role
 
 DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
 MEMORY_URL: Final = "memory:"
 
-
-_ROLES: Final = {
-    "standby": "standby=True waits for the owner's end and hosts then",
-    "take_over": "take_over=True hosts in spite of the owner",
-    "attend": "attend=False owns the store for a moment and hosts nothing",
-    "read_only": "read_only=True only reads, beside any owner",
-}
+_CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names, as their module imports SQLAlchemy
 
 
-def check_roles(call: str, *, standby: bool, take_over: bool, read_only: bool, attend: bool = True) -> None:
-    """Raises PayloadError where what is opened is to be two things at once; each of the flags is a role of its own."""
-    flags = {"standby": standby, "take_over": take_over, "attend": not attend, "read_only": read_only}
-    chosen = [_ROLES[flag] for flag, is_chosen in flags.items() if is_chosen]
-    if len(chosen) > 1:
-        names = [role.partition(" ")[0] for role in chosen]
-        problem = f"{', '.join(names[:-1])} and {names[-1]} contradict each other"
-        raise PayloadError(call, (problem,), f"at most one of them; {', '.join(chosen)}")
+def checked_role(call: str, role: Role | str) -> Role:
+    """Return the role. Raises PayloadError if it is unknown."""
+    try:
+        return Role(role)
+    except ValueError:
+        known = ", ".join(repr(each.value) for each in Role)
+        raise PayloadError(call, (f"unknown role {role!r}",), f"one of {known}") from None
 
 
 @asynccontextmanager
-async def open_store(
-    store: str | Store = DEFAULT_URL, *, read_only: bool = False, standby: bool = False, take_over: bool = False
-) -> AsyncIterator[Store]:
-    """The store that a URL names, open; a store is passed on as it is. Raises StoreUrlError, and as `Runtime.open`.
-
-    standby, take_over: as of `Runtime.open`.
-    """
-    check_roles("open_store", standby=standby, take_over=take_over, read_only=read_only)
+async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Role.OWNER) -> AsyncIterator[Store]:
+    """Open the store that a URL names; pass on a store as it is. Raises StoreUrlError, and as `Runtime.open`."""
+    role = checked_role("open_store", role)
     if not isinstance(store, str):
         if not callable(getattr(store, "commit", None)):
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, neither a URL nor a store")
@@ -54,8 +43,8 @@ async def open_store(
         from gatechart.stores.sql.claims import Claim  # noqa: PLC0415
         from gatechart.stores.sql.databases import open_database  # noqa: PLC0415
 
-        claim = Claim.TAKE_OVER if take_over else Claim.STANDBY if standby else Claim.REFUSED
-        async with open_database(store, read_only=read_only, claim=claim) as opened:
+        claim = _CLAIMS.get(role, Claim.REFUSED.name)
+        async with open_database(store, read_only=role is Role.READER, claim=Claim[claim]) as opened:
             yield opened
 
 

@@ -44,7 +44,7 @@ async def rehearse(
     played = _with_start(graph, takes_payload=payload is not None) if at is None else graph
     async with Runtime.open("memory:", graphs=[played], services=services, clock=time) as runtime:
         agent = await runtime.start(played.name, at=START if at is None else at, payload=payload)
-        rehearsal = Rehearsal(agent, time, lambda: runtime.under_way, as_framework=as_framework)
+        rehearsal = Rehearsal(agent, time, lambda: runtime.pending_work, as_framework=as_framework)
         await rehearsal.settle()
         yield rehearsal
 

@@ -67,6 +67,7 @@ from gatechart.values.names import (
 )
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
 from gatechart.values.retry import Retry
+from gatechart.values.roles import Role
 
 __all__ = [
     "EARLIEST",
@@ -132,6 +133,7 @@ __all__ = [
     "Request",
     "ReserveSlot",
     "Retry",
+    "Role",
     "Send",
     "Side",
     "Snapshot",

@@ -27,7 +27,7 @@ from gatechart.stores.sql.export import agents_of, asked_now, counts, departing_
 from gatechart.stores.sql.sealing import moved_to, seal
 from gatechart.stores.sql.store import SqlStore
 from gatechart.stores.sql.urls import located
-from gatechart.values import AgentId, Status
+from gatechart.values import AgentId, Role, Status
 
 AT_ONCE: Final = 50  # agents that travel together
 
@@ -45,7 +45,7 @@ async def move_to_engine(
     """
     there = f"{to.rstrip('/')} ({namespace})" if namespace else to.rstrip("/")
     async with AsyncExitStack() as stack:
-        opening = open_store(source, read_only=True) if dry_run else open_departing(source, there)
+        opening = open_store(source, role=Role.READER) if dry_run else open_departing(source, there)
         store = await stack.enter_async_context(opening)
         before = await store.read(moved_to)
         engine = await stack.enter_async_context(Engine.open(to, namespace))
