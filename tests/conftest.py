@@ -9,11 +9,10 @@ import pytest
 
 import gatechart.testing.contracts  # noqa: F401  before what it lets pytest rewrite
 from gatechart.stores import MemoryStore
-from tests.restate.elsewhere import home_of, is_sample, why_not
 from tests.restate.fixtures import HYPERCORN, engine, restate_place  # noqa: F401  to whoever asks for them
 
 from . import legality, skipped
-from .homes import POSTGRESQL, RESTATE
+from .homes import POSTGRESQL, RESTATE, home_of, why_not_on_restate
 from .postgres import LOOSE, SAFE, NoServerError, Server
 from .skipped import LOUD
 
@@ -64,15 +63,15 @@ def served(request, settings):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what needs processes. Takes out what Restate is declared not to do; of the rest a sample is not slow."""
+    """Mark what needs processes. Take out what Restate is declared not to do; of the rest a sample is not slow."""
     for item in items:
         if "processes" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
-    reasons = {item: why_not(item) for item in items if home_of(item) == "restate"}
+    reasons = {item: why_not_on_restate(item) for item in items if home_of(item) == "restate"}
     for item in [item for item in items if item in reasons or ON_RESTATE in item.path.parents]:
         item.add_marker(pytest.mark.filterwarnings(HYPERCORN))  # not to fail by what the server in this process does
     for item in reasons:
-        if not is_sample(item):
+        if item.get_closest_marker("sample_on_restate") is None:
             item.add_marker(pytest.mark.slow)
     left_out = [item for item, reason in reasons.items() if reason]
     if left_out:

@@ -1,4 +1,4 @@
-"""The homes of agents that need processes, as parameters of tests."""
+"""The homes of agents, as parameters of tests, and which tests say nothing of one of them."""
 
 import pytest
 
@@ -7,3 +7,28 @@ RESTATE = pytest.param("restate", marks=pytest.mark.processes)
 
 DATABASE_URLS = ("sqlite_url", pytest.param("postgres_url", marks=pytest.mark.processes))
 """The fixtures with a database of each kind."""
+
+
+def home_of(item):
+    """Return the home that a test of any home is run on; None if it is another test."""
+    called = getattr(item, "callspec", None)
+    return None if called is None else called.params.get("place")
+
+
+def why_not_on_restate(item):
+    """Return why a test says nothing of Restate: by its markers, and by what Restate declares; None if it does."""
+    for marker in item.iter_markers("not_on_restate"):
+        return marker.args[0]
+    for marker in item.iter_markers("needs"):
+        if not is_had_on_restate(marker.args[0]):
+            return f"needs {marker.args[0]}"
+    return None
+
+
+def is_had_on_restate(capability):
+    """Whether Restate has a capability. Raises AttributeError if no home declares it."""
+    try:
+        from gatechart.restate import runtime
+    except ModuleNotFoundError:  # without the extra nothing is tested there
+        return False
+    return bool(getattr(runtime.RESTATE, capability))

@@ -38,6 +38,8 @@ from gatechart.values import Mode, Retry, Status
 from tests.serving.conftest import TOKEN, serving, within
 from tests.serving.shop import Order, shop
 
+pytestmark = pytest.mark.needs("watches_changes")
+
 ONCE = Retry(attempts=1)
 
 

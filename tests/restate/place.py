@@ -7,7 +7,7 @@ from itertools import count
 
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from gatechart.restate.runtime import LOOK_S
+from gatechart.restate.runtime import LOOK_S, RESTATE
 from gatechart.restate.state import SNAPSHOT
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
@@ -121,7 +121,7 @@ class RestatePlace:
     It has one address, whoever serves there: what was under way when a service ends waits for the next one there.
     """
 
-    capabilities = RestateRuntime.capabilities
+    capabilities = RESTATE
 
     def __init__(self, engine):
         self.engine = engine

@@ -53,6 +53,7 @@ async def test_a_caller_cancelled_before_it_ever_ran_sends_nothing(runtime, agen
         await cancel(*(asyncio.ensure_future(agent.send("STAMPED")) for _ in range(3)))
 
 
+@pytest.mark.needs("withdraws")
 async def test_a_turn_that_was_accepted_but_has_not_begun_is_withdrawn(runtime, agent):
     async with nothing_changes(runtime, agent):
         sending = asyncio.ensure_future(agent.send("STAMPED"))
@@ -72,6 +73,7 @@ async def test_a_turn_that_has_begun_is_committed_all_the_same(runtime, agent, g
     assert [entry.version for entry in await runtime.history("g-1")] == [1, 2, 3]
 
 
+@pytest.mark.not_on_restate("the service does not know whether its caller has gone")
 async def test_a_turn_that_fails_after_its_caller_has_gone_is_logged_and_undone(runtime, agent, gate, caplog):
     async with nothing_changes(runtime, agent):
         sending = asyncio.ensure_future(agent.send("BURST"))
@@ -125,6 +127,7 @@ async def test_a_commit_under_way_is_not_interrupted(sqlite_url):
             assert [entry.event.name for entry in await agent.history(after=1)] == ["STAMPED", "SENT"]
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_turns_whose_tasks_are_ended_with_the_event_loop_leave_nobody_waiting(runtime, agent, gate):
     async with nothing_changes(runtime, agent):
         sends = [asyncio.ensure_future(agent.send("PASSED")) for _ in range(3)]

@@ -14,6 +14,8 @@ from gatechart.values import Capabilities, Forgotten, HandoffStatus
 from tests.runtime.handovers import ALL
 from tests.runtime.support import Gate, at_rest, gated, parcel
 
+pytestmark = pytest.mark.sample_on_restate
+
 LAG_S = 0.4
 HOMES = {"memory": "memory", "sqlite": "a database", "postgresql": "a database", "restate": "Restate"}
 

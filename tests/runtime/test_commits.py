@@ -22,6 +22,8 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.values import Mail, Posting, Verdict
 from tests.runtime.support import Parcel, WrappedStore, everything, nothing, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
+
 
 @pytest.fixture
 async def store(place):

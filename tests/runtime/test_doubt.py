@@ -113,6 +113,7 @@ async def in_doubt(store, agent, *, before=False):
         await soon(agent.send("SENT", NEWS, event_id="1"))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_a_turn_in_doubt_asked_for_is_done_as_soon_as_the_store_answers(store, clock, runtime, agents):
     one, other = agents
     await in_doubt(store, one)
@@ -127,6 +128,7 @@ async def test_what_a_turn_in_doubt_asked_for_is_done_as_soon_as_the_store_answe
     await soon(one.until("LATE"))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_a_turn_in_doubt_asked_for_is_done_once_though_the_next_event_settles_it(
     store, clock, runtime, agents
 ):
@@ -143,6 +145,7 @@ async def test_what_a_turn_in_doubt_asked_for_is_done_once_though_the_next_event
     assert [mail.event for mail in await runtime.mail()] == ["after.1h.DIGGING"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_turn_in_doubt_that_was_not_written_asks_for_nothing(store, clock, runtime, agents):
     one, other = agents
     await in_doubt(store, one, before=True)
@@ -155,6 +158,7 @@ async def test_a_turn_in_doubt_that_was_not_written_asks_for_nothing(store, cloc
     assert (other.context.notes, begun) == (["NOTED of a"], ["a"])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_a_turn_in_doubt_has_applied_is_not_tried_again(store, clock, runtime, agents, services):
     one, _ = agents
     reached = asyncio.Event()
@@ -179,6 +183,7 @@ async def test_mail_that_a_turn_in_doubt_has_applied_is_not_tried_again(store, c
     await soon(one.send("NOTED", {"n": "behind"}))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_turn_that_is_its_own_rival_is_in_doubt_and_not_stale(store, clock, runtime, agents):
     one, other = agents
     store.after, store.reading = Failing(LOST, 1), Failing(LOST, 2)
@@ -188,12 +193,14 @@ async def test_a_turn_that_is_its_own_rival_is_in_doubt_and_not_stale(store, clo
     assert (one.configuration, other.context.notes, begun) == (("DIGGING",), ["NOTED of a"], ["a"])
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_slip_in_a_store_is_not_taken_for_an_answer(store, agents):
     store.after, store.reading = Failing(LOST, 1), Failing(TypeError("a slip"), 1)
     with pytest.raises(TypeError, match="a slip"):
         await soon(agents[0].send("SENT", NEWS))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_whose_end_is_in_doubt_tells_its_agent(store, clock, runtime):
     reached = asyncio.Event()
 
@@ -213,6 +220,7 @@ async def test_an_invoke_whose_end_is_in_doubt_tells_its_agent(store, clock, run
     assert await store.running(after=0, limit=9) == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_whose_posting_is_in_doubt_is_delivered_once(store, clock, runtime, agents):
     store.lose_connection()
     with pytest.raises(StoreFailedError):
@@ -224,6 +232,7 @@ async def test_mail_whose_posting_is_in_doubt_is_delivered_once(store, clock, ru
     assert agents[0].context.notes == ["posted"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_is_posted_behind_mail_in_doubt_comes_behind_it(store, clock, runtime, agents):
     store.lose_connection()
     with pytest.raises(StoreFailedError):
@@ -239,6 +248,7 @@ async def test_mail_that_is_posted_behind_mail_in_doubt_comes_behind_it(store, c
     assert agents[0].context.notes == ["first", "second", "third"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_whose_posting_failed_is_not_delivered_though_that_was_in_doubt(store, clock, runtime, agents):
     store.lose_connection(before=True)
     with pytest.raises(StoreFailedError):
@@ -251,6 +261,7 @@ async def test_mail_whose_posting_failed_is_not_delivered_though_that_was_in_dou
     assert (agents[0].context.notes, agents[0].snapshot.version) == (["kept"], 2)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_runtime_that_closes_leaves_what_is_in_doubt_to_the_next_one(store, clock, place, caplog):
     with caplog.at_level(logging.ERROR):
         async with Runtime.open(store, graphs=[digging], clock=clock) as runtime:
@@ -265,6 +276,7 @@ async def test_a_runtime_that_closes_leaves_what_is_in_doubt_to_the_next_one(sto
         assert (other.context.notes, begun) == (["NOTED of a"], ["a"])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_agent_that_is_erased_while_its_turn_is_in_doubt_stays_erased(store, clock, runtime, agents):
     await in_doubt(store, agents[0])
     await soon(runtime.erase("a"))

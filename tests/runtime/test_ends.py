@@ -11,6 +11,7 @@ from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, WrappedStore, everything, gated, nothing_changes, parcel, soon
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_stopped_agent_stays_where_it_is_and_refuses_every_event(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
@@ -146,6 +147,7 @@ async def test_who_waits_for_a_state_of_an_agent_that_is_erased_is_told(place):
             await soon(waiting)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_erasure_goes_on_when_its_caller_is_cancelled(place):
     async with open_store(place) as real:
         store, gate = WrappedErasure(real), asyncio.Event()

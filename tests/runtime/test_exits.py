@@ -12,6 +12,8 @@ from gatechart.hosting.limits import Limits
 from gatechart.values import MailStatus, Retry
 from tests.runtime.support import soon
 
+pytestmark = pytest.mark.sample_on_restate
+
 QUICK = Limits(mail_retry=Retry(attempts=2, first_s=0.01))
 
 

@@ -8,6 +8,8 @@ from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, ContextInvalidError, MicrostepLimitError
 from tests.runtime.support import Gate, Parcel, burst, gated, note, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sample_on_restate
+
 
 def spoil(context, event):
     context.stops.append("spoilt")
@@ -74,6 +76,7 @@ async def test_a_turn_that_fails_is_undone_in_memory_as_in_the_store(place, even
         assert (await runtime.resume("f-1")).context == Parcel(stops=["NOTED"])
 
 
+@pytest.mark.not_on_restate("the exception itself stays in the service")
 async def test_what_an_action_raised_is_the_cause_of_the_error(place):
     async with Runtime.open(place, graphs=[failing]) as runtime:
         agent = await begin(runtime, "A")

@@ -107,6 +107,7 @@ async def test_a_living_agent_that_ends_without_completing_a_delegation_has_fail
         assert (agent.configuration, await statuses(runtime)) == (("FAILED",), [FAILED])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_offer_that_nobody_has_taken_expires(place):
     async with house(place) as runtime:
         target = await living(runtime)
@@ -129,6 +130,7 @@ async def test_an_offer_that_comes_after_its_deadline_is_not_taken(place):
         assert (agent.configuration, await statuses(runtime)) == (("LATE",), [EXPIRED])
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("new", [True, False])
 async def test_a_delegation_that_outlasts_its_deadline_is_cancelled(place, new):
     async with house(place) as runtime:
@@ -144,6 +146,7 @@ async def test_a_delegation_that_outlasts_its_deadline_is_cancelled(place, new):
         assert target.snapshot.handoffs == ()
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_transfer_that_was_taken_outlasts_its_deadline(place):
     async with house(place) as runtime:
         agent = await asked(runtime, deadline="30s")
@@ -153,6 +156,7 @@ async def test_a_transfer_that_was_taken_outlasts_its_deadline(place):
         assert await runtime.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("mode", ["transfer", "delegate"])
 async def test_who_leaves_the_waiting_state_before_the_acceptance_withdraws_the_offer(place, mode):
     async with house(place) as runtime:
@@ -198,6 +202,7 @@ async def test_a_transfer_that_is_taken_while_it_is_withdrawn_stands(place, stay
         assert await owner(runtime, agent.id) == row.target
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("mode", ["transfer", "delegate"])
 async def test_a_cancellation_and_an_acceptance_are_settled_by_the_order_of_the_inbox(place, mode, when):
@@ -223,6 +228,7 @@ async def test_a_cancellation_and_an_acceptance_are_settled_by_the_order_of_the_
                 await runtime.cancel_handoff(row.id, reason="again")
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_offer_whose_id_is_settled_is_refused(place):
     async with house(place) as runtime:
         target = await living(runtime)
@@ -272,6 +278,7 @@ async def test_the_end_of_an_agent_that_works_on_a_delegation_is_told_to_the_oth
         assert await statuses(runtime) == ([FAILED] if end == "stop" else [])
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("mode", ["transfer", "delegate"])
 @pytest.mark.parametrize("end", ["stop", "erase"])
 async def test_the_end_of_an_agent_that_asked_withdraws_what_nobody_has_taken(place, mode, end):
@@ -322,6 +329,7 @@ async def test_a_transfer_onward_settles_what_the_agent_took_itself(place):
         assert await owner(runtime, agent.id) == row.target
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_thousand_are_handed_on_at_once(place):
     async with Runtime.open(place, graphs=ALL) as runtime:
         agents = await asyncio.gather(*(runtime.start("first", at="TALKING") for _ in range(1000)))
@@ -336,6 +344,7 @@ async def test_a_thousand_are_handed_on_at_once(place):
         assert await runtime._core.store.handoffs(HandoffQuery(status=PENDING)) == []
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 @pytest.mark.parametrize("resident", [True, False])
 async def test_an_agent_that_is_erased_rejects_what_it_was_offered(place, resident):
     async with house(place) as runtime:

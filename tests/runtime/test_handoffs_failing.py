@@ -120,6 +120,7 @@ async def test_a_place_is_kept_through_a_restart_and_freed_by_a_rejection(place)
         assert (await asked(runtime, to="crowded")).status is Status.DONE
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("new", [True, False])
 async def test_a_target_whose_every_turn_fails_has_rejected(place, new):
     async with house(place, limits=PATIENCE) as runtime:
@@ -135,6 +136,7 @@ async def test_a_target_whose_every_turn_fails_has_rejected(place, new):
         assert new or target.configuration == ("RESTING",)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_packet_that_cannot_be_read_goes_on_with_the_raw_one_and_the_error(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -154,6 +156,7 @@ async def test_a_packet_that_cannot_be_read_goes_on_with_the_raw_one_and_the_err
         assert [each["obstacle"] for each in taken["attempts"]][-1] == Obstacle.UNREADABLE.value
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_older_packet_is_brought_up_to_date(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -187,6 +190,7 @@ async def _offer_instead(runtime, row, packet, *, deliver=True):
         await rest(runtime)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_it_is_tried_again_after_a_while_with_the_same_target(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -205,6 +209,7 @@ async def test_it_is_tried_again_after_a_while_with_the_same_target(place):
         assert (agent.status, agent.context.told) == (Status.DONE, [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_try_that_waits_for_its_time_survives_a_restart(place):
     async with house(place) as runtime:
         agent = await asked(runtime, at="GUARDED", fallbacks="again")
@@ -309,6 +314,7 @@ async def test_work_is_not_handed_on_for_ever(place):
         assert holder.context.told[-1]["reason"] == Obstacle.LOOP.value
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 @pytest.mark.parametrize("new", [True, False])
 async def test_an_offer_to_a_graph_that_is_gone_by_then_goes_to_the_next(place, new):
     async with house(place) as runtime:
@@ -331,6 +337,7 @@ async def _held_back(runtime, agent, wanted):
     return (await only(runtime)).id
 
 
+@pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
 async def test_what_withdraws_a_delegation_waits_for_the_graph_of_its_target(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -345,6 +352,7 @@ async def test_what_withdraws_a_delegation_waits_for_the_graph_of_its_target(pla
         assert (await runtime.resume(target.id)).configuration == ("RESTING",)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_mail_for_an_agent_to_come_waits_until_it_has_taken_the_offer(place):
     async with house(place) as runtime:
         agent = await runtime.start("first", at="TALKING")
@@ -371,6 +379,7 @@ async def test_an_agent_that_is_done_as_soon_as_it_begins_completes_what_it_took
         assert (agent.configuration, agent.context.told[-1]["result"]) == (("TALKING",), {"sum": 7})
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_offer_whose_mail_is_gone_is_sent_again_by_the_next_runtime(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -398,6 +407,7 @@ async def test_an_offer_that_waits_is_not_sent_again_by_the_next_runtime(place):
         assert await statuses(runtime) == [REJECTED, PENDING]
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_offer_to_a_new_agent_is_answered_by_one_that_was_started_under_its_id(place):
     async with house(place) as runtime:
         store, starts = runtime._core.store, []

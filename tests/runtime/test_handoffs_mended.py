@@ -71,6 +71,7 @@ def is_answered(agent):
     return agent.snapshot.handoffs == () and (has_ended or agent.configuration in (("REFUSED",), ("FAILED",)))
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 @pytest.mark.parametrize("is_in_memory", [True, False])
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_an_offer_that_comes_while_its_target_is_erased_is_answered(place, is_in_memory, when):
@@ -121,6 +122,7 @@ async def test_nobody_waits_for_ever_for_an_agent_that_is_erased_while_many_ask(
         assert all(map(is_answered, agents))
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_agent_that_takes_a_handoff_while_it_is_erased_fails_it(place):
     async with house(place) as runtime:
         target_id = (await runtime.start("second", at="RESTING")).id
@@ -141,6 +143,7 @@ async def test_an_agent_that_takes_a_handoff_while_it_is_erased_fails_it(place):
             await runtime.resume(target_id)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_offer_whose_mail_is_gone_is_refused_when_its_target_is_erased(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -154,6 +157,7 @@ async def test_an_offer_whose_mail_is_gone_is_refused_when_its_target_is_erased(
         assert agent.configuration == ("FAILED",)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_erasure_reads_the_mail_once_for_all_offers(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -175,6 +179,7 @@ async def test_an_erasure_reads_the_mail_once_for_all_offers(place):
         assert {agent.configuration for agent in agents} == {("FAILED",)}
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_source_whose_chart_fails_at_the_acceptance_ends(place, caplog):
     async with house(place, fragile, *ALL, limits=PATIENCE) as runtime:
         agent = await runtime.start("fragile", at="RESTING")
@@ -192,6 +197,7 @@ async def test_a_source_whose_chart_fails_at_the_acceptance_ends(place, caplog):
         assert "it never works" in caplog.text
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_source_whose_chart_fails_at_the_result_waits_no_more(place):
     async with house(place, fragile, *ALL, limits=PATIENCE) as runtime:
         agent = await runtime.start("fragile", at="RESTING")
@@ -207,6 +213,7 @@ async def test_a_source_whose_chart_fails_at_the_result_waits_no_more(place):
         assert (agent.status, agent.configuration, agent.snapshot.handoffs) == (Status.ACTIVE, ("ASKING",), ())
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("end", ["deadline", "cancelled"])
 async def test_a_source_has_its_answer_though_the_chart_of_the_target_fails_at_the_withdrawal(place, end):
     async with house(place, fragile, *ALL, limits=PATIENCE) as runtime:
@@ -223,6 +230,7 @@ async def test_a_source_has_its_answer_though_the_chart_of_the_target_fails_at_t
         assert (target.status, target.configuration, target.snapshot.handoffs) == (Status.ACTIVE, ("WORKING",), ())
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_offer_is_not_taken_without_a_place_by_a_runtime_that_closes(place):
     async with house(place) as runtime:
         store, refused = runtime._core.store, asyncio.Event()
@@ -244,6 +252,7 @@ async def test_an_offer_is_not_taken_without_a_place_by_a_runtime_that_closes(pl
         assert await statuses(runtime) == [ACCEPTED, REJECTED]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_offer_that_is_stale_and_still_pending_is_tried_again_after_a_while(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
@@ -264,6 +273,7 @@ async def test_an_offer_that_is_stale_and_still_pending_is_tried_again_after_a_w
         assert (await statuses(runtime), agent.status) == ([ACCEPTED], Status.DONE)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_was_handed_on_is_not_pruned_while_it_is_worked_on(place):
     async with house(place) as runtime:
         agent = await asked(runtime)

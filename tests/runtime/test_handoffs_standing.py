@@ -66,6 +66,7 @@ async def test_an_agent_that_a_state_invokes_tells_its_end_as_the_invoke_s(place
         assert agent.context.told == [{"name": "done.invoke.second", "result": {"order": ""}}]
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("end", ["rejected", "stopped", "late", "cancelled"])
 async def test_an_invoked_agent_that_comes_to_nothing_is_an_error_of_the_invoke(place, end):
     invoke = Invoke(agent="picky", at="WORKING") if end == "rejected" else invoked
@@ -197,6 +198,7 @@ def renamed_boss(new="HANDING_ON", waiting="ON_HOLD", invoke=invoked):
     )
 
 
+@pytest.mark.needs("migrates_ahead")
 @pytest.mark.parametrize("invokes", [True, False])
 async def test_who_waits_in_a_state_that_gets_another_name_waits_there(place, invokes):
     async with house(place, *ALL, boss()) as runtime:
@@ -223,6 +225,7 @@ async def test_leaving_a_state_that_got_another_name_withdraws(place):
         assert await statuses(runtime) == [CANCELLED]
 
 
+@pytest.mark.needs("migrates_ahead")
 async def test_an_agent_that_the_new_version_does_not_invoke_is_withdrawn_and_another_begins(place):
     other = Invoke(agent="desk", at="WORKING")
     async with house(place, *ALL, boss()) as runtime:
@@ -234,6 +237,7 @@ async def test_an_agent_that_the_new_version_does_not_invoke_is_withdrawn_and_an
         assert agent.snapshot.handoffs == ()
 
 
+@pytest.mark.needs("migrates_ahead")
 async def test_a_migration_into_a_state_invokes_its_agent(place):
     def move(stored):
         return stored.renamed({"TALKING": "DELEGATING"})

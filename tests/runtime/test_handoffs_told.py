@@ -143,6 +143,7 @@ async def test_a_packet_that_is_passed_on_brings_no_fallbacks_of_before(place):
         assert target.context.told[-1]["name"] == "handoff.rejected"
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_rollback_into_a_wait_that_was_given_up_and_is_not_answered_is_refused(place):
     async with house(place) as runtime:
         agent = await asked(runtime, at="BROKEN")  # the withdrawal waits behind it
@@ -155,6 +156,7 @@ async def test_a_rollback_into_a_wait_that_was_given_up_and_is_not_answered_is_r
         assert agent.snapshot.handoffs == ()
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("is_resumed", [False, True])
 async def test_an_acceptance_whose_commit_is_in_doubt_is_told_whoever_resumes_the_agent(place, is_resumed):
     later = State("WORKING", after={"10s": "LATER"})

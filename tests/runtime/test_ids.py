@@ -10,7 +10,10 @@ from gatechart.errors import ActionFailedError, ContextInvalidError, EventIdReus
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, gated, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sample_on_restate
 
+
+@pytest.mark.needs("takes_a_clock")
 async def test_a_repeat_has_the_first_outcome_and_changes_nothing(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:

@@ -9,6 +9,8 @@ from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, InsideTurnError
 from tests.runtime.support import Parcel, nothing_changes, parcel, soon
 
+pytestmark = pytest.mark.sample_on_restate
+
 
 async def call_out(context, event, turn):
     context.stops.append("calling")
@@ -58,6 +60,7 @@ async def runtime(place, services):
         yield runtime
 
 
+@pytest.mark.not_on_restate("the exception itself stays in the service")
 @pytest.mark.parametrize("event", ["CALLED", "ASKED"])
 @pytest.mark.parametrize(
     "name", ["send", "send to another", "start", "start_on", "resume", "stop", "erase", "until", "find", "history"]

@@ -118,6 +118,7 @@ async def noted(agent, count):
 # Begun, and what comes of it
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_runs_and_its_result_comes_back_as_an_event(place, clock, services):
     async with opened(place, busy(Invoke(search)), services, clock) as runtime:
         agent = await runtime.start("busy", at="IDLE")
@@ -151,6 +152,7 @@ async def test_other_events_go_on_while_an_invoke_runs(place, clock, services):
         assert services.calls["wait"] == 1
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_turn_that_is_undone_begins_no_invoke(place, clock, services):
     def fail(context, event):
         raise RuntimeError("no")
@@ -224,6 +226,7 @@ async def test_progress_comes_back_as_events_before_the_end(place, clock, servic
         ]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_reports_that_a_state_does_not_take_are_forgotten(place, clock, services):
     async def advance(context, work):
         await work.progress({"percent": 50})
@@ -291,6 +294,7 @@ async def test_an_invoke_may_call_its_runtime(place, clock, services):
 # Leaving
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_leaving_the_state_cancels_its_invoke(place, clock, services):
     async def told(context, work):
         try:
@@ -308,6 +312,7 @@ async def test_leaving_the_state_cancels_its_invoke(place, clock, services):
         assert (agent.context.notes, runtime.pending_work, runtime._effects.invokes._tasks) == ([], 0, {})
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behind(place, clock, services):
     async with opened(place, busy(Invoke(wait)), services, clock) as runtime:
         agent = await runtime.start("busy", at="IDLE")
@@ -317,6 +322,7 @@ async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behi
         assert (runtime.pending_work, runtime._effects.invokes._tasks, agent.context.notes) == (0, {}, [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_result_that_comes_after_the_state_was_left_is_discarded(place, clock, services):
     async with opened(place, busy(Invoke(stubborn)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -332,6 +338,7 @@ async def test_a_result_that_comes_after_the_state_was_left_is_discarded(place, 
         assert await runtime.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_result_that_waits_behind_the_event_that_leaves_the_state_is_discarded(place, clock, services):
     gate = asyncio.Event()
 
@@ -387,6 +394,7 @@ async def test_entering_a_state_again_is_another_invocation(place, clock, servic
         assert len(set(services.seen)) == 2
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_an_invoke_does_after_its_state_was_left_is_refused(place, clock, services):
     async def go_on(context, work):
         await stubborn(context, work)
@@ -408,6 +416,7 @@ async def test_what_an_invoke_does_after_its_state_was_left_is_refused(place, cl
         assert (await runtime.mail(), agent.context.notes) == ([], [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_makes_an_error_of_its_cancellation_is_not_tried_again(place, clock, services):
     async def convert(context, work):
         work.services.call("convert")
@@ -427,6 +436,7 @@ async def test_an_invoke_that_makes_an_error_of_its_cancellation_is_not_tried_ag
         assert (services.calls["convert"], runtime.pending_work) == (1, 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("end", ["stop", "erase"])
 async def test_invokes_end_with_their_agent(place, clock, services, end):
     async with opened(place, busy(Invoke(wait)), services, clock) as runtime:
@@ -474,6 +484,7 @@ async def test_what_an_invoke_makes_of_the_close_of_its_runtime_is_not_its_resul
         assert services.calls["give_in"] == 2
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_state_entered_while_the_runtime_closes_has_its_invoke_begun_by_the_next(place, clock, services):
     gate, held = asyncio.Event(), asyncio.Event()
 
@@ -519,6 +530,7 @@ class Place:
     name: str = "A"
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_recovery_begins_an_invoke_again_and_recorded_steps_are_not_done_again(place, clock, services):
     async def steps(context, work):
         work.services.call("steps")
@@ -546,6 +558,7 @@ async def test_recovery_begins_an_invoke_again_and_recorded_steps_are_not_done_a
         assert services.calls["steps"] == 4
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_result_that_was_committed_and_not_applied_is_applied_by_the_next_runtime(place, clock, services):
     gate, held = asyncio.Event(), asyncio.Event()
 
@@ -703,6 +716,7 @@ async def test_what_an_invoke_returns_is_told_as_it_is_or_is_an_error(place, clo
         assert "result.readings.1 is nan, and JSON has no such number" in payload["message"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_step_that_fails_is_tried_again_and_recorded_once_it_succeeds(place, clock, services):
     services.fails["flaky"] = 2
 
@@ -735,6 +749,7 @@ async def test_a_step_that_fails_to_the_last_passes_on_what_it_raised(place, clo
 # Retry and timeout
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_fails_is_tried_again_with_its_steps_kept(place, clock, services):
     services.fails["flaky"] = 2
 
@@ -761,6 +776,7 @@ async def test_an_invoke_that_fails_to_the_last_tells_how_often_it_was_tried(pla
         assert (name, payload["attempts"]) == ("error.invoke.search", 3)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_leaving_the_state_ends_the_wait_for_another_attempt(place, clock, services):
     services.fails["search"] = 1
     graph = busy(Invoke(search, retry=Retry(attempts=3, first_s=10)))
@@ -773,6 +789,7 @@ async def test_leaving_the_state_ends_the_wait_for_another_attempt(place, clock,
         assert (services.calls["search"], clock.sleeping) == (1, 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_takes_too_long_by_the_clock_fails(place, clock, services):
     async with opened(place, busy(Invoke(wait, timeout_s=30)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -787,6 +804,7 @@ async def test_an_invoke_that_takes_too_long_by_the_clock_fails(place, clock, se
         assert clock.sleeping == 0
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_ends_in_time_leaves_no_timeout_behind(place, clock, services):
     async with opened(place, busy(Invoke(search, timeout_s=30)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -795,6 +813,7 @@ async def test_an_invoke_that_ends_in_time_leaves_no_timeout_behind(place, clock
         await eventually(lambda: clock.sleeping == 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_each_attempt_has_the_whole_timeout(place, clock, services):
     graph = busy(Invoke(wait, timeout_s=30, retry=Retry(attempts=2, first_s=5)))
     async with opened(place, graph, services, clock) as runtime:
@@ -806,6 +825,7 @@ async def test_each_attempt_has_the_whole_timeout(place, clock, services):
         assert (name, payload["attempts"], services.calls["wait"]) == ("error.invoke.wait", 2, 2)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_ignores_its_timeout_has_failed_all_the_same(place, clock, services):
     async with opened(place, busy(Invoke(stubborn, timeout_s=30)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -821,6 +841,7 @@ async def test_an_invoke_that_ignores_its_timeout_has_failed_all_the_same(place,
 # Bounds, keys, services
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_no_more_invokes_run_at_once_than_the_limits_allow(place, clock, services):
     together = Counter()
 
@@ -840,6 +861,7 @@ async def test_no_more_invokes_run_at_once_than_the_limits_allow(place, clock, s
     assert (together["most"], services.calls["count"]) == (2, 9)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_waits_for_its_turn_can_be_left(place, clock, services):
     async with opened(place, busy(Invoke(wait)), services, clock, limits=Limits(invokes=1)) as runtime:
         first, second = [await runtime.start("busy", at="BUSY") for _ in range(2)]
@@ -851,6 +873,7 @@ async def test_an_invoke_that_waits_for_its_turn_can_be_left(place, clock, servi
         assert (services.calls["wait"], second.context.notes) == (1, [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_that_waits_for_another_attempt_lets_others_run(place, clock, services):
     services.fails["search"] = 1
     graph = busy(Invoke(search, retry=Retry(attempts=2, first_s=10)))
@@ -901,6 +924,7 @@ async def test_actions_and_invokes_find_the_services_of_the_runtime(place, clock
         assert await noted(agent, 2) == [["greeted", "corner"], ["done.invoke.look", {"result": "corner"}]]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_of_a_graph_that_is_not_registered_waits_for_it(place, clock, services):
     graph = busy(Invoke(wait))
     async with opened(place, graph, services, clock) as runtime:
@@ -947,6 +971,7 @@ async def speak(context, work):
     return "told"
 
 
+@pytest.mark.needs("watches_changes")
 async def test_what_an_invoke_publishes_is_seen_by_those_who_watch_and_not_kept(place, clock, services):
     async with opened(place, busy(Invoke(speak)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -958,6 +983,7 @@ async def test_what_an_invoke_publishes_is_seen_by_those_who_watch_and_not_kept(
         assert len(await agent.history()) == 2
 
 
+@pytest.mark.needs("watches_changes")
 async def test_a_stream_ends_when_the_state_is_left(place, clock, services):
     async with opened(place, busy(Invoke(speak)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -966,6 +992,7 @@ async def test_a_stream_ends_when_the_state_is_left(place, clock, services):
             assert [word async for word in stream] == []
 
 
+@pytest.mark.needs("watches_changes")
 async def test_a_stream_goes_on_with_the_next_attempt(place, clock, services):
     async def stammer(context, work):
         await work.services.open.wait()
@@ -981,6 +1008,7 @@ async def test_a_stream_goes_on_with_the_next_attempt(place, clock, services):
             assert [word async for word in stream] == ["so", "so", "so"]
 
 
+@pytest.mark.needs("watches_changes")
 async def test_who_watches_a_stream_too_slowly_is_told_what_was_lost(place, clock, services):
     async with opened(place, busy(Invoke(speak)), services, clock, limits=Limits(feed=2)) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -992,6 +1020,7 @@ async def test_who_watches_a_stream_too_slowly_is_told_what_was_lost(place, cloc
             assert [word async for word in stream] == ["a", "time"]
 
 
+@pytest.mark.needs("watches_changes")
 @pytest.mark.parametrize("invoke", ["speak", "unknown"])
 async def test_who_watches_a_stream_is_told_that_the_runtime_closes(place, clock, services, invoke):
     async def watch():
@@ -1006,6 +1035,7 @@ async def test_who_watches_a_stream_is_told_that_the_runtime_closes(place, clock
         await soon(watching)
 
 
+@pytest.mark.needs("watches_changes")
 async def test_a_stream_cannot_be_watched_inside_a_turn(place, clock, services):
     async def watch(context, event, turn):
         async with turn.services.runtime.stream(turn.agent_id, "speak"):

@@ -239,6 +239,7 @@ async def test_the_operator_is_told_with_the_facts(place, caplog):
         assert record.reason == letter.reason
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_mail_that_is_tried_again_and_fails_again_tells_again(place):
     async with house(place, *GRAPHS, limits=ONCE) as runtime:
         agent = await waiting(runtime, "asker", "own")
@@ -253,6 +254,7 @@ async def test_mail_that_is_tried_again_and_fails_again_tells_again(place):
         assert (agent.configuration, await runtime.mail()) == (("GLAD",), [])
 
 
+@pytest.mark.needs("lists_all_mail")
 @pytest.mark.parametrize("kind", ["delegate", "invoke"])
 async def test_an_answer_that_is_dead_can_be_delivered_once_more(place, kind):
     async with house(place, *GRAPHS, limits=ONCE) as runtime:
@@ -281,6 +283,7 @@ async def test_an_offer_may_hold_a_word_of_ours(place):
         assert (await target_of(runtime, agent)).configuration == ("WORKING",)
 
 
+@pytest.mark.not_on_restate("what a turn leaves for its own agent is taken before what others posted while it ran")
 async def test_an_agent_that_has_left_the_state_is_not_told(place):
     """What belongs to a state is over with it, and so is the word of it."""
     gated = StateTransitionGraph(
@@ -305,6 +308,7 @@ async def test_an_agent_that_has_left_the_state_is_not_told(place):
         assert [each.status for each in await runtime.mail(agent.id)] == [MailStatus.DEAD]
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("kind", ["own", "delegate"])
 async def test_a_commit_whose_answer_is_lost_tells_once(place, kind):
     """The commit that makes mail dead is in doubt; what it has raised is told, and not twice."""
@@ -338,6 +342,7 @@ def _buries(unit):
     return isinstance(unit, MailChange) and unit.mail.status is MailStatus.DEAD
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_agent_is_told_by_the_next_runtime_where_this_one_closes_before(place):
     async with open_store(place) as store:
         watched, clock = WrappedStore(store), VirtualClock()

@@ -51,6 +51,7 @@ async def waiting(runtime, agent_id=None):
 # Accepted
 
 
+@pytest.mark.needs("tells_repeats")
 async def test_mail_is_applied_in_the_order_accepted(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         agent = await runtime.start("ledger", at="OPEN")
@@ -61,6 +62,7 @@ async def test_mail_is_applied_in_the_order_accepted(place):
         assert await runtime.mail() == []
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_mail_that_was_accepted_is_delivered_by_the_next_runtime(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
@@ -179,6 +181,7 @@ async def test_mail_that_is_sent_twice_under_one_id_is_applied_once(place):
 # Ids
 
 
+@pytest.mark.needs("tells_repeats")
 async def test_an_id_is_accepted_once_while_it_waits_and_after_it_was_applied(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for repeat in (False, True, True):
@@ -194,6 +197,7 @@ async def test_an_id_is_accepted_once_while_it_waits_and_after_it_was_applied(pl
         assert await runtime.mail() == []
 
 
+@pytest.mark.needs("tells_repeats")
 @pytest.mark.parametrize(("event", "payload"), [("NOTED", {"n": "b"}), ("RANG", {"n": "a"}), ("NOTED", None)])
 async def test_an_id_with_other_content_is_refused(place, event, payload):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
@@ -216,6 +220,7 @@ async def test_an_id_is_the_recipients_own(place):
         assert await waiting(runtime) == ["one", "two"]
 
 
+@pytest.mark.needs("tells_repeats")
 async def test_posts_of_one_id_at_the_same_instant_are_accepted_once(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         agent = await runtime.start("ledger", at="OPEN")
@@ -227,6 +232,9 @@ async def test_posts_of_one_id_at_the_same_instant_are_accepted_once(place):
         assert agent.context.notes == ["a", "end"]
 
 
+@pytest.mark.not_on_restate(
+    "sends of one process to an agent wait there for one another, and what others post goes before"
+)
 async def test_mail_whose_id_was_applied_by_a_send_while_it_waited_is_a_repeat(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate) as runtime:
@@ -288,6 +296,7 @@ async def test_mail_for_an_agent_that_has_ended_is_refused(place):
         assert "the agent has ended" in refused.reason
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_refused_or_failed_send_frees_its_id_for_mail(desk):
     desk_agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     assert not (await desk_agent.send("UNHEARD", event_id="x-1")).applied
@@ -313,6 +322,7 @@ async def test_refused_mail_frees_its_id(place):
 # Failing
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(desk, clock):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     faults = agent._host.core.services
@@ -336,6 +346,7 @@ async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(d
     assert (agent.context.notes, agent.snapshot.version, clock.sleeping) == ([], 1, 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk, clock):
     agent, other = [await desk.start("ledger", at="OPEN", agent_id=name) for name in ("l-1", "l-2")]
     faults = agent._host.core.services
@@ -356,6 +367,7 @@ async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk,
     assert await desk.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_the_queue_goes_on_behind_dead_mail(desk, clock):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     agent._host.core.services.broken.add("a")
@@ -369,6 +381,7 @@ async def test_the_queue_goes_on_behind_dead_mail(desk, clock):
     assert [mail.status for mail in await desk.mail()] == [MailStatus.DEAD]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_send_that_fails_is_not_tried_again(desk, clock):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     faults = agent._host.core.services
@@ -380,6 +393,7 @@ async def test_a_send_that_fails_is_not_tried_again(desk, clock):
     assert (faults.tried["a"], await desk.mail(), clock.sleeping) == (1, [], 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_attempts_are_counted_over_runtimes(place, clock):
     faults = Faults("a")
     async with Runtime.open(place, graphs=[ledger], clock=clock, limits=TWICE, services=faults) as runtime:
@@ -398,6 +412,7 @@ async def test_attempts_are_counted_over_runtimes(place, clock):
         assert [mail.status for mail in await runtime.mail()] == [MailStatus.DEAD]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     faults = agent._host.core.services
@@ -420,6 +435,7 @@ async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock):
     assert await desk.mail() == []
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_refused_mail_is_delivered_once_more_when_asked(desk):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await agent.send("MOVED")
@@ -436,6 +452,7 @@ async def test_refused_mail_is_delivered_once_more_when_asked(desk):
     assert [entry.event.name for entry in await agent.history(after=5)] == ["COUNTED", "NOTED"]
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_discarded_mail_is_forgotten(desk, clock):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await desk.post("l-1", "UNHEARD", {"n": "a"})
@@ -448,6 +465,7 @@ async def test_discarded_mail_is_forgotten(desk, clock):
             await call(refused.number)
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_mail_that_waits_is_neither_retried_nor_discarded(desk):
     number = (await desk.post("l-1", "NOTED")).number
     for call in (desk.discard, desk.retry):
@@ -458,6 +476,7 @@ async def test_mail_that_waits_is_neither_retried_nor_discarded(desk):
     assert len(await desk.mail()) == 1
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_mail_whose_id_stands_for_another_event_by_now_is_not_delivered_once_more(desk):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await desk.post("l-1", "UNHEARD", {"n": "a"}, event_id="x-1")
@@ -470,6 +489,7 @@ async def test_mail_whose_id_stands_for_another_event_by_now_is_not_delivered_on
     assert await desk.mail() == [refused]
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_mail_that_has_arrived_under_its_id_meanwhile_is_forgotten_when_it_is_retried(desk):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     await agent.send("MOVED")
@@ -484,6 +504,7 @@ async def test_mail_that_has_arrived_under_its_id_meanwhile_is_forgotten_when_it
     assert [entry.event.name for entry in await agent.history(after=4)] == ["COUNTED", "NOTED"]
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_mail_is_listed_page_by_page(desk):
     numbers = [(await desk.post("l-1", "NOTED", {"n": str(n)})).number for n in range(5)]
     await desk.post("l-2", "NOTED")
@@ -493,6 +514,7 @@ async def test_mail_is_listed_page_by_page(desk):
     assert len(await desk.mail()) == 6
 
 
+@pytest.mark.needs("lists_all_mail")
 @pytest.mark.parametrize("wrong", [{"status": "lost"}, {"after": -1}, {"limit": "x"}])
 async def test_mail_cannot_be_listed_by_what_cannot_be(desk, wrong):
     with pytest.raises(PayloadError):
@@ -518,6 +540,7 @@ async def test_an_inbox_that_is_full_takes_no_more(place):
         assert agent.context.notes == ["a", "b", "sent", "d", "sent", "e", "sent", "f", "sent"]
 
 
+@pytest.mark.needs("bounds_backlogs")
 async def test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_together(place):
     limits = Limits(unclaimed=3)
     async with Runtime.open(place, graphs=[ledger], limits=limits) as runtime:
@@ -539,6 +562,7 @@ async def test_mail_for_agents_that_nobody_starts_is_bounded_for_all_of_them_tog
         assert await waiting(runtime, "l-d") == ["d"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_is_due_far_ahead_is_bounded(place, clock):
     limits, later = Limits(scheduled=2), NOON + timedelta(days=300)
     async with Runtime.open(place, graphs=[ledger], limits=limits, clock=clock) as runtime:
@@ -556,6 +580,7 @@ async def test_mail_that_is_due_far_ahead_is_bounded(place, clock):
         assert await waiting(runtime) == ["late", "more"]
 
 
+@pytest.mark.needs("bounds_backlogs")
 async def test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are_not_in_memory(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for n in range(20):
@@ -568,6 +593,7 @@ async def test_mail_for_agents_that_are_there_counts_for_nothing_though_they_are
             await runtime.post("nobody else", "NOTED", {"n": "y"})
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_with_a_due_time_comes_and_goes_in_any_number(place, clock):
     async with Runtime.open(place, graphs=[ledger], limits=Limits(scheduled=2), clock=clock) as runtime:
         agent = await runtime.start("ledger", at="OPEN", agent_id="l-0")
@@ -597,6 +623,7 @@ async def test_posts_at_the_same_instant_do_not_overfill_an_inbox(place):
         assert len(await runtime.mail("l-1")) == 2
 
 
+@pytest.mark.needs("tells_repeats")
 async def test_what_is_not_accepted_takes_no_room(place):
     async with Runtime.open(place, graphs=[ledger], limits=NARROW) as runtime:
         for _ in range(5):
@@ -607,6 +634,7 @@ async def test_what_is_not_accepted_takes_no_room(place):
         assert await waiting(runtime) == ["a", "c"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_with_a_due_time_takes_no_room_before_it_is_due(place, clock):
     async with Runtime.open(place, graphs=[ledger], limits=NARROW, clock=clock) as runtime:
         for n in range(5):
@@ -616,6 +644,7 @@ async def test_mail_with_a_due_time_takes_no_room_before_it_is_due(place, clock)
         assert len(await runtime.mail()) == 7
 
 
+@pytest.mark.not_on_restate("a service has no callers that could wait for room")
 async def test_a_poster_waits_for_room_and_those_who_came_first_go_first(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate, limits=PATIENT) as runtime:
@@ -635,6 +664,7 @@ async def test_a_poster_waits_for_room_and_those_who_came_first_go_first(place):
         assert await runtime.mail() == []
 
 
+@pytest.mark.not_on_restate("a service has no callers that could wait for room")
 async def test_a_poster_that_stops_waiting_for_room_takes_no_room(place):
     gate = Gate()
     async with Runtime.open(place, graphs=[gated], services=gate, limits=PATIENT) as runtime:
@@ -658,6 +688,7 @@ async def test_a_poster_that_stops_waiting_for_room_takes_no_room(place):
         assert agent.context.stops[5:] == ["later 0", "later 1", "later 2", "end"]
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_poster_that_is_cancelled_at_the_instant_of_its_admission_leaves_its_room_to_the_next(place):
     limits = Limits(inbox=1, when_full=WhenFull.WAIT)
     async with Runtime.open(place, graphs=[ledger], limits=limits) as runtime:
@@ -679,6 +710,7 @@ async def test_a_poster_that_is_cancelled_at_the_instant_of_its_admission_leaves
         assert agent.context.notes in (["0", "2", "3", "end"], ["0", "1", "2", "3", "end"])
 
 
+@pytest.mark.not_on_restate("a service has no callers that could wait for room")
 async def test_who_waits_for_room_is_told_that_the_runtime_closes(place):
     async with Runtime.open(place, graphs=[ledger], limits=PATIENT) as runtime:
         for n in "ab":
@@ -742,6 +774,7 @@ async def test_posting_under_a_timeout_leaves_mail_whole_or_not_at_all(place):
         assert sorted(agent.context.notes) == sorted([*map(str, range(20)), "end"])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_waits_for_a_store_that_cannot_be_read_or_written_for_a_while(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="l-1")
@@ -789,6 +822,7 @@ async def nothing_at_all(_):
 # Due
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_is_delivered_when_it_is_due(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
@@ -804,6 +838,7 @@ async def test_mail_is_delivered_when_it_is_due(place, clock):
         assert await runtime.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_with_a_due_time_is_kept_for_the_next_runtime(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         await runtime.post("l-1", "NOTED", {"n": "a"}, due=NOON + timedelta(seconds=10))
@@ -844,6 +879,7 @@ async def test_mail_that_no_store_can_keep_is_refused(desk, to, event, payload, 
 # Graphs that come later
 
 
+@pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
 async def test_mail_for_an_agent_whose_graph_is_not_registered_waits_for_it(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="l-1")
@@ -859,6 +895,7 @@ async def test_mail_for_an_agent_whose_graph_is_not_registered_waits_for_it(plac
         assert await runtime.mail() == []
 
 
+@pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
 async def test_mail_accepted_before_reaches_an_agent_whose_graph_comes_later(place):
     async with Runtime.open(place, graphs=[gated]) as runtime:
         await runtime.post("l-1", "NOTED", {"n": "a"})

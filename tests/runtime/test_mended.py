@@ -78,6 +78,7 @@ def unchanged(stored):
 # Timers
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_timers_that_only_the_store_has_fire_when_all_that_are_in_memory_were_cancelled(place, clock):
     graph = waiting(after={"5s": "LATE"})
     async with Runtime.open(place, graphs=[graph], clock=clock, limits=Limits(timers=2)) as runtime:
@@ -91,6 +92,7 @@ async def test_timers_that_only_the_store_has_fire_when_all_that_are_in_memory_w
         assert {agent.configuration for agent in agents[:6]} == {("MOVED",)}
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_a_migration_puts_off_fires_at_the_new_time_and_not_before(place, clock):
     def put_off(stored):
         return replace(stored, mail=tuple(replace(mail, due=mail.due + HOUR) for mail in stored.mail))
@@ -113,6 +115,7 @@ async def test_a_timer_that_a_migration_puts_off_fires_at_the_new_time_and_not_b
         await soon(agent.until("LATE"))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_overdue_timers_of_an_agent_that_is_collected_come_in_the_order_in_which_they_were_due(place, clock):
     async with Runtime.open(place, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
         await runtime.start("parcel", at="PACKING", agent_id="a")
@@ -147,6 +150,7 @@ async def test_a_damaged_agent_does_not_keep_the_mail_of_others(sqlite_url, sqli
         assert [mail.recipient for mail in await runtime.mail()] == ["a"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_agent_whose_migration_gives_mail_that_nobody_can_write_does_not_keep_the_others(place, clock):
     def spoil_first(stored):
         spoilt = (replace(mail, payload={"what": object()}) for mail in stored.mail)
@@ -197,6 +201,7 @@ async def test_what_a_migration_begins_begins_although_its_resume_was_cancelled_
     assert begun == ["a"]
 
 
+@pytest.mark.needs("migrates_ahead")
 async def test_an_idempotency_key_stays_the_same_when_a_migration_renames_the_state(place, clock):
     keys = []
 
@@ -293,6 +298,7 @@ async def test_a_graph_that_a_runtime_that_only_reads_registers_is_written_nowhe
     assert caplog.records == []
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_graphs_are_remembered_by_a_runtime_that_attends_to_nothing(place, clock):
     nested = StateTransitionGraph(
         "waiting", states=[State("OUTER", states=["WITHIN", "BESIDE"])], entry_points=["WITHIN"]
@@ -319,6 +325,7 @@ async def test_a_version_that_no_history_can_have_is_refused(place, clock, call,
         assert agent.snapshot.version == 1
 
 
+@pytest.mark.needs("lists_all_mail")
 @pytest.mark.parametrize("number", [2**70, -1, "2", None])
 @pytest.mark.parametrize("call", ["retry", "discard"])
 async def test_a_number_that_no_mail_can_have_is_unknown(place, clock, call, number):

@@ -18,6 +18,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values import Fate, Role
 from tests.runtime.support import at_rest, eventually, everything, soon
 
+pytestmark = pytest.mark.needs("migrates_ahead")
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 

@@ -12,6 +12,8 @@ from gatechart.values import Forgotten, Role, Status
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import at_rest, nothing_changes, soon
 
+pytestmark = pytest.mark.needs("prunes")
+
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 

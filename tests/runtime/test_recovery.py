@@ -67,6 +67,7 @@ def residents_of(runtime: Runtime) -> int:
     return sum(isinstance(each, LiveAgent) and each.core is runtime._core for each in gc.get_objects())
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_idle_agents_are_not_loaded_when_a_runtime_opens(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         for n in range(20):
@@ -82,6 +83,7 @@ async def test_idle_agents_are_not_loaded_when_a_runtime_opens(place):
             assert residents_of(runtime) == 1
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_only_agents_with_something_to_do_are_loaded_when_a_runtime_opens(place):
     async with Runtime.open(place, graphs=[gated], services=Gate()) as runtime:
         for n in (4, 7):
@@ -119,6 +121,7 @@ async def test_no_more_idle_agents_stay_in_memory_than_the_limits_allow_and_hand
         assert residents_of(runtime) <= 4
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_who_was_needed_last_stays_longest(place):
     async with open_store(place) as opened:
         store = CountingStore(opened)
@@ -149,6 +152,7 @@ async def test_two_handles_of_an_agent_see_the_same(place):
 # Changes
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_changes_are_told_as_they_are_committed_to_all_who_watch(place):
     async with Runtime.open(place, graphs=[ledger]) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="before")
@@ -169,6 +173,7 @@ async def test_changes_are_told_as_they_are_committed_to_all_who_watch(place):
         assert None not in runtime._core.changes.watched
 
 
+@pytest.mark.needs("watches_changes")
 async def test_who_watches_changes_too_slowly_is_told_how_many_were_lost(place):
     async with Runtime.open(place, graphs=[ledger], limits=Limits(feed=3)) as runtime, runtime.changes() as changes:
         agent = await runtime.start("ledger", at="OPEN")
@@ -179,6 +184,7 @@ async def test_who_watches_changes_too_slowly_is_told_how_many_were_lost(place):
         assert [(await anext(changes)).version for _ in range(3)] == [8, 9, 10]
 
 
+@pytest.mark.needs("watches_changes")
 async def test_who_watches_changes_is_told_of_the_last_ones_and_then_that_the_runtime_closes(place):
     gate, seen = Gate(), []
 
@@ -221,6 +227,7 @@ async def test_mail_that_has_not_begun_is_left_to_the_next_runtime(place):
             assert agent.context.stops == ["under way", "waiting", "end"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_closing_does_not_wait_for_mail_that_is_tried_again_later(place):
     clock = VirtualClock()
     limits = Limits(mail_retry=Retry(attempts=5, first_s=60), close_s=3)

@@ -5,6 +5,8 @@ import pytest
 from gatechart import Runtime, StateTransitionGraph, Transition
 from gatechart.errors import DuplicateGraphError, IncompatibleGraphError, NoGraphError, UnknownGraphError
 
+pytestmark = pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
+
 
 def door(version, target):
     return StateTransitionGraph(

@@ -87,6 +87,7 @@ async def test_an_invoke_that_begins_while_the_runtime_closes_does_not_keep_it_o
         assert (await runtime.resume("a")).configuration == ("WORKING",)
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_dead_mail_of_a_state_that_was_left_is_forgotten_when_it_is_tried_again(place):
     graph = chart(Transition("WORKING", "done.invoke.answer", actions=burst), invoke=answer)
     async with Runtime.open(place, graphs=[graph], limits=ONCE) as runtime:
@@ -312,6 +313,7 @@ class SlowRunning(WrappedStore):
         return await self.store.running(**wanted)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_was_due_before_the_clock_went_back_is_delivered_when_it_is_due_again(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:

@@ -50,6 +50,7 @@ async def asker(owner, place):
         yield asker
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_who_does_not_own_the_database_starts_feeds_and_reads_agents(owner, asker):
     begun = (await asker.start("lamp", at="ON", agent_id="a")).snapshot
     sent = await asker.send("a", "SWITCHED", {"text": "off"}, event_id="1")
@@ -60,6 +61,7 @@ async def test_who_does_not_own_the_database_starts_feeds_and_reads_agents(owner
     assert [mail.number for mail in await asker.mail("a")] == [posted.number]
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_a_refused_event_is_tried_once_and_frees_its_id(asker):
     await asker.start("lamp", at="OFF", payload={}, agent_id="a")
     refused = await asker.send("a", "SHATTERED", event_id="1")
@@ -69,6 +71,7 @@ async def test_a_refused_event_is_tried_once_and_frees_its_id(asker):
     assert list(await asker.mail(status=MailStatus.REFUSED)) == []
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_what_the_owner_raises_is_raised_to_who_asked(asker):
     await asker.start("lamp", at="ON", agent_id="a")
     with pytest.raises(AgentExistsError):
@@ -80,6 +83,7 @@ async def test_what_the_owner_raises_is_raised_to_who_asked(asker):
     assert raised.value.agent_id == "nobody"
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_who_asks_through_the_database_cannot_speak_for_the_framework(owner, asker, place):
     await asker.start("lamp", at="ON", agent_id="a")
     for name in RESERVED:
@@ -96,6 +100,7 @@ async def test_who_asks_through_the_database_cannot_speak_for_the_framework(owne
     assert ((await asker.read("a")).version, [*await asker.mail("a")]) == (1, [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_operator_asks_through_the_database(owner, asker):
     await asker.start("lamp", at="ON", agent_id="a")
     posted = await asker.post("a", "SWITCHED", due=NOON.replace(year=9000))
@@ -108,6 +113,7 @@ async def test_an_operator_asks_through_the_database(owner, asker):
         await asker.end_invoke("a", "scan", reason="by hand")
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_call_of_a_newer_gatechart_is_answered_with_an_error(owner, place):
     async with open_asking(place) as asking:
         number = await asking.ask(Request("r", "ana", '{"verb":"dance"}', NOON.replace(year=9000)))
@@ -117,6 +123,7 @@ async def test_a_call_of_a_newer_gatechart_is_answered_with_an_error(owner, plac
     assert "a call that this gatechart knows" in str(PayloadError("", (), "a call that this gatechart knows"))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_one_asks_is_carried_out_in_order_and_others_do_not_wait(owner, asker, place):
     await asker.start("lamp", at="ON", agent_id="a")
     async with open_asking(place) as asking:
@@ -175,6 +182,7 @@ async def told(place):
         return turns, [(each.id, each.status) for each in await reader.handoffs()], await reader.mail()
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("verb", COMMANDS)
 async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_not_done_again(
     verb, place, monkeypatch
@@ -204,6 +212,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
     assert getattr(answer, "repeat", False) == (verb in ("send with an id", "post with an id"))
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("late", [timedelta(seconds=5), timedelta(days=3)], ids=["soon", "late"])
 async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_after_its_time(late, place):
     until = datetime.now(UTC) - late
@@ -227,6 +236,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
             assert begun == ["a"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, asker, monkeypatch):
     asking, may_come, over = asker._asking, asyncio.Event(), asyncio.Event()
     answer_to, withdraw = asking.answer_to, asking.withdraw
@@ -258,6 +268,7 @@ async def standing(runtime, status):
 ODD_ANSWERS = ['{"answer":{"agent_id":"a"}}', '{"answer":' + "[" * 300 + "]" * 300 + "}", '{"error":{}}', "{}", "done"]
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("odd", ODD_ANSWERS, ids=["fields", "depth", "error", "empty", "text"])
 async def test_an_answer_that_is_not_understood_is_an_error_of_gatechart(odd, place, monkeypatch):
     for room in (SqlRequests, WaitingRoom):
@@ -272,6 +283,7 @@ def answering(odd, answer):
     return lambda self, number, _text, now: answer(self, number, odd, now)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):
     late = NOON.replace(year=9000)
     calls = [
@@ -292,6 +304,7 @@ async def test_nothing_of_an_erased_agent_stays_in_what_was_answered(place):
         assert "secret" not in calls_of(place)
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("word", ["active", "OFF", "answer", "b-event", "lamp", "start"])
 async def test_an_erased_agent_that_is_called_like_a_common_word_takes_no_answers_of_others_along(place, word):
     late = NOON.replace(year=9000)
@@ -325,6 +338,7 @@ async def somebody():
     return True
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monkeypatch):
     async with Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR):
         opening = open_database_client(place, graphs=GRAPHS)
@@ -337,6 +351,7 @@ async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monk
     assert (await told(place))[0] == []
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
     visitor = Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR)
     async with visitor, open_database_client(place, graphs=GRAPHS, timeout_s=0.05) as asker:
@@ -348,6 +363,7 @@ async def test_who_has_waited_long_enough_withdraws_and_is_told_so(place):
             await runtime.resume("a")
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, monkeypatch):
     opening = open_database_client(place, graphs=GRAPHS, timeout_s=0.5)
     async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
@@ -359,6 +375,7 @@ async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, m
         assert (await runtime.resume("a")).snapshot.version == 1
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("has_begun", [False, True])
 async def test_who_stops_waiting_withdraws_what_has_not_begun(has_begun, place, monkeypatch):
     withdrawn = []
@@ -380,6 +397,7 @@ async def nothing(*_, **__):
     return ()
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_request_whose_asker_is_gone_is_carried_out_until_its_time_is_over(place):
     async with Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR), open_asking(place) as asking:
         for name, year in (("late", 9000), ("over", 2000)):
@@ -391,6 +409,7 @@ async def test_a_request_whose_asker_is_gone_is_carried_out_until_its_time_is_ov
     assert [agent.agent_id for agent in found] == ["late"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_requests_are_taken_whatever_clock_the_runtime_has_and_do_not_count_as_under_way(place):
     from gatechart.testing import VirtualClock
 
@@ -416,6 +435,7 @@ async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_i
     assert caplog.text.count("another owner has taken over; nothing is hosted here any more") == 1
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("error", [StoreFailedError("agents.db", "cut"), LookupError("of the driver")])
 async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, place, monkeypatch):
     """The commit is done, and its answer is lost."""
@@ -462,6 +482,7 @@ def failing(monkeypatch, asker, times, *names):
         monkeypatch.setattr(asker._asking, name, call)
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_who_asks_outlasts_a_database_that_cannot_be_reached_for_a_while(owner, asker, monkeypatch):
     """Whether the request is kept is in doubt, too; it is carried out once."""
     await owner.start("lamp", at="ON", agent_id="a")
@@ -470,12 +491,14 @@ async def test_who_asks_outlasts_a_database_that_cannot_be_reached_for_a_while(o
     assert len(await owner.history("a")) == 2
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_what_was_answered_is_told_though_forgetting_it_fails(owner, asker, monkeypatch):
     await owner.start("lamp", at="ON", agent_id="a")
     failing(monkeypatch, asker, 1, "forget")
     assert (await asker.send("a", "SWITCHED")).version == 2
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("name", ["ask", "withdraw"])
 async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(name, place, monkeypatch):
     visitor = Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR)
@@ -486,6 +509,7 @@ async def test_who_cannot_tell_what_became_of_a_request_says_so_and_names_it(nam
     assert (raised.value.withdrawn, raised.value.request) == (None, "r-1")
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("name", ["ask", "withdraw"])
 async def test_who_stops_waiting_for_a_database_that_cannot_be_reached_is_cancelled_all_the_same(
     name, place, monkeypatch
@@ -507,6 +531,7 @@ async def asker_history(runtime):
     return [turn.event.time for turn in await runtime.history(agent.agent_id)]
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_many_ask_at_once_and_each_gets_its_own_answer(place):
     async with Runtime.open(place, graphs=GRAPHS):
         async with (

@@ -21,6 +21,8 @@ from gatechart.restate import RestateRuntime
 from gatechart.values import Mail, Posting, Retry, Role, Status
 from tests.runtime.support import soon
 
+pytestmark = pytest.mark.sample_on_restate
+
 RESERVED = (
     "done.state",
     "done.state.WAITING",
@@ -290,6 +292,7 @@ async def test_only_what_waits_for_its_time_can_be_fired(office):
     assert agent.configuration == ("PASSED",)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_timer_fired_without_its_graph_waits_for_whoever_hosts_it(place):
     async with Runtime.open(place, graphs=[approval]) as runtime:
         await runtime.start("approval", at="WAITING", agent_id="a")
@@ -302,6 +305,7 @@ async def test_a_timer_fired_without_its_graph_waits_for_whoever_hosts_it(place)
         assert last.event.origin is Origin.OPERATOR
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_of_a_reserved_name_that_was_accepted_before_the_gate_stood_is_delivered(office):
     agent = await office.start("approval", at="WAITING", agent_id="a")
     core = office._core
@@ -310,6 +314,7 @@ async def test_mail_of_a_reserved_name_that_was_accepted_before_the_gate_stood_i
     await soon(agent.until("PASSED"))
 
 
+@pytest.mark.needs("lists_all_mail")
 async def test_dead_mail_of_the_framework_is_tried_again_and_stays_the_frameworks(place):
     broken = {"is": True}
 

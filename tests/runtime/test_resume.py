@@ -89,6 +89,7 @@ async def test_handles_of_an_agent_share_what_they_know(place):
         assert agent.configuration == ("AT_SEA",)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_agent_that_is_no_longer_held_leaves_memory_and_can_be_resumed(place):
     async with Runtime.open(place, graphs=[parcel], limits=Limits(resident=1)) as runtime:
         agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
@@ -145,6 +146,7 @@ async def test_an_agent_of_another_version_is_not_resumed(place):
     await refused(place, [variant(version="2")], IncompatibleGraphError, told)
 
 
+@pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
 @pytest.mark.parametrize(
     "states",
     [

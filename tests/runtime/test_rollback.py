@@ -171,6 +171,7 @@ async def test_what_was_remembered_comes_back(agent):
     assert agent.configuration == ("HILLS",)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_the_timers_of_the_states_restored_begin_anew(agent, runtime, clock):
     await agent.send("LEFT")
     clock.advance(50)
@@ -194,6 +195,7 @@ async def at_rest_but_for_search(runtime, clock):
         await eventually(lambda: runtime.pending_work == clock.sleeping + 1)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_the_timers_and_invokes_of_before_end_with_their_epochs(agent, runtime, clock):
     services = agent._host.core.services
     await agent.send("LEFT")
@@ -215,6 +217,7 @@ async def test_the_timers_and_invokes_of_before_end_with_their_epochs(agent, run
     assert (await runtime.mail(), runtime.pending_work) == ([], 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_timers_with_a_key_are_cancelled_and_what_was_sent_stays_sent(agent, runtime, clock):
     await agent.send("TOLD_ALL")
     assert len(await runtime.mail()) == 3
@@ -229,6 +232,7 @@ async def test_timers_with_a_key_are_cancelled_and_what_was_sent_stays_sent(agen
     assert len(await runtime.mail()) == 1
 
 
+@pytest.mark.needs("reads_back_at_once")
 async def test_mail_that_waits_is_applied_after_the_rollback(place, clock):
     async with Runtime.open(place, graphs=[trip()], clock=clock, services=[]) as runtime:
         agent = await runtime.start("trip", at="HOME", agent_id="t-1")
@@ -241,6 +245,7 @@ async def test_mail_that_waits_is_applied_after_the_rollback(place, clock):
         assert agent.context.notes == ["b", "c"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_agent_that_has_ended_may_go_back_to_where_it_lived(agent, runtime, clock):
     await agent.send("LEFT")
     await agent.send("RETURNED")

@@ -45,6 +45,7 @@ raising = StateTransitionGraph(
 )
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_event_is_applied_and_its_outcome_says_how(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:

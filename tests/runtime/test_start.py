@@ -57,6 +57,7 @@ broken = StateTransitionGraph(
 )
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_agent_begins_at_the_entry_point_with_its_entry_actions_run(place):
     clock = VirtualClock()
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
@@ -189,6 +190,7 @@ async def test_of_starts_that_wait_in_their_entry_actions_one_succeeds(place):
         assert len(await everything(runtime)) == 1
 
 
+@pytest.mark.not_on_restate("agents are found in the order in which they were projected")
 async def test_many_agents_start_at_once(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agents = await asyncio.gather(*(runtime.start("parcel", at="PACKING", agent_id=f"p-{n}") for n in range(50)))

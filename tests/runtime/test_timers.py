@@ -64,6 +64,7 @@ async def until_noted(agent, notes):
 # Of states
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_the_timers_of_a_state_fire_when_they_are_due(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     for due, leaf in [(10, "HEATING"), (30, "HEATING"), (60, "HOT"), (90, "COLD")]:
@@ -76,6 +77,7 @@ async def test_the_timers_of_a_state_fire_when_they_are_due(kitchen, clock):
     assert clock.sleeping == 0
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_fires_once(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     clock.advance(10)
@@ -86,6 +88,7 @@ async def test_a_timer_fires_once(kitchen, clock):
     assert agent.context.notes == ["after.10s.HEATING", "end"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_leaving_a_state_drops_its_timers(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     assert len(await pending(kitchen, agent)) == 3
@@ -96,6 +99,7 @@ async def test_leaving_a_state_drops_its_timers(kitchen, clock):
     assert (agent.configuration, agent.snapshot.version, clock.sleeping) == (("COLD",), 2, 0)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_entering_a_state_again_begins_its_timers_anew(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     clock.advance(9)
@@ -112,6 +116,7 @@ async def test_entering_a_state_again_begins_its_timers_anew(kitchen, clock):
     assert await seconds(agent) == [0, 9, 19, 69, 69]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_due_at_the_instant_at_which_its_state_is_left_before_it_is_dropped(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     await asyncio.sleep(0)
@@ -126,6 +131,7 @@ async def test_a_timer_due_at_the_instant_at_which_its_state_is_left_before_it_i
     assert await kitchen.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("first", ["leave", "timer"])
 async def test_of_a_timer_and_an_event_that_leaves_its_state_the_first_in_the_queue_decides(place, clock, first):
     gate = asyncio.Event()
@@ -171,6 +177,7 @@ async def test_of_a_timer_and_an_event_that_leaves_its_state_the_first_in_the_qu
             await runtime.erase(agent.id)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_fails_is_tried_again_as_all_mail(place, clock):
     def fail_at_first(context, event, turn):
         turn.services.check("timer")
@@ -195,6 +202,7 @@ async def test_a_timer_that_fails_is_tried_again_as_all_mail(place, clock):
         await until_noted(agent, ["after.10s.WAITING"])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_its_state_refuses_is_forgotten(place, clock):
     graph = StateTransitionGraph(
         "refusing",
@@ -215,6 +223,7 @@ async def test_a_timer_that_its_state_refuses_is_forgotten(place, clock):
 # Across runtimes
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_deadlines_are_kept_not_durations(place, clock):
     async with Runtime.open(place, graphs=[kettle], clock=clock) as runtime:
         await runtime.start("kettle", at="HEATING", agent_id="k-1")
@@ -228,6 +237,7 @@ async def test_deadlines_are_kept_not_durations(place, clock):
         assert await seconds(agent) == [0, 10]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_overdue_timers_fire_at_once_in_due_order_when_a_runtime_opens(place, clock):
     random = Random(4)
     delays = random.sample(range(1, 1000), 40)
@@ -248,6 +258,7 @@ async def test_overdue_timers_fire_at_once_in_due_order_when_a_runtime_opens(pla
         assert await runtime.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_was_dropped_is_not_there_after_a_restart(place, clock):
     async with Runtime.open(place, graphs=[kettle], clock=clock) as runtime:
         agent = await runtime.start("kettle", at="HEATING", agent_id="k-1")
@@ -261,6 +272,7 @@ async def test_a_timer_that_was_dropped_is_not_there_after_a_restart(place, cloc
 # Of keys
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_with_a_key_outlives_states(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN")
     await agent.send("SET", {"timers": [[10, "rang", "k"]]})
@@ -270,6 +282,7 @@ async def test_a_timer_with_a_key_outlives_states(kitchen, clock):
     assert agent.configuration == ("ELSEWHERE",)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_is_cancelled_does_not_fire(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN")
     await agent.send("SET", {"timers": [[10, "a", "a"], [10, "b", "b"], [10, "c", None]]})
@@ -282,6 +295,7 @@ async def test_a_timer_that_is_cancelled_does_not_fire(kitchen, clock):
     assert await kitchen.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_gives_way_to_another_of_its_key(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN")
     await agent.send("SET", {"timers": [[10, "first", "k"], [5, "other", "x"]]})
@@ -294,6 +308,7 @@ async def test_a_timer_gives_way_to_another_of_its_key(kitchen, clock):
     assert agent.context.notes == ["other", "second", "end"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_of_two_timers_of_one_key_in_one_turn_the_last_stands(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN")
     await agent.send("SET", {"timers": [[10, "first", "k"], [20, "second", "k"]]})
@@ -303,6 +318,7 @@ async def test_of_two_timers_of_one_key_in_one_turn_the_last_stands(kitchen, clo
     assert agent.context.notes == ["second", "end"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_set_and_cancelled_in_one_turn_never_was(place, clock):
     def set_and_cancel(context, event, turn):
         turn.after(10, "RANG", key="k")
@@ -326,6 +342,7 @@ async def test_a_timer_set_and_cancelled_in_one_turn_never_was(place, clock):
         await until_noted(agent, ["kept"])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_is_cancelled_while_it_waits_behind_other_mail_does_not_fire(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN", agent_id="l-1")
     agent._host.core.services.broken.add("a")
@@ -340,6 +357,7 @@ async def test_a_timer_that_is_cancelled_while_it_waits_behind_other_mail_does_n
     assert await kitchen.mail() == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_may_set_itself_anew(place, clock):
     def tick(context, event, turn):
         note(context, event)
@@ -362,6 +380,7 @@ async def test_a_timer_may_set_itself_anew(place, clock):
         assert await seconds(agent, after=1) == [0, 10, 20, 30, 40]
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("end", ["ENDED", "stop", "erase"])
 async def test_timers_end_with_their_agent(kitchen, clock, end):
     agent = await kitchen.start("ledger", at="OPEN", agent_id="l-1")
@@ -379,6 +398,7 @@ async def test_timers_end_with_their_agent(kitchen, clock, end):
     assert (clock.sleeping, await kitchen.mail()) == (0, [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_timer_that_no_state_takes_is_refused_mail(kitchen, clock):
     agent = await kitchen.start("ledger", at="OPEN")
     await agent.send("SET", {"timers": [[10, "rang", "k"]]})
@@ -435,6 +455,7 @@ async def test_a_timer_of_no_delay_fires_at_once_in_a_turn_of_its_own(kitchen, c
 # Many
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 @pytest.mark.parametrize("reopened", [False, True])
 async def test_of_many_timers_only_those_due_first_are_in_memory_and_all_fire_in_order(place, clock, reopened):
     random, limits = Random(7), Limits(timers=10)
@@ -462,6 +483,7 @@ async def fire_all(runtime, clock, agent, due):
     assert (await runtime.mail(), runtime._effects.timers._places) == ([], [])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_timers_set_and_cancelled_while_others_fire_are_neither_lost_nor_doubled(place, clock):
     random, limits = Random(11), Limits(timers=5)
     async with Runtime.open(place, graphs=[ledger], clock=clock, limits=limits) as runtime:
@@ -500,6 +522,7 @@ async def test_timers_set_and_cancelled_while_others_fire_are_neither_lost_nor_d
 # Clocks that jump, stores that fail
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_clock_that_jumps_ahead_fires_all_that_it_passed(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     await eventually(lambda: clock.next_due is not None)
@@ -510,6 +533,7 @@ async def test_a_clock_that_jumps_ahead_fires_all_that_it_passed(kitchen, clock)
     await soon(agent.until("COLD"))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_clock_that_jumps_back_fires_nothing_twice_and_nothing_early(kitchen, clock):
     agent = await kitchen.start("kettle", at="HEATING")
     clock.advance(10)
@@ -524,6 +548,7 @@ async def test_a_clock_that_jumps_back_fires_nothing_twice_and_nothing_early(kit
     await until_noted(agent, ["after.10s.HEATING", "after.30s.HEATING"])
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_timers_beyond_a_store_that_cannot_be_read_for_a_while_fire_all_the_same(place, clock):
     async with open_store(place) as opened:
         store = BlindStore(opened)

@@ -65,6 +65,7 @@ deaf = StateTransitionGraph(
 )
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_a_state_gets_and_does_not_handle_is_told_to_who_looks_closely(place, clock, caplog):
     with caplog.at_level(logging.DEBUG, "gatechart"):
         async with Runtime.open(place, graphs=[deaf], clock=clock) as runtime:
@@ -83,6 +84,7 @@ async def test_what_a_state_gets_and_does_not_handle_is_told_to_who_looks_closel
     ]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_a_turn_sends_under_the_id_of_something_else_is_listed_as_refused(runtime, clock):
     one, other = [await runtime.start("ledger", at="OPEN", agent_id=each) for each in "ab"]
     for name in ("NOTED", "NOTED", "COUNTED"):
@@ -94,6 +96,7 @@ async def test_what_a_turn_sends_under_the_id_of_something_else_is_listed_as_ref
     assert "knows the id '1' from 'NOTED' with other content" in refused.reason
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_what_a_turn_sends_under_the_id_of_what_is_due_later_is_refused_and_holds_nothing_up(runtime, clock):
     one, other = [await runtime.start("ledger", at="OPEN", agent_id=each) for each in "ab"]
     await runtime.post("b", "NOTED", {"n": "later"}, event_id="1", due=clock.at + HOUR)
@@ -113,6 +116,7 @@ async def burst():
     raise RuntimeError("the string broke \ud800")
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_what_a_task_raises_for_which_nobody_waits_is_logged_once(runtime, untold, caplog):
     runtime._core.spawn(burst(), "pull a string")
     for _ in range(3):
@@ -124,6 +128,7 @@ async def test_what_a_task_raises_for_which_nobody_waits_is_logged_once(runtime,
     assert untold == []
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_what_a_task_raises_for_which_somebody_waits_is_left_to_them(runtime, untold, caplog):
     with pytest.raises(RuntimeError, match="the string broke"):
         await runtime._core.spawn(burst())
@@ -147,6 +152,7 @@ async def test_graphs_that_cannot_be_remembered_leave_a_trace(clock, untold, cap
 # Agents that were erased
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_of_an_erased_agent_no_mail_stays_in_memory_that_is_due_later(runtime, clock):
     agent = await runtime.start("ledger", at="OPEN", agent_id="a")
     await runtime.post("a", "NOTED", due=clock.at + HOUR)
@@ -162,6 +168,7 @@ async def test_of_an_erased_agent_no_mail_stays_in_memory_that_is_due_later(runt
     assert agent.snapshot.version == 1
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="a")
@@ -177,6 +184,7 @@ async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(pl
         assert agent.context.stops == ["entered", "kept"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_mail_that_is_collected_while_its_recipient_is_erased_is_not_delivered(place, clock):
     async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="a")
@@ -243,6 +251,7 @@ async def test_who_would_wait_for_ever_beside_the_owner_is_told_what_to_do_inste
                 pass
 
 
+@pytest.mark.needs("watches_changes")
 async def test_the_type_of_what_is_watched_can_be_named(runtime):
     async with runtime.changes() as changes, runtime.stream("a", "it") as stream:
         assert isinstance(changes, gatechart.Subscription)

@@ -9,6 +9,8 @@ from gatechart import Runtime, Status
 from gatechart.errors import AgentEndedError, UnknownStateError
 from tests.runtime.support import parcel, soon
 
+pytestmark = pytest.mark.sample_on_restate
+
 
 @pytest.fixture
 async def runtime(place):
@@ -95,6 +97,7 @@ async def test_a_state_that_is_not_in_the_graph_is_not_waited_for(agent, state):
         await soon(agent.until(state))
 
 
+@pytest.mark.needs("shows_at_once")
 async def test_many_wait_through_many_handles(runtime, agent):
     handles = [agent, await runtime.resume("p-1"), await runtime.resume("p-1")]
     waiting = [await waiting_for(handle, state) for handle in handles for state in ("TRANSIT", "AT_SEA")]
@@ -104,6 +107,7 @@ async def test_many_wait_through_many_handles(runtime, agent):
     assert [snapshot.version for snapshot in snapshots] == [2, 4] * 3
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_who_stops_waiting_takes_nobody_along(agent):
     impatient, patient = await waiting_for(agent, "TRANSIT"), await waiting_for(agent, "TRANSIT")
     impatient.cancel()
@@ -115,6 +119,7 @@ async def test_who_stops_waiting_takes_nobody_along(agent):
     assert agent._host._watchers._waiting == []
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_who_stops_waiting_at_the_last_moment_leaves_nothing_behind(agent):
     impatient = await waiting_for(agent, "TRANSIT")
     sending = asyncio.ensure_future(agent.send("SENT"))

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from gatechart import AgentContext, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.testing import VirtualClock
 from gatechart.values import Role
@@ -26,6 +28,7 @@ def visit(place, **more):
     return Runtime.open(place, graphs=[ledger, asking], services=Faults(), role=Role.VISITOR, **more)
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_mail_that_waits_for_an_agent_goes_before_what_it_is_sent(place):
     async with visit(place) as runtime:
         await runtime.start("ledger", at="OPEN", agent_id="a")
@@ -40,6 +43,7 @@ async def test_mail_that_waits_for_an_agent_goes_before_what_it_is_sent(place):
         assert await runtime.mail() == []
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_an_agent_that_is_started_takes_the_mail_that_waited_for_it(place):
     async with visit(place) as runtime:
         await runtime.post("a", "NOTED", {"n": "before"})
@@ -47,6 +51,7 @@ async def test_an_agent_that_is_started_takes_the_mail_that_waited_for_it(place)
         await eventually(lambda: agent.context.notes == ["before"])
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_mail_for_others_waits(place):
     async with visit(place) as runtime:
         for agent_id in "ab":
@@ -62,6 +67,7 @@ async def test_mail_for_others_waits(place):
         await eventually(lambda: len(b.context.notes) == 2)
 
 
+@pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 async def test_no_invoke_is_run_and_the_next_host_runs_it_once(place):
     clock = VirtualClock()
     async with visit(place, clock=clock) as runtime:
@@ -75,6 +81,7 @@ async def test_no_invoke_is_run_and_the_next_host_runs_it_once(place):
         assert agent.snapshot.version == 3
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_overdue_timer_of_the_agent_fires_first(place):
     clock = VirtualClock()
     async with visit(place, clock=clock) as runtime:

@@ -108,6 +108,7 @@ async def applied(runtime):
     assert agent.context.notes == ["ASKED", "NOTED"]
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_clock_that_was_ahead_while_mail_failed_holds_it_no_longer_than_the_policy(place, clock):
     services = Services()
     async with opened(place, clock, services) as runtime:
@@ -121,6 +122,7 @@ async def test_a_clock_that_was_ahead_while_mail_failed_holds_it_no_longer_than_
         assert services.calls == 2
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_moment_of_a_clock_that_was_ahead_holds_mail_no_longer_after_a_restart(place, clock):
     services = Services()
     clock.at += YEAR
@@ -137,6 +139,7 @@ async def test_a_moment_of_a_clock_that_was_ahead_holds_mail_no_longer_after_a_r
         await applied(runtime)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_the_wait_of_mail_is_lifted_in_its_place(place, clock):
     services = Services()
     async with opened(place, clock, services) as runtime:
@@ -156,6 +159,7 @@ async def test_the_wait_of_mail_is_lifted_in_its_place(place, clock):
         await applied(runtime)
 
 
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_a_wait_is_lifted_where_nobody_hosts_the_agent_yet(place, clock):
     services = Services()
     async with opened(place, clock, services) as runtime:
@@ -167,6 +171,7 @@ async def test_a_wait_is_lifted_where_nobody_hosts_the_agent_yet(place, clock):
         await applied(runtime)
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_invoke_is_tried_again_though_the_clock_was_set_back(place, clock):
     services = Services()
     async with opened(place, clock, services, invoking(work_on, retry=POLICY)) as runtime:
@@ -181,6 +186,7 @@ async def test_an_invoke_is_tried_again_though_the_clock_was_set_back(place, clo
         await soon(agent.until("DONE"))
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_the_time_limit_of_an_invoke_holds_though_the_clock_was_set_back(place, clock):
     services = Services()
     async with opened(place, clock, services, invoking(hang, timeout_s=30)) as runtime:
@@ -224,6 +230,7 @@ class Doors:
 busy = StateTransitionGraph("busy", states=["TAKING"], entry_points=[EntryPoint("TAKING", guard=is_open)])
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_handoff_is_offered_again_though_the_clock_was_set_back(place, clock, restarts, monkeypatch):
     monkeypatch.setattr(Doors, "are_open", False)

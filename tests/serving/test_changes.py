@@ -15,6 +15,8 @@ from gatechart.serving import Lifecycle, listening
 from gatechart.serving.changes import Cursor, EventStream, Missed, ReplayBuffer
 from tests.serving.conftest import PATIENCE_S, serving, within
 
+pytestmark = pytest.mark.needs("watches_changes")
+
 
 async def start(client, agent):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id=agent)

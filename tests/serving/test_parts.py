@@ -9,6 +9,8 @@ from gatechart.clients import HttpClient
 from gatechart.serving import ServerLimits
 from tests.serving.conftest import PATIENCE_S, serving
 
+pytestmark = pytest.mark.needs("watches_changes")
+
 LARGE = "x" * 30_000
 MOST = 100_000
 

@@ -8,6 +8,8 @@ from gatechart.errors import ReservedEventError
 from tests.runtime.test_reserved import FREE, RESERVED
 from tests.serving.conftest import within
 
+pytestmark = pytest.mark.needs("watches_changes")
+
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
 
 

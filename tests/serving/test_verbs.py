@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from tests.serving.conftest import within
+
+pytestmark = pytest.mark.needs("watches_changes")
 
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}}
 

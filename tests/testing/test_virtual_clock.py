@@ -41,6 +41,7 @@ def test_a_virtual_clock_refuses_a_moment_without_a_time_zone():
     assert clock.now() == NOON
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_runtime_tells_the_time_of_its_clock(place):
     clock = VirtualClock(NOON)
     async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:

@@ -47,6 +47,7 @@ def test_there_is_an_entry_point_for_each_priority_the_most_urgent_first():
     assert {entry.state for entry in human_desk.entry_points.values()} == {"WAITING"}
 
 
+@pytest.mark.needs("takes_a_clock")
 @pytest.mark.parametrize("priority", Priority)
 async def test_a_case_waits_with_the_priority_of_its_entry_point(priority, runtime):
     case = await runtime.start("human_desk", at=ENTRY_POINTS[priority])
@@ -78,6 +79,7 @@ def with_operator(context):
     return context.packet(internal_state={"operator": "a robot", "rating": 5})
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_an_operator_takes_a_case_and_nobody_else_can_until_it_is_released(runtime):
     case = await taken(await runtime.start("human_desk", at="HIGH"))
     assert (case.configuration, case.context.operator) == (("ASSIGNED",), "ana")
@@ -100,6 +102,7 @@ async def test_a_case_that_nobody_has_can_only_be_taken(event, runtime):
     assert "TAKE" in (await refused(case, event, {"text": "hello", "at": "X", "to": "X"})).accepts
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_answers_go_into_the_conversation_and_the_work_has_begun(runtime):
     case = await taken(await runtime.start("human_desk", at="HIGH"))
     await case.send("ANSWER", {"text": "Which order?"})
@@ -224,6 +227,9 @@ async def case_offered_back(runtime):
     return source, handoff, case
 
 
+@pytest.mark.not_on_restate(
+    "sends of one process to an agent wait there for one another, and what others post goes before"
+)
 @pytest.mark.parametrize("wanted", [("KEEP",), ("KEEP", "RELEASE")])
 async def test_a_case_that_is_kept_too_late_ends_as_returned(wanted, runtime):
     source, handoff, case = await case_offered_back(runtime)
@@ -312,6 +318,7 @@ async def test_a_case_that_is_resolved_withdraws_its_parts(runtime):
     assert (await record(runtime, part)).status is HandoffStatus.CANCELLED
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_part_that_takes_too_long_is_noted(runtime, clock):
     case = await taken(await runtime.start("human_desk", at="HIGH"))
     await split(case, deadline="10m")
@@ -335,6 +342,7 @@ async def test_a_part_may_go_to_the_kind_of_agent_that_asked(runtime):
     assert helper.snapshot.graph == "orders"
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_case_whose_time_is_over_becomes_overdue_and_urgent_wherever_it_is(runtime, clock):
     waiting = await runtime.start("human_desk", at="LOW")
     worked_on = await taken(await runtime.start("human_desk", at="NORMAL"))
@@ -353,6 +361,7 @@ async def test_a_case_that_is_over_is_never_overdue(runtime, clock):
     assert not case.context.overdue
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_desk_has_a_name_a_time_limit_and_a_capacity_of_its_own(place, clock):
     small = desk("night_desk", time_limit="10m", capacity=1)
     async with Runtime.open(place, graphs=[orders, refunds, small], clock=clock) as runtime:
@@ -377,6 +386,7 @@ async def test_a_desk_without_a_time_limit_sets_no_timer(place):
         assert await runtime.mail(case.id) == []
 
 
+@pytest.mark.needs("takes_a_clock")
 async def test_a_case_outlives_the_process_with_its_operator_and_its_time_limit(place, clock):
     async with Runtime.open(place, graphs=office, clock=clock) as runtime:
         _, (handoff, case) = await asking(runtime, "HELP")
