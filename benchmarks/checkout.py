@@ -27,7 +27,8 @@ def environment(checkout: Path) -> Iterator[dict[str, str]]:
         for each in package.resolve().iterdir():
             (linked / each.name).symlink_to(each)
         (linked / "migrations").symlink_to((checkout / "persistence").resolve())
-        yield {**os.environ, "PYTHONPATH": os.pathsep.join((folder, str(HERE)))}
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        yield {**plain, "PYTHONPATH": os.pathsep.join((folder, str(HERE)))}
 
 
 def command(module: str, *arguments: str) -> list[str]:

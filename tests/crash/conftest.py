@@ -4,12 +4,21 @@ from itertools import count
 
 import pytest
 
+from tests.crash.nursery import Nursery
 from tests.homes import POSTGRESQL
 
 
 @pytest.fixture(autouse=True)
 def _unmeasured(unmeasured):
     """No child here measures what it covers."""
+
+
+@pytest.fixture(scope="session")
+def nursery(processes):
+    """From which processes come that are killed."""
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
 
 
 @pytest.fixture(params=["sqlite", POSTGRESQL])

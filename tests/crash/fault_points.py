@@ -1,8 +1,8 @@
 """Named points at which code touches the database, where a process can kill itself.
 
-`python -m tests.crash.fault_points URL FOLDER POINT COUNT SEED AGENTS ERRANDS` runs a crew (see crew.py) and dies at
-the COUNT-th time that it comes to POINT. With "nowhere" it lives, and leaves in FOLDER/points.json how often it came
-where.
+`main(url, folder, point, count, seed, agents, errands)` runs a crew (see crew.py) in a process from the nursery, and
+dies at the COUNT-th time that it comes to POINT. With "nowhere" it lives, and leaves in FOLDER/points.json how often it
+came where.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import sqlite3
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -126,13 +125,13 @@ def named(statement):
 
 
 async def _live(url, folder, seed, agents, count):
-    from tests.crash.crew import Journal, errands, main
+    from tests.crash import crew
+    from tests.crash.crew import Journal, errands
 
-    await main(url, Journal(folder / "journal"), list(errands(seed, agents, count)))
+    await crew.main(url, Journal(folder / "journal"), list(errands(seed, agents, count)))
 
 
-if __name__ == "__main__":
-    url, folder, point, *numbers = sys.argv[1:]
+def main(url, folder, point, *numbers):
     nth, seed, agents, count = map(int, numbers)
     points = FaultPoints(point, nth)
     points.install()

@@ -1,4 +1,4 @@
-"""A fleet of agents on tour, in a process that may be killed: `python -m tests.crash.fleet URL POINT COUNT`.
+"""A fleet of agents on tour, in a process that may be killed: `main(url, point, count)` (see nursery).
 
 Each event that was acknowledged is a line on standard output: agent, event id, version, and whether it was a repeat.
 POINT says where the process kills itself, at the COUNT-th time it comes there. With "elsewhere" another kills it,
@@ -8,7 +8,6 @@ for whom it waits at its end; with "nowhere" it lives.
 import asyncio
 import os
 import signal
-import sys
 
 from pydantic import Field
 
@@ -108,8 +107,11 @@ def tell(agent_id, event_id, outcome):
     os.write(1, f"{agent_id} {event_id} {outcome.version} {outcome.repeat}\n".encode())
 
 
-async def main(url, point, count):
-    killer = Killer(point, int(count))
+def main(url, point, count):
+    asyncio.run(_main(url, Killer(point, int(count))))
+
+
+async def _main(url, killer):
     raise_epoch = databases.raise_epoch
 
     def watched_epoch(connection):
@@ -119,9 +121,5 @@ async def main(url, point, count):
     databases.raise_epoch = watched_epoch
     async with open_store(url) as store:
         await travel(Watched(store, killer), killer, tell)
-        if point == "elsewhere":
-            sys.stdin.read()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+        if killer.point == "elsewhere":
+            await asyncio.Event().wait()

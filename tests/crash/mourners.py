@@ -1,10 +1,9 @@
 """Agents whose mail dies at once, in a process that kills itself at a point (see fault_points).
 
-`python -m tests.crash.mourners URL POINT COUNT` has them live, and dies at the COUNT-th time that it comes to POINT.
+`main(url, point, count)` has them live, and dies at the COUNT-th time that it comes to POINT (see nursery).
 """
 
 import asyncio
-import sys
 
 from pydantic import Field
 
@@ -64,6 +63,6 @@ async def live(url):
             await (await runtime.resume(kind)).until("SAVED")
 
 
-if __name__ == "__main__":
-    FaultPoints(sys.argv[2], int(sys.argv[3])).install()
-    asyncio.run(live(sys.argv[1]))
+def main(url, point, count):
+    FaultPoints(point, int(count)).install()
+    asyncio.run(live(url))

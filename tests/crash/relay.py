@@ -1,14 +1,11 @@
 """One handoff from its first offer to its end, in a process that dies on the way; asked again, it goes on.
 
-`python -m tests.crash.relay` reads lines `URL POINTS MODE TARGET ENDING POINT COUNT` and answers each with how a
-process of its own ended that did so: it dies at the COUNT-th time that it comes to POINT. With "nowhere" it lives, and
-leaves in the file POINTS how often it came where.
+`main(url, points, mode, target, ending, point, count)` dies at the COUNT-th time that it comes to POINT (see nursery).
+With "nowhere" it lives, and leaves in the file POINTS how often it came where.
 """
 
 import asyncio
 import json
-import os
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -93,27 +90,8 @@ async def check_end(store, mode, target, ending):
         assert [entry.version for entry in history] == list(range(1, agent.version + 1))
 
 
-def _live(url, file, mode, target, ending, point, count):
-    points = FaultPoints(point.replace("_", " "), int(count))
+def main(url, file, mode, target, ending, point, count):
+    points = FaultPoints(point, int(count))
     points.install()
     asyncio.run(run(url, mode, target, ending))
     Path(file).write_text(json.dumps(points.passed))
-
-
-def serve():
-    """A process for each line: what they need is read in just once."""
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            try:
-                _live(*line.split())
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
-                sys.stderr.flush()
-                os._exit(1)
-            os._exit(0)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)  # noqa: T201
-
-
-if __name__ == "__main__":
-    serve()

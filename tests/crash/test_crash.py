@@ -1,10 +1,10 @@
 """Processes killed with SIGKILL in the middle of their work: nothing acknowledged is lost, nothing is done twice."""
 
+import os
 import signal
-import subprocess
-import sys
+import time
 from dataclasses import replace
-from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -13,23 +13,26 @@ from gatechart.stores import MemoryStore
 from tests.crash.fleet import AGENTS, EVENTS, Killer, tour, travel
 from tests.crash.ledger import check_sound
 
-ROOT = Path(__file__).parents[2]
 ALL = len(AGENTS) * len(EVENTS)
 
 
-def run_fleet(url, point="nowhere", count=0):
+@pytest.fixture
+def run_fleet(nursery, tmp_path):
     """Runs a fleet in a child; returns how it ended, and its acknowledgements: agent, event id, version, repeat.
 
     "elsewhere" kills it from here after so many acknowledgements.
     """
-    command = [sys.executable, "-m", "tests.crash.fleet", url, point, str(count)]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        lines = []
-        for line in child.stdout:  # to the end: what was told before the kill is told
-            lines.append(line)
-            if point == "elsewhere" and len(lines) == count:
-                child.send_signal(signal.SIGKILL)
-    return child.returncode, [tuple(line.split()) for line in lines]
+
+    def run(url, point="nowhere", count=0):
+        told = tmp_path / f"told-{uuid4()}"
+        process = nursery.begin("fleet", url, point, count, output=told)
+        while point == "elsewhere" and (not told.exists() or told.read_text().count("\n") < count):
+            time.sleep(0.002)
+        if point == "elsewhere":
+            os.kill(process, signal.SIGKILL)
+        return nursery.end(), [tuple(line.split()) for line in told.read_text().splitlines()]
+
+    return run
 
 
 async def stored(place):
@@ -81,7 +84,7 @@ async def check(url, acknowledged):
 
 @pytest.mark.parametrize("acks", [1, 50, 120])
 async def test_a_fleet_killed_after_so_many_acknowledgements_loses_none_and_can_be_finished(
-    crash_url, uninterrupted, acks
+    run_fleet, crash_url, uninterrupted, acks
 ):
     returncode, acknowledged = run_fleet(crash_url, "elsewhere", acks)
     assert returncode == -signal.SIGKILL
@@ -101,7 +104,7 @@ async def test_a_fleet_killed_after_so_many_acknowledgements_loses_none_and_can_
         ("after a commit", 9),
     ],
 )
-async def test_a_fleet_that_dies_at_a_given_point_can_be_finished(crash_url, uninterrupted, point, count):
+async def test_a_fleet_that_dies_at_a_given_point_can_be_finished(run_fleet, crash_url, uninterrupted, point, count):
     returncode, acknowledged = run_fleet(crash_url, point, count)
     assert returncode == -signal.SIGKILL
     assert len(acknowledged) < ALL
@@ -113,7 +116,7 @@ async def test_a_fleet_that_dies_at_a_given_point_can_be_finished(crash_url, uni
     assert await finished(crash_url) == uninterrupted
 
 
-async def test_a_fleet_that_dies_again_and_again_comes_to_its_end(crash_url, uninterrupted):
+async def test_a_fleet_that_dies_again_and_again_comes_to_its_end(run_fleet, crash_url, uninterrupted):
     acknowledged, deaths = [], 0
     for acks in (3, 50, 120):  # repeats are acknowledged too, so each gets a little further
         returncode, told = run_fleet(crash_url, "elsewhere", acks)

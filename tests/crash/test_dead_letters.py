@@ -2,17 +2,12 @@
 
 import logging
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from gatechart import Runtime
 from gatechart.values import MailStatus
 from tests.crash.mourners import KINDS, LIMITS, helper, live, mourner
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -22,12 +17,6 @@ def _quiet():
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(before)
-
-
-def life(url, point, nth):
-    """Lets the agents live in a child, and returns how that ended."""
-    command = [sys.executable, "-m", "tests.crash.mourners", url, point, str(nth)]
-    return subprocess.run(command, cwd=ROOT, stderr=subprocess.DEVNULL, timeout=60, check=False).returncode
 
 
 @pytest.mark.parametrize(
@@ -40,8 +29,8 @@ def life(url, point, nth):
         *((point, nth) for point in ("before COMMIT", "after COMMIT") for nth in (5, 6, 7, 8, 9)),
     ],
 )
-async def test_an_agent_is_told_of_its_dead_letter_once_whenever_the_process_dies(crash_url, point, nth):
-    assert life(crash_url, point, nth) in (0, -signal.SIGKILL)
+async def test_an_agent_is_told_of_its_dead_letter_once_whenever_the_process_dies(nursery, crash_url, point, nth):
+    assert nursery.live("mourners", crash_url, point, nth) in (0, -signal.SIGKILL)
     await live(crash_url)
     async with Runtime.open(crash_url, graphs=[mourner, helper], limits=LIMITS) as runtime:
         for kind in KINDS:
@@ -52,7 +41,7 @@ async def test_an_agent_is_told_of_its_dead_letter_once_whenever_the_process_die
             assert [each.event.name for each in await agent.history()].count("error.mail") == 1
 
 
-def test_the_process_is_killed_on_the_way(crash_url):
+def test_the_process_is_killed_on_the_way(nursery, crash_url):
     """So that the points above are some that it passes."""
     for point in ("before COMMIT", "after UPDATE mail"):
-        assert life(crash_url, point, 1) == -signal.SIGKILL
+        assert nursery.live("mourners", crash_url, point, 1) == -signal.SIGKILL

@@ -3,9 +3,6 @@
 import json
 import logging
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -15,7 +12,6 @@ from tests.crash.ledger import check_sound
 from tests.crash.relay import ROUTES, check_end, run
 from tests.runtime.handovers import check
 
-ROOT = Path(__file__).parents[2]
 POINTS = (
     ("before COMMIT", 4),
     ("after INSERT handoffs", 1),
@@ -47,19 +43,14 @@ def _quiet():
 class Lives:
     """Processes that hand on, and die on the way."""
 
-    def __init__(self, folder, new_url):
-        self.folder, self.url = folder, new_url
-        command = [sys.executable, "-m", "tests.crash.relay"]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, nursery, folder, new_url):
+        self._nursery, self.folder, self.url = nursery, folder, new_url
 
     def live(self, url, way, point="nowhere", nth=0):
         """How the process ended."""
-        self.process.stdin.write(
-            " ".join([url, str(self.folder / "points.json"), *way, point.replace(" ", "_"), str(nth)]) + "\n"
-        )
-        self.process.stdin.flush()
-        returncode = int(self.process.stdout.readline())
-        assert returncode in (0, -signal.SIGKILL)
+        errors = self.folder / "errors"
+        returncode = self._nursery.live("relay", url, self.folder / "points.json", *way, point, nth, errors=errors)
+        assert returncode in (0, -signal.SIGKILL), errors.read_text()
         return returncode
 
     def points(self, url, way):
@@ -69,12 +60,8 @@ class Lives:
 
 
 @pytest.fixture
-def lives(tmp_path, new_url):
-    lives = Lives(tmp_path, new_url)
-    yield lives
-    lives.process.stdin.close()
-    lives.process.wait()
-    lives.process.stdout.close()
+def lives(nursery, tmp_path, new_url):
+    return Lives(nursery, tmp_path, new_url)
 
 
 async def sound(url):
