@@ -354,5 +354,5 @@ def test_only_the_contexts_that_were_kept_last_stay():
     pool, context = ContextPool(), AgentContext()
     for number in range(3_000):
         pool.keep(str(number), "{}", context)
-    assert [pool.take(str(number), "{}") for number in (0, 951)] == [None, None]
-    assert pool.take("952", "{}") is context
+    assert [pool.take(str(number), "{}") for number in (0, 2_871)] == [None, None]
+    assert pool.take("2872", "{}") is context

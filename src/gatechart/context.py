@@ -17,7 +17,7 @@ LISTED: Final = 10
 
 _LONGEST_PATH: Final = 200  # characters; a key that somebody else wrote may be as long as a body
 _LONGEST_PROBLEM: Final = 500
-_MOST_KEPT: Final = 2_048  # contexts of one graph that are kept for the next turns
+_MOST_KEPT: Final = 128  # contexts of one graph; reading a small one costs less than fetching it from cold memory
 _READ_FIRST: Final = 4_096  # characters of what pydantic tells of the faults
 
 
@@ -80,7 +80,7 @@ class ContextPool(Generic[ContextT]):
         return found[1] if found is not None and found[0] == text else None
 
     def keep(self, agent_id: str, text: str, context: ContextT) -> None:
-        """Keep a context for the agent's next turn, unless 2,048 other agents have theirs before."""
+        """Keep a context for the agent's next turn, until 128 other agents have had theirs kept."""
         self._kept[agent_id] = text, context
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)

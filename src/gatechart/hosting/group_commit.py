@@ -62,14 +62,14 @@ class _Waiting:
     verdict: asyncio.Future[Verdict]
 
     def settle(self, verdict: Verdict) -> None:
-        """Tells the verdict; whoever asked may have stopped waiting."""
+        """Tell the verdict; whoever asked may have stopped waiting."""
         if verdict is Verdict.COMMITTED and self.then is not nothing:
             _do(self.then)
         if not self.verdict.done():
             self.verdict.set_result(verdict)
 
     def fail(self, error: Exception) -> None:
-        """Tells why there is no verdict."""
+        """Tell why there is no verdict."""
         if not self.verdict.done():
             self.verdict.set_exception(error)
 
@@ -83,7 +83,7 @@ class Committer:
         self._writer: asyncio.Task[None] | None = None
 
     def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Awaitable[Verdict]:
-        """The store's verdict of the unit. Raises what the store raises, and then nothing of the unit is written.
+        """Return the store's verdict of the unit. Raises what the store raises; then nothing of it is written.
 
         then: called as soon as the unit is committed, even if the caller was cancelled meanwhile. What it raises is
         logged: the unit is committed all the same, and others wait for their verdicts.
@@ -103,7 +103,7 @@ class Committer:
         return verdict
 
     async def end(self) -> None:
-        """Returns when nothing is being written."""
+        """Return when nothing is being written."""
         while self._writer is not None:
             await asyncio.wait((self._writer,))
 
@@ -115,7 +115,7 @@ class Committer:
             self._writer = None
 
     def _next_group(self) -> Sequence[_Waiting]:
-        """What waited longest, one turn for each agent: two starts under one id must see one another."""
+        """Take what waited longest, one turn for each agent: two starts under one id must see one another."""
         group: list[_Waiting] = []
         rest: list[_Waiting] = []
         agents: set[AgentId] = set()
@@ -147,16 +147,15 @@ class Committer:
                 waiting.settle(verdict)
 
     async def _commit_each(self, group: Sequence[_Waiting], cause: Exception) -> None:
-        """A unit that cannot be written must not take the others with it.
-
-        Where nobody can write any more, what was in doubt stays so: the rest fails as the group did.
-        """
+        """Try each unit of a failed group alone: one that cannot be written must not take the others with it."""
         if len(group) > 1:
             logger.warning("a group of units failed; each is tried alone", extra={"units": len(group)}, exc_info=cause)
         for place, waiting in enumerate(group):
             try:
                 waiting.settle(await self._commit_alone(waiting.unit))
             except NOBODY_CAN_WRITE as error:
+                # The group may have been committed and its answer lost. This error says that nothing was written, which
+                # is true of this attempt alone; so the rest fails as the group did, and whoever asked looks it up.
                 for each in group[place:]:
                     each.fail(cause if isinstance(cause, OutsideError) else error)
                 return
@@ -164,7 +163,7 @@ class Committer:
                 waiting.fail(error)
 
     async def _commit_alone(self, unit: Unit) -> Verdict:
-        """The verdict of a unit whose group failed: after its commit, perhaps, and then it stands there already.
+        """Return the verdict of a unit whose group failed, perhaps after its commit: then it is there already.
 
         Raises an OutsideError where nobody can tell whether it stands there.
         """
@@ -184,14 +183,14 @@ class Committer:
         return Verdict.COMMITTED if is_in else verdict
 
     async def _seems_written(self, unit: Unit) -> bool:
-        """Whether the store says that it holds the unit; False where it says nothing."""
+        """Tell whether the store says that it holds the unit; False if it says nothing."""
         try:
             return await self.is_written(unit)
         except OutsideError:
             return False
 
     async def is_written(self, unit: Unit) -> bool:
-        """Whether the store holds just this unit. What is written twice to the same end counts as not written.
+        """Tell whether the store holds just this unit. What is written twice to the same end counts as not written.
 
         Raises the OutsideError for which that is unknown.
         """
@@ -206,7 +205,7 @@ class Committer:
                 return False
 
     async def _is_taken(self, turn: TurnRecord) -> bool:
-        """Whether the agent came to the turn's version by the turn's event."""
+        """Tell whether the agent came to the turn's version by the turn's event."""
         after = turn.snapshot
         try:
             found = await self._store.history(after.agent_id, after=after.version - 1, limit=1)

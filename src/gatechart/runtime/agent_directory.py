@@ -25,7 +25,7 @@ NOTHING_TO_HOLD: Final = nullcontext()  # while a store answers at once, nothing
 
 
 class AgentDirectory:
-    """Each agent's one place in memory, read from the store where it has none yet."""
+    """The live agents by id; others are read from the store. Of one agent there is never more than one in memory."""
 
     def __init__(self, core: Core, registry: Registry, surroundings: Surroundings) -> None:
         self._core = core
@@ -37,14 +37,14 @@ class AgentDirectory:
         self._held: dict[AgentId, LiveAgent] = {}  # of those
 
     def known(self, agent_id: AgentId) -> LiveAgent | None:
-        """The agent, if it is in memory."""
+        """Return the agent, if it is in memory."""
         agent = self._recent.get(agent_id)
         if agent is None and self._others:
             agent = self._others.get(agent_id)
         return None if agent is None or agent.is_erased else agent
 
     async def get(self, agent_id: AgentId) -> LiveAgent:
-        """The agent. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
+        """Return the agent, read if need be. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
         agent = self.known(agent_id)
         if agent is not None and not self._core.read_only:
             self._keep(agent)
@@ -60,12 +60,14 @@ class AgentDirectory:
         return agent
 
     async def get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[LiveAgent]:
-        """Those that there are and that can be hosted."""
+        """Return those of the agents that exist and can be hosted."""
         with self.holding(agent_ids):
             return await self._get_many(agent_ids)
 
     def holding(self, agent_ids: Sequence[AgentId]) -> AbstractContextManager[None]:
-        """Keeps the agents, once they are in memory, there: what the store said of them before would be old."""
+        """Keep the agents in memory once they are there, for as long as this is open."""
+        # Between a read of the store and its answer the agent may come into memory, commit and be dropped again. The
+        # answer would then be older than what was committed, and an agent made from it would lose its next commit.
         return NOTHING_TO_HOLD if self._core.store.is_instant else self._holding(agent_ids)
 
     @contextmanager
@@ -101,7 +103,7 @@ class AgentDirectory:
         return hosted
 
     async def home_of(self, snapshot: Snapshot) -> tuple[AnyGraph, TurnRecord | None]:
-        """The graph with which a stored agent goes on, and the turn that brings it there, if it needs one.
+        """Return the graph with which a stored agent goes on, and the turn that migrates it, if it needs one.
 
         Raises as `get`.
         """
@@ -116,7 +118,7 @@ class AgentDirectory:
             raise await in_full(self._core.store, error, snapshot) from error
 
     async def host(self, snapshot: Snapshot) -> tuple[LiveAgent, TurnRecord | None]:
-        """The agent in memory, in the version of its graph that it goes on with; and the turn that migrated it, if any.
+        """Return the agent in memory, in the version of its graph that it goes on with; and the turn that migrated it.
 
         Raises as `get`.
         """
@@ -128,7 +130,7 @@ class AgentDirectory:
         return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
 
     async def _migrate(self, graph: AnyGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
-        """Commits and carries out, in a task that no caller can cancel in between."""
+        """Commit and carry out a migration, in a task that no caller can cancel in between."""
         agent_id = turn.snapshot.agent_id
         with self.holding((agent_id,)):
             if await self._core.committer.commit(turn) is Verdict.STALE:
@@ -138,7 +140,7 @@ class AgentDirectory:
         return agent, turn
 
     def settle(self, graph: AnyGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
-        """The agent's one place in memory: another call may have made it while this one waited for the store.
+        """Return the one live agent: another call may have made it while this one waited for the store.
 
         applied: the ids of the events that the agent has applied; None where only the store knows them.
         """
@@ -154,7 +156,7 @@ class AgentDirectory:
         return agent
 
     def _keep(self, agent: LiveAgent) -> None:
-        """Keeps the agent in memory until as many others as may stay were needed after it."""
+        """Keep the agent in memory until as many others as may stay were needed after it."""
         agent_id = agent.snapshot.agent_id
         self._recent[agent_id] = agent
         self._recent.move_to_end(agent_id)

@@ -1,4 +1,4 @@
-"""Carries out what committed turns ask for: mail, timers, calls."""
+"""Carries out what committed turns ask for: mail, timers, invokes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gatechart.values import (
 
 
 class Effects:
-    """What agents have to do with beyond their turns. Fulfils Surroundings."""
+    """What happens beyond the turns of agents: mail, timers and invokes. Fulfils Surroundings."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
@@ -46,23 +46,24 @@ class Effects:
         self.invokes = Invokes(core, registry, self.accept)
 
     async def recover(self) -> None:
-        """Goes on with what was accepted and not finished when the runtime before this one ended.
+        """Go on with what was accepted and not finished when the runtime before this one ended.
 
-        No turn begins before all is read: what it began would be read, and begun, once more. A runtime that attends to
-        nothing only has its graphs remembered.
+        A runtime that attends to nothing only has its graphs remembered.
         """
         await self._remember_graphs()
         if not self._core.attends:
             return
+        # No turn begins before all is read: what it asks for would be read from the store, and begun, a second time.
+        # Mail first, and held until `begin`: it was accepted before anything that timers or invokes bring now.
         await self.post.recover()
         await self.timers.recover()
-        await send_again(self._core, self.accept)
+        await send_again(self._core, self.accept)  # a lost offer comes behind the mail that was accepted before
         await self.invokes.recover()
         self.post.begin()
         self._migrate_callers()
 
     def graph_registered(self) -> None:
-        """Goes on with what waited for a graph."""
+        """Go on with what waited for a graph."""
         if self._core.read_only:
             return
         self._core.spawn(self._core.ask(self._remember_graphs), "remember the graphs")
@@ -74,23 +75,23 @@ class Effects:
         await self._core.store.remember([known_graph(graph) for graph in self._registry.versions])
 
     def _migrate_callers(self) -> None:
-        """Reads the agents whose invokes wait for a graph that is not there: what they migrate to has it, perhaps."""
+        """Read the agents whose invokes wait for a missing graph: the version to which they migrate may have them."""
         if self.invokes.unhosted:
             self._core.spawn(self.directory.get_many(self.invokes.unhosted), "migrate agents")
 
     def close(self) -> None:
-        """Tells those who watch invokes that the runtime is closing."""
+        """Tell those who watch invokes that the runtime is closing."""
         self.invokes.streams.close("stream")
 
     def accept(self, mail: Mail) -> None:
-        """Takes committed mail: to its recipient, or to the timekeeper until it is due."""
+        """Take committed mail to its recipient, or to the timers until it is due."""
         if self._is_due(mail):
             self.post.deliver(mail)
         else:
             self.timers.add(mail)
 
     def carry_out(self, turn: TurnRecord) -> None:
-        """Begins and ends what the committed turn asks for."""
+        """Begin and end what the committed turn asks for."""
         for effect in turn.effects:
             self._carry_out(turn, effect)
         for mail in turn.mail:
@@ -128,15 +129,15 @@ class Effects:
                 self.invokes.end(agent_id)
 
     def finished(self, mail: Mail) -> None:
-        """Takes note that an agent is done with mail."""
+        """Take note that an agent is done with mail."""
         self.post.finished(mail)
 
     def arrived(self, agent: LiveAgent) -> None:
-        """Takes note that an agent has come into memory."""
+        """Take note that an agent has come into memory."""
         self.post.hand_over(agent)
 
     def forget(self, agent_id: AgentId) -> None:
-        """Ends the calls of an agent that was erased, and forgets its timers and mail."""
+        """End the invokes of an agent that was erased, and forget its timers and mail."""
         had_timers = self.timers.drop(agent_id, lambda _: True)
         self.post.forget(agent_id, had_timers=had_timers)
         self.invokes.end(agent_id)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from gatechart.errors import RuntimeClosedError
 from gatechart.runtime.core import Core
+from gatechart.runtime.telemetry import as_the_caller
 
 logger = logging.getLogger(__name__)
 
@@ -35,19 +36,20 @@ class JobQueue:
         return self._jobs is None
 
     def run(self, job: Job[T]) -> asyncio.Future[T]:
-        """The job's result, or what it raised, after all jobs that were asked for before it."""
+        """Run the job behind all that were asked for before it; the future has its result, or what it raised."""
         waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._add(job, waiting)
+        # The first job's caller begins the task that runs them all, so the others bring their own trace.
+        self._add(job if self._jobs is None else as_the_caller(job), waiting)
         return waiting
 
     def put(self, job: Job[None]) -> None:
-        """Queues a job that nobody waits for."""
+        """Queue a job that nobody waits for."""
         self._add(job, None)
 
     def _add(self, job: Job[Any], waiting: asyncio.Future[Any] | None) -> None:
         if self._jobs is None:
             self._jobs = deque()
-            self._core.spawn(self._work(self._jobs), "run the jobs of an agent")
+            self._core.spawn(self._work(self._jobs))
         self._jobs.append((job, waiting))
 
     async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
@@ -69,7 +71,7 @@ class JobQueue:
                     self._give_up(waiting)
 
     def _give_up(self, waiting: asyncio.Future[Any]) -> None:
-        """Tells a caller that nothing comes: what was under way did not end in time, or the event loop is torn down."""
+        """Tell a caller that nothing comes: what was under way did not end in time, or the event loop is torn down."""
         if self._core.is_open or waiting.done():
             waiting.cancel()
         else:

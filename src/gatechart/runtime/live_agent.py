@@ -1,4 +1,4 @@
-"""An agent in memory: its newest snapshot, what waits for it, those who watch it."""
+"""A live agent: its newest snapshot, the jobs that wait for it, those who watch it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take_if_accepted
 from gatechart.runtime.job_queue import Job, JobQueue
 from gatechart.runtime.offers import answer, erase, no_place, waits
-from gatechart.runtime.telemetry import as_the_caller
 from gatechart.stores import entry_of
 from gatechart.turn import (
     REQUESTED,
@@ -96,8 +95,8 @@ class LiveAgent:
         "__weakref__",
         "_applied",
         "_in_doubt",
+        "_jobs",
         "_leaves_mail",
-        "_mailbox",
         "_queued",
         "_surroundings",
         "_watchers",
@@ -124,7 +123,7 @@ class LiveAgent:
         self._applied = applied
         self._in_doubt: TurnRecord | None = None  # its commit ended in an error, so that the store has to be asked
         self._leaves_mail = False  # to the next runtime, for this one is closing; nothing overtakes it
-        self._mailbox: JobQueue | None = None  # made, as the next two, when it is needed first
+        self._jobs: JobQueue | None = None  # made, as the next two, when it is needed first
         self._queued: dict[int, Mail] | None = None  # mail that waits for its turn, by number
         self._watchers: Watchers | None = None
 
@@ -146,7 +145,7 @@ class LiveAgent:
             self._queued = {}
         if mail.number not in self._queued:
             self._queued[mail.number] = mail
-            self._box.put(lambda: self._take(mail))
+            self._queue.put(lambda: self._take(mail))
 
     def holds(self, mail: Mail) -> bool:
         """Whether the mail is in the queue, or being taken, and not cancelled."""
@@ -281,19 +280,20 @@ class LiveAgent:
             self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
 
     @property
-    def _box(self) -> JobQueue:
-        if self._mailbox is None:
-            self._mailbox = JobQueue(self.core)
-        return self._mailbox
+    def _queue(self) -> JobQueue:
+        if self._jobs is None:
+            self._jobs = JobQueue(self.core)
+        return self._jobs
 
     @property
     def _is_at_once(self) -> bool:
         """Whether a turn can be run to its end without giving way, so that it needs no task."""
-        idle = self._mailbox is None or self._mailbox.is_idle
-        return idle and self.graph.runs_at_once and self.core.store.is_instant
+        if not (self.graph.runs_at_once and self.core.store.is_instant):
+            return False
+        return self._jobs is None or self._jobs.is_idle
 
     def _in_turn(self, job: Job[T]) -> asyncio.Future[T]:
-        return self._box.run(job if self._box.is_idle else as_the_caller(job))
+        return self._queue.run(job)
 
     async def _take(self, mail: Mail) -> None:
         try:
@@ -408,7 +408,7 @@ class LiveAgent:
             await self._write(traced)
 
     async def _write(self, turn: TurnRecord) -> None:
-        self._in_doubt = turn
+        self._in_doubt = turn  # before the commit: this task may be cancelled while it waits for the verdict
         if turn.event.id is not None:
             self._applied = with_id(self._applied, turn.event.id)  # before the commit, whose answer may be lost
         seen = self.snapshot.version
