@@ -131,11 +131,11 @@ def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
 @pytest.mark.parametrize(
     ("app", "error", "told"),
     [
-        ("charts/lamp.yaml:", "AppNameError", "or as chart.yaml, chart.yaml:module or chart.yaml:module:attribute"),
-        ("charts/lamp.yaml:a:", "AppNameError", "is of no form that is known"),
-        ("charts/lamp.yaml:a:b:c", "AppNameError", "is of no form that is known"),
-        ("charts/lamp.yaml:house.lamps,", "AppNameError", "more than one joined by commas"),
-        ("charts/lamp.yaml:./house/lamps.py", "AppNameError", "is of no form that is known"),
+        ("charts/lamp.yaml:", "AppNameError", "or chart.yaml, chart.yaml:module or chart.yaml:module:attribute"),
+        ("charts/lamp.yaml:a:", "AppNameError", "malformed app"),
+        ("charts/lamp.yaml:a:b:c", "AppNameError", "malformed app"),
+        ("charts/lamp.yaml:house.lamps,", "AppNameError", "join several modules with commas"),
+        ("charts/lamp.yaml:./house/lamps.py", "AppNameError", "malformed app"),
         (
             "charts/lamp.yaml:house.lmps",
             "AppModuleError",
@@ -144,7 +144,7 @@ def test_a_module_that_has_nothing_to_bind_is_told(lamp, gatechart):
         (
             "charts/lamp.yaml:house.lamps:function",
             "AppBindingsError",
-            "no 'function'; of bindings, did you mean 'functions'? There are 'functions'; the module itself can be",
+            "no 'function'; of bindings, did you mean 'functions'? There are 'functions'; or name the module alone",
         ),
         ("charts/lamp.yaml:broken", "AppImportError", "ZeroDivisionError: division by zero ({folder}/broken.py:1)"),
         ("charts/lmp.yaml:house.lamps", "InvalidChartError", "charts/lmp.yaml:1:1 chart: it cannot be read (No "),

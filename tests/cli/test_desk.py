@@ -71,7 +71,7 @@ def test_a_list_can_be_narrowed_to_a_state_an_operator_and_a_number(gatechart):
     assert listed("--state", "WORKING") == []
     assert listed("--operator", "ben") == ["c"]
     assert listed("--limit", "2") == ["a", "b"]
-    assert gatechart("desk", "list", "--limit", "2").err == "there are 1 more: add --limit 3\n"
+    assert gatechart("desk", "list", "--limit", "2").err == "there are 1 more; add --limit 3\n"
     assert gatechart("desk", "list", "--operator", "zoe").err == "no open cases found\n"
 
 
@@ -126,7 +126,7 @@ def test_a_case_that_somebody_has_is_not_taken_until_it_is_released(taken, gatec
     with unchanged():
         again = gatechart("desk", "take", taken, "--operator", "ben")
     assert (again.code, again.out) == (1, "")
-    assert f"ana has it: `gatechart desk release {taken}` puts it back" in again.err
+    assert f"ana has taken the case; `gatechart desk release {taken}` releases it" in again.err
     assert gatechart("desk", "release", taken).code == 0
     assert gatechart("desk", "take", taken, "--operator", "ben").code == 0
 
@@ -137,7 +137,7 @@ def test_a_case_that_nobody_has_must_be_taken_first(command, case, gatechart, un
     with unchanged():
         refused = gatechart("desk", name, case, *text)
     assert refused.code == 1
-    assert f"nobody has it: `gatechart desk take {case} --operator NAME` takes it" in refused.err
+    assert f"nobody has taken the case; take it with `gatechart desk take {case} --operator NAME`" in refused.err
 
 
 def test_an_answer_goes_into_the_conversation(taken, gatechart):
@@ -150,7 +150,7 @@ def test_an_answer_goes_into_the_conversation(taken, gatechart):
 @on_both
 def test_a_resolved_case_is_told_to_the_agent_that_waits_as_soon_as_there_is_a_host(taken, gatechart):
     resolved = gatechart("desk", "resolve", taken, "--answer", "Paid by hand.", "--rating", "4", "--note", "thanks")
-    assert (resolved.code, resolved.err) == (0, "what 'o-1' is told waits for a host: `gatechart run` delivers it\n")
+    assert (resolved.code, resolved.err) == (0, "the answer to 'o-1' waits for a host: `gatechart run` delivers it\n")
     assert gatechart("show", "o-1", "--json").document["status"] == "active"
     gatechart("run", "--once")
     asked = gatechart("show", "o-1", "--json").document
@@ -182,7 +182,7 @@ def test_an_agent_that_waits_needs_no_entry_point(taken, gatechart, unchanged):
         refused = gatechart("desk", "return", taken, "--at", "TAKING_BACK")
     assert (refused.code, refused.err) == (
         2,
-        "error: --at: o-1 still has the case, and goes on where it waits; leave --at out\n",
+        "error: --at: o-1 waits for the result and goes on where it is; leave out --at\n",
     )
 
 
@@ -193,11 +193,11 @@ def test_a_case_that_was_given_away_is_returned_at_an_entry_point(ask, gatechart
         asked = gatechart("desk", "return", case)
         wrong = gatechart("desk", "return", case, "--at", "NOWHERE")
     assert asked.code == 2
-    assert "o-1 gave the case away: say where it takes it back, with --at and one of TAKING_BACK" in asked.err
+    assert "missing --at: name the entry point at which o-1 takes the case back, one of TAKING_BACK" in asked.err
     assert (wrong.code, "its entry points are TALKING, TAKING_BACK" in wrong.err) == (4, True)
     assert gatechart("desk", "return", case, "--at", "TAKING_BACK").code == 0
     waits = gatechart("desk", "resolve", case)
-    assert (waits.code, f"`gatechart send {case} KEEP` takes that back" in waits.err) == (1, True)
+    assert (waits.code, f"`gatechart send {case} KEEP` withdraws the offer" in waits.err) == (1, True)
     gatechart("run", "--once")
     assert gatechart("show", "o-1", "--json").document["configuration"] == ["CHECKING"]
     assert gatechart("desk", "show", case, "--json").document["state"] == ["RETURNED"]
@@ -210,7 +210,10 @@ def test_an_agent_that_has_ended_takes_nothing_back_and_the_way_out_is_told(ask,
     with unchanged():
         refused = gatechart("desk", "return", case, "--at", "TAKING_BACK")
     assert refused.code == 4
-    assert f"is done and cannot take it back; resolve it, or hand it on with `gatechart handoff {case}" in refused.err
+    assert (
+        f"is done and cannot take it back; resolve the case, or hand it over with `gatechart handoff {case}"
+        in refused.err
+    )
 
 
 def test_a_case_that_no_agent_asked_for_is_returned_to_none(gatechart, unchanged):
@@ -220,8 +223,8 @@ def test_a_case_that_no_agent_asked_for_is_returned_to_none(gatechart, unchanged
         refused = gatechart("desk", "return", "a")
         at = gatechart("desk", "return", "a", "--at", "TAKING_BACK")
     assert (refused.code, at.code) == (1, 2)
-    assert "no agent asked, so none goes on: `gatechart desk resolve a` ends it" in refused.err
-    assert "--at: no agent gave the case away; `gatechart desk resolve a` ends it" in at.err
+    assert "no agent handed the case over; end it with `gatechart desk resolve a`" in refused.err
+    assert "--at: no agent handed the case over; end it with `gatechart desk resolve a`" in at.err
 
 
 @pytest.mark.parametrize(
@@ -232,7 +235,7 @@ def test_a_case_that_was_stopped_is_told_to_be_over(command, case, gatechart):
     gatechart("stop", case)
     refused = gatechart("desk", name, case, *options)
     assert (refused.code, "the agent has ended in WAITING" in refused.err) == (1, True)
-    assert f"it is stopped: `gatechart desk show {case}` tells what is known of it" in refused.err
+    assert f"the case is stopped; see `gatechart desk show {case}`" in refused.err
     assert "takes it" not in refused.err
 
 
@@ -245,7 +248,7 @@ def test_a_case_with_evidence_leads_to_its_packet(case, folder, gatechart):
     handoff = gatechart("desk", "list", "--json").document["cases"][0]["handoff"]
     shown = gatechart("desk", "show", case)
     assert re.search(r"evidence +a loop", shown.out)
-    assert shown.err == f"`gatechart handoffs show {handoff}` shows the packet, with all that came in it\n"
+    assert shown.err == f"`gatechart handoffs show {handoff}` shows the whole packet\n"
 
 
 def test_a_part_of_a_case_is_shown_with_its_result(taken, gatechart):
@@ -265,8 +268,8 @@ def test_a_case_that_is_none_is_told_with_those_there_are(command, case, gatecha
         unknown = gatechart("desk", name, "nope", *options)
         other = gatechart("desk", name, "o-1", *options)
     assert (unknown.code, other.code) == (4, 4)
-    assert f"there is no case 'nope' at the desk; of open cases, there are '{case}'" in unknown.err
-    assert "there is no case 'o-1' at the desk: that is an agent of 'orders'" in other.err
+    assert f"unknown case 'nope'; of open cases, there are '{case}'" in unknown.err
+    assert "unknown case 'o-1': that is an agent of 'orders'" in other.err
 
 
 def test_an_app_without_a_desk_is_told_how_to_get_one(gatechart, unchanged):
@@ -274,8 +277,7 @@ def test_an_app_without_a_desk_is_told_how_to_get_one(gatechart, unchanged):
         failed = gatechart("desk", "list", "--app", "tests.contrib.human_desk.support:orders")
     assert failed.code == 3
     assert (
-        "no graph is a desk: there are orders; add one to the app, `from gatechart.contrib.human_desk import"
-        in failed.err
+        "no desk among the graphs orders; add one to the app, `from gatechart.contrib.human_desk import" in failed.err
     )
 
 

@@ -34,7 +34,7 @@ def test_a_check_tells_the_graphs(described, gatechart):
         "strict  2        2       1            OPEN",
         "                                        on OPENED",
         "",
-        "2 graphs without a fault",
+        "2 graphs: no findings",
     ]
 
 
@@ -174,7 +174,7 @@ def lenient(folder):
 
 def test_what_is_allowed_is_counted_and_does_not_fail_a_check(lenient, gatechart):
     checked = gatechart("check", "--strict", *lenient)
-    assert (checked.code, checked.out.splitlines()[-1]) == (0, "1 graph without a fault; 1 allowed")
+    assert (checked.code, checked.out.splitlines()[-1]) == (0, "1 graph: no findings; 1 allowed")
     assert "GC102" not in checked.out
 
 
@@ -187,7 +187,7 @@ def test_what_is_allowed_is_told_with_its_reason_where_that_is_asked_for(lenient
         "                 no transition leaves it",
         "                 → allowed: a keeper frees it",
         "",
-        "1 graph without a fault; 1 allowed",
+        "1 graph: no findings; 1 allowed",
     ]
 
 
@@ -236,7 +236,7 @@ def test_a_drawing_is_written_to_the_file_that_is_named(arguments, project, gate
     drawn = gatechart("draw", *arguments)
     from desk import desk  # now that the command has found it
 
-    assert (drawn.code, drawn.out, drawn.err) == (0, "desk was drawn to out/desk.dot\n", "")
+    assert (drawn.code, drawn.out, drawn.err) == (0, "drew desk to out/desk.dot\n", "")
     assert (project / "out" / "desk.dot").read_text() == to_dot(desk)
     assert gatechart("draw", *arguments, "--json").document == {"graph": "desk", "path": "out/desk.dot"}
 
@@ -270,12 +270,12 @@ def test_the_only_graph_is_drawn_where_none_is_named(folder, gatechart):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "say which graph to draw: one of desk, strict"),
-        (["desk", "a.svg", "-o", "b.svg"], "PATH and --output both name the file"),
-        (["desk", "a.svg", "--format", "dot"], "a file's ending says what it holds"),
+        ([], "no graph; name one to draw: desk, strict"),
+        (["desk", "a.svg", "-o", "b.svg"], "PATH and --output both name a file"),
+        (["desk", "a.svg", "--format", "dot"], "the format of a file follows from its extension"),
         (["desk", "--format", "gif"], "Invalid value for '--format'"),
-        (["desk", "desk.gif"], "'desk.gif' ends in none of '.svg', '.png', '.pdf', '.dot', '.mmd'"),
-        (["desk", "-o", "desk"], "'desk' ends in none of '.svg'"),
+        (["desk", "desk.gif"], "unknown extension of 'desk.gif'; use one of '.svg', '.png', '.pdf', '.dot', '.mmd'"),
+        (["desk", "-o", "desk"], "unknown extension of 'desk'; use one of '.svg'"),
     ],
 )
 def test_what_cannot_be_drawn_for_its_command_line_is_a_usage_error(arguments, told, project, gatechart):
@@ -300,7 +300,7 @@ def test_several_graphs_are_drawn_as_their_map(project, gatechart):
     assert printed.out.strip() == to_dot([desk, strict]).strip()
     assert gatechart("draw", "--map").out == printed.out
     drawn = gatechart("draw", "desk", "strict", "map.mmd")
-    assert (drawn.code, drawn.out) == (0, "the map of desk, strict was drawn to map.mmd\n")
+    assert (drawn.code, drawn.out) == (0, "drew a map of desk, strict to map.mmd\n")
     assert (project / "map.mmd").read_text() == to_mermaid([desk, strict])
     assert gatechart("draw", "--map", "strict", "-o", "map.dot", "--json").document == {
         "graphs": ["strict"],
@@ -311,7 +311,7 @@ def test_several_graphs_are_drawn_as_their_map(project, gatechart):
 def test_a_map_shows_no_agent(project, gatechart):
     failed = gatechart("draw", "--map", "--agent", "a")
     assert failed.code == 2
-    assert "a map shows no agent" in failed.err
+    assert "a map cannot show an agent" in failed.err
 
 
 def test_an_unknown_graph_is_not_drawn(project, gatechart):

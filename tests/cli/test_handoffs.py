@@ -40,7 +40,7 @@ def test_an_offer_waits_for_a_host_and_that_is_said(gatechart):
     assert made.code == 0
     assert made.rows[1:4] == [["status", "pending"], ["mode", "transfer"], ["reason", "out", "of", "scope"]]
     assert f"to       a new agent {found['target']}, of refunds at REVIEWING" in made.out
-    assert "it waits for a host: `gatechart run` takes it there" in made.err
+    assert "it waits for a host: `gatechart run` delivers it" in made.err
     gatechart("run", "--once")
     (found,) = handoffs(gatechart)
     assert found["status"] == "accepted"
@@ -53,8 +53,8 @@ def test_an_offer_waits_for_a_host_and_that_is_said(gatechart):
 def test_an_agent_that_hands_on_says_that_this_waits_for_a_host(gatechart):
     sent = gatechart("send", "o-1", "HELP")
     assert sent.err == (
-        "what 'o-1' hands on waits for a host: `gatechart handoffs --source o-1` lists it, "
-        "`gatechart run` takes it there\n"
+        "a handoff from 'o-1' waits for a host: `gatechart handoffs --source o-1` lists it, "
+        "`gatechart run` delivers it\n"
     )
 
 
@@ -114,14 +114,18 @@ def test_an_offer_that_is_rejected_at_once_waits_for_nobody(away, gatechart):
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
-        ((), 2, "say which graph is to go on, with --to and one of orders, refunds, human_desk"),
-        (("--to", "refunds"), 2, "say where 'refunds' is entered, with --at and one of REVIEWING"),
+        ((), 2, "missing --to: name the graph to hand the work to, one of orders, refunds, human_desk"),
+        (("--to", "refunds"), 2, "missing --at: name an entry point of 'refunds', one of REVIEWING"),
         (("--to", "refnds", "--at", "X"), 4, "did you mean 'refunds'?"),
         (("--to", "refunds", "--at", "X"), 4, "its entry points are REVIEWING"),
-        ((*REFUNDS, "--agent", "o-1"), 4, "agent 'o-1' is of 'orders', not of 'refunds'"),
+        ((*REFUNDS, "--agent", "o-1"), 4, "agent 'o-1' is of graph 'orders', not 'refunds'"),
         ((*REFUNDS, "--agent", "o-9"), 4, "there is no agent 'o-9'"),
         ((*REFUNDS, "--deadline", "soon"), 2, "--deadline: 'soon' is neither a duration"),
-        ((*REFUNDS, "--deadline", "2020-01-01"), 2, "--deadline: '2020-01-01' has passed; write a moment to come"),
+        (
+            (*REFUNDS, "--deadline", "2020-01-01"),
+            2,
+            "--deadline: '2020-01-01' is in the past; write a moment in the future",
+        ),
         ((*REFUNDS, "--deadline", "9999999d"), 2, "--deadline: '9999999d' is neither a duration"),
         ((*REFUNDS, "--mode", "lend"), 2, "--mode"),
         ((*REFUNDS, "--reason", "bored"), 2, "knowledge gap"),
@@ -158,7 +162,7 @@ def test_handoffs_are_listed_by_source_target_status_and_request(gatechart):
     assert handoffs(gatechart, "--after", one["number"]) == [two]
     assert gatechart("handoffs", "--source", "o-9").err == "no handoffs found\n"
     paged = gatechart("handoffs", "--limit", "1")
-    assert paged.err == f"there are more: add --after {one['number']}\n"
+    assert paged.err == f"there are more; add --after {one['number']}\n"
     assert gatechart("handoffs", "list", "--status", "open").code == 2
 
 
@@ -195,7 +199,7 @@ def test_a_delegation_that_is_cancelled_ends_what_was_begun_for_it(gatechart):
     (found,) = handoffs(gatechart)
     cancelled = gatechart("handoffs", "cancel", made, "--reason", "the customer found it")
     assert cancelled.code == 0
-    assert f"the withdrawal of handoff {made} waits for {found['target']}, as mail" in cancelled.out
+    assert f"withdraws handoff {made} from {found['target']}" in cancelled.out
     assert "`gatechart run` delivers it" in cancelled.err
     gatechart("run", "--once")
     (found,) = handoffs(gatechart)
@@ -218,7 +222,7 @@ def test_a_transfer_that_was_accepted_stands(gatechart, unchanged):
     with unchanged():
         failed = gatechart("handoffs", "cancel", made, "--reason", "no")
     assert failed.code == 4
-    assert f"hand it on with `gatechart handoff {found['target']} --to GRAPH --at ENTRY_POINT`" in failed.err
+    assert f"hand it over with `gatechart handoff {found['target']} --to GRAPH --at ENTRY_POINT`" in failed.err
 
 
 def test_a_handoff_that_is_over_or_unknown_is_told(gatechart):
@@ -257,9 +261,9 @@ def test_what_was_tried_in_vain_and_what_was_still_to_be_tried_is_shown(gatechar
     assert [each["status"] for each in attempts] == ["rejected", "rejected", "accepted"]
     first, last = (gatechart("handoffs", "show", attempts[place]["handoff"]) for place in (0, -1))
     assert re.search(r"STILL TO BE TRIED\nother_graph +nowhere_else at X\nhuman +human_desk at LOW", first.out)
-    assert re.search(rf"request +{request}, of which this is a later attempt", last.out)
+    assert re.search(rf"request +{request} \(this is a later attempt of it\)", last.out)
     assert re.search(r"IN VAIN\nnowhere at X +unknown graph: .*\nnowhere_else at X +unknown graph: ", last.out)
-    assert last.err == f"one of 3 attempts: `gatechart handoffs list --request {request}`\n"
+    assert last.err == f"one of 3 attempts; see `gatechart handoffs list --request {request}`\n"
     assert "IN VAIN\nnowhere at X" in gatechart("desk", "show", attempts[-1]["target"]).out
 
 
@@ -325,4 +329,4 @@ def test_migrations_that_are_none_are_told(name, old_offer, gatechart, monkeypat
     monkeypatch.setenv("GATECHART_PACKET_MIGRATIONS", name)
     failed = gatechart("run", "--once")
     assert failed.code == 3
-    assert f"the packet migrations {name!r} cannot be had: " in failed.err
+    assert f"packet migrations {name!r} cannot be loaded: " in failed.err

@@ -37,26 +37,26 @@ def test_an_app_may_lie_in_a_package(folder, gatechart):
 @pytest.mark.parametrize(
     ("app", "error", "told"),
     [
-        ("desk", "AppNameError", "is of no form that is known; write it as module:attribute for graphs in code"),
-        ("desk:", "AppNameError", "is of no form that is known; write it as module:attribute for graphs in code"),
-        (":desk", "AppNameError", "is of no form that is known; write it as module:attribute for graphs in code"),
-        ("./desk:desk", "AppNameError", "is of no form that is known"),
+        ("desk", "AppNameError", "; write module:attribute for graphs in Python"),
+        ("desk:", "AppNameError", "; write module:attribute for graphs in Python"),
+        (":desk", "AppNameError", "; write module:attribute for graphs in Python"),
+        ("./desk:desk", "AppNameError", "malformed app"),
         ("desk2:desk", "AppModuleError", "no module 'desk2' is installed or in {folder}: did you mean 'desk'?"),
         (
             "desk.front:desk",
             "AppModuleError",
             "no module 'desk.front' is installed or in the module 'desk': there are none",
         ),
-        ("email.mime.txt:a", "AppModuleError", "did you mean 'email.mime.text'?"),
+        ("email.mime.txt:a", "AppModuleError", "did you mean 'email.mime.text'"),
         (
             "desk:dask",
             "AppAttributeError",
             "no 'dask'; of graphs, did you mean 'desk'? There are 'desk', 'strict', 'both', 'by_name'",
         ),
-        ("json:graphs", "AppAttributeError", "the module 'json' has no 'graphs'; of graphs, there are none"),
-        ("desk:number", "AppGraphsError", "is of the type int; let it be a graph"),
-        ("desk:word", "AppGraphsError", "is of the type str; let it be a graph"),
-        ("desk:mixed", "AppGraphsError", "holds what is no graph, of the type str, int"),
+        ("json:graphs", "AppAttributeError", "module 'json' has no 'graphs'; of graphs, there are none"),
+        ("desk:number", "AppGraphsError", "is of type int; it must be a graph"),
+        ("desk:word", "AppGraphsError", "is of type str; it must be a graph"),
+        ("desk:mixed", "AppGraphsError", "contains values that are not graphs, of type str, int"),
         ("desk:nothing", "AppGraphsError", "is empty"),
         ("twice:twice", "DuplicateGraphError", "two graphs are named 'desk'"),
         ("divides:a", "AppImportError", "ZeroDivisionError: division by zero ({folder}/divides.py:2)"),
@@ -87,7 +87,7 @@ def test_where_nobody_names_an_app_the_error_says_how_to(folder, gatechart):
     failed = gatechart("check")
     assert failed.code == 3
     assert failed.err == (
-        "error: nothing says where the graphs are; name them with --app module:attribute, --app chart.yaml:module or "
+        "error: no app; name the graphs with --app module:attribute, --app chart.yaml:module or "
         'GATECHART_APP, or write app = "module:attribute" under [tool.gatechart] in a pyproject.toml in or above '
         f"{folder}\n"
     )
@@ -96,9 +96,9 @@ def test_where_nobody_names_an_app_the_error_says_how_to(folder, gatechart):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[tool.gatechart]\n", "it names no app"),
-        ("[tool.gatechart]\napp = 7\n", "its app is 7"),
-        ("[tool]\ngatechart = 7\n", "its [tool.gatechart] is no table"),
+        ("[tool.gatechart]\n", "it has no app"),
+        ("[tool.gatechart]\napp = 7\n", "app is 7"),
+        ("[tool]\ngatechart = 7\n", "[tool.gatechart] is not a table"),
         ("[tool.gatechart\n", "it cannot be read"),
     ],
 )

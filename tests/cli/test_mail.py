@@ -33,7 +33,7 @@ def test_machines_get_the_number_and_whether_it_is_a_repeat(gatechart):
     post = ("post", "a", "NOTED", "--id", "m", "--json")
     assert gatechart(*post).document == {"agent_id": "a", "event": "NOTED", "mail": 1, "repeat": False}
     assert gatechart(*post).document["repeat"] is True
-    assert gatechart(*post[:-1]).out == "mail of the id m waits or was applied before; it was not accepted again\n"
+    assert gatechart(*post[:-1]).out == "mail with the id m was posted before; it was not posted again\n"
     other = gatechart("post", "a", "LEFT", "--id", "m")
     assert (other.code, len(gatechart("mail", "--json").document["mail"])) == (4, 1)
 
@@ -60,7 +60,7 @@ def test_a_moment_that_is_none_is_told(due, gatechart):
 def test_mail_for_an_agent_that_is_not_there_yet_waits_and_a_warning_says_so(gatechart):
     posted = gatechart("post", "b", "NOTED")
     assert posted.code == 0
-    assert posted.err == "warning: there is no agent 'b' yet; the mail waits until it is started\n"
+    assert posted.err == "warning: unknown agent 'b'; the mail waits until it is started\n"
     started = gatechart("start", "shop", "--at", "FOUND", "--id", "b")
     assert started.code == 0
     gatechart("run", "--once")
@@ -71,7 +71,7 @@ def test_mail_goes_before_an_event_that_is_sent_later(gatechart):
     gatechart("post", "a", "NOTED")
     sent = gatechart("send", "a", "LEFT")
     assert sent.code == 0
-    assert "turns of the agent that came before it: NOTED" in sent.err
+    assert "applied before it: NOTED" in sent.err
     history = gatechart("history", "a", "--json").document["history"]
     assert [turn["event"]["name"] for turn in history] == ["agent.started.FOUND", "NOTED", "LEFT"]
 
@@ -84,7 +84,9 @@ def test_mail_that_is_tried_again_holds_the_queue_and_that_is_said(gatechart):
     assert "ValueError: no paper" in shown["reason"]
     sent = gatechart("send", "a", "NOTED", "--services", "shop:values")
     assert sent.code == 0
-    assert re.search(r"mail 1 \(JAMMED\) failed and is tried again at [0-9:]{8} UTC; the event comes behind", sent.err)
+    assert re.search(
+        r"the event waits for mail 1 \(JAMMED\), which failed and is tried again at [0-9:]{8} UTC", sent.err
+    )
     history = gatechart("history", "a", "--json").document["history"]
     assert [turn["event"]["name"] for turn in history] == ["agent.started.FOUND", "JAMMED", "NOTED"]
 
@@ -107,7 +109,7 @@ def test_mail_is_listed_page_by_page(gatechart):
         gatechart("post", "a", "NOTED")
     first = gatechart("mail", "--limit", "2")
     assert len(first.rows) == 3
-    assert first.err == "there are more: add --after 2\n"
+    assert first.err == "there are more; add --after 2\n"
     assert [row[0] for row in gatechart("mail", "--after", "2").rows] == ["MAIL", "3"]
     assert gatechart("mail", "--limit", "2", "--json").document["next"] == 2
 
@@ -124,7 +126,7 @@ def test_options_stand_before_mail_between_and_behind(dead, gatechart, shop):
 @on_both
 def test_refused_mail_is_delivered_once_more(dead, gatechart):
     done = gatechart("mail", "retry", "1")
-    assert (done.code, done.out) == (0, "mail 1 waits again for a: UNHEARD_OF\n")
+    assert (done.code, done.out) == (0, "mail 1 is waiting again for a: UNHEARD_OF\n")
     assert gatechart("mail", "--json").document["mail"][0]["status"] == "waiting"
     gatechart("run", "--once")
     assert gatechart("mail", "--json").document["mail"][0]["status"] == "refused"
@@ -173,7 +175,7 @@ def test_a_database_that_is_not_there_is_not_created(command, shop, gatechart):
 
 def test_what_waits_for_an_agent_is_shown_with_it_and_hinted_at(gatechart):
     started = gatechart("start", "shop", "--at", "NEW", "--id", "n")
-    assert started.err == ("something of 'n' waits for a host: `gatechart show n` lists it, `gatechart run` does it\n")
+    assert started.err == ("work of 'n' waits for a host: `gatechart show n` lists it, `gatechart run` does it\n")
     shown = gatechart("show", "n")
     assert re.search(r"WAITS +WHEN \(UTC\)\nafter\.1s\.NEW .* mail 1\nafter\.1h\.NEW .* mail 2\n", shown.out)
     gatechart("start", "shop", "--at", "SEARCHING", "--id", "s")
@@ -212,15 +214,15 @@ def test_the_project_names_its_services(shop, gatechart):
 @pytest.mark.parametrize(
     ("services", "problem"),
     [
-        ("shop", "that is not of the form module:attribute"),
-        ("shop:none", "the module 'shop' has no 'none'"),
-        ("shop:broken", "they raised OSError: no network"),
+        ("shop", "the name is not of the form module:attribute"),
+        ("shop:none", "module 'shop' has no 'none'"),
+        ("shop:broken", "OSError was raised: no network"),
     ],
 )
 def test_services_that_cannot_be_had_are_told(services, problem, gatechart):
     failed = gatechart("send", "a", "NOTED", "--services", services)
     assert (failed.code, failed.out) == (3, "")
-    assert f"the services {services!r} cannot be had: {problem}; name them as module:attribute" in failed.err
+    assert f"services {services!r} cannot be loaded: {problem}; name a value" in failed.err
 
 
 # Going back

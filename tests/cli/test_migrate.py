@@ -29,7 +29,7 @@ def test_a_dry_run_tells_of_every_agent_and_changes_nothing(gatechart, unchanged
         "s      migrates  shop 1 → 2  SEARCHING\n"
         "                               invokes go on with their steps: 1\n"
         "\n"
-        "2 agents: 2 to the newest\n"
+        "2 agents: 2 to the newest version\n"
     )
     assert told.err == "nothing was changed: this was a dry run\n"
 
@@ -53,7 +53,7 @@ def test_what_fits_nowhere_is_told_stays_and_fails_the_command(gatechart):
         assert told.code == 1
         assert ["n", "stuck", "shop", "1", "NEW"] in told.rows
         assert "'NEW' is not a leaf of version '2'" in told.out
-        assert told.out.endswith("2 agents: 1 to the newest, 1 stuck\n")
+        assert told.out.endswith("2 agents: 1 to the newest version, 1 stuck\n")
     assert versions(gatechart) == ["1", "2"]
 
 
@@ -103,5 +103,5 @@ def test_versions_live_side_by_side(gatechart):
 def test_an_agent_migrates_when_it_is_sent_an_event(gatechart):
     sent = gatechart("send", "n", "ASKED", "--app", "shop:second")
     assert sent.code == 0
-    assert "turns of the agent that came before it: agent.migrated" in sent.err
+    assert "applied before it: agent.migrated" in sent.err
     assert versions(gatechart) == ["2", "1"]

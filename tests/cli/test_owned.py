@@ -111,6 +111,13 @@ def test_a_person_at_the_desk_works_beside_a_host(host, gatechart):
 
 
 @on_both
+def test_an_agent_is_erased_by_the_host(host, gatechart):
+    erased = gatechart("erase", "o-0", "--yes")
+    assert (erased.code, erased.out, erased.err) == (0, "erased o-0 and its history\n", "")
+    assert gatechart("show", "o-0").code == 4
+
+
+@on_both
 def test_other_commands_that_write_name_the_owner(host, home, gatechart):
     for command in (
         ("stop", "o-0"),
@@ -152,7 +159,7 @@ def test_who_presses_ctrl_c_withdraws_what_has_not_begun(frozen, app, home, gate
         process.send_signal(signal.SIGINT)
         told = process.communicate(timeout=20)[1]
     assert process.returncode == 130
-    assert told == "error: interrupted; the request was withdrawn: nothing was done\n"
+    assert told == "error: interrupted; the request was withdrawn; nothing was done\n"
     assert asked(home) == 0
 
 

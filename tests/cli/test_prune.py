@@ -35,9 +35,9 @@ def left(gatechart):
 @on_both
 def test_all_that_is_old_is_forgotten(gatechart):
     done = gatechart(*ALL, "--yes")
-    assert (done.code, done.out, done.err) == (0, "forgotten: 1 agent, 3 turns, 1 mail\n", "")
+    assert (done.code, done.out, done.err) == (0, "deleted: 1 agent, 3 turns, 1 mail\n", "")
     assert left(gatechart) == ({"active"}, 1, 0)
-    assert gatechart(*ALL, "--yes").out == "forgotten: 0 agents, 0 turns, 0 mails\n"
+    assert gatechart(*ALL, "--yes").out == "deleted: 0 agents, 0 turns, 0 mail\n"
 
 
 def test_machines_get_the_counts(gatechart):
@@ -50,7 +50,7 @@ def test_machines_get_the_counts(gatechart):
 def test_a_dry_run_tells_what_would_go_and_asks_nobody(gatechart, unchanged):
     with unchanged():
         told = gatechart(*ALL, "--dry-run")
-    assert (told.code, told.out) == (0, "would be forgotten: 1 agent, 3 turns, 1 mail\n")
+    assert (told.code, told.out) == (0, "would delete: 1 agent, 3 turns, 1 mail\n")
     assert "nothing was changed: this was a dry run" in told.err
     assert left(gatechart) == ({"active", "ended"}, 4, 1)
 
@@ -78,15 +78,15 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "say what may go: --older-than 90d for all that is older"),
-        (("--ids-for", "1d"), "say what may go"),
+        ((), "nothing to delete; say what, such as --older-than 90d"),
+        (("--ids-for", "1d"), "nothing to delete"),
         (("--older-than", "soon"), "--older-than: 'soon' is neither a duration"),
         (("--ended-before", "1y"), "--ended-before: '1y' is neither a duration"),
-        (("--older-than", "1d", "--ids-for", "2026-07-01"), "--ids-for: '2026-07-01' is no duration"),
+        (("--older-than", "1d", "--ids-for", "2026-07-01"), "--ids-for: '2026-07-01' is not a duration"),
         (("--keep-turns", "0"), "--keep-turns"),
-        (("--keep-turns", "1", "--status", "done"), "--status says which of the agents that ended go"),
+        (("--keep-turns", "1", "--status", "done"), "--status needs --ended-before or --older-than"),
         (("--older-than", "1d", "--status", "active"), "'active' is not one of 'done', 'failed', 'stopped'"),
-        (("--older-than", "1d"), "nobody can be asked whether this is meant; add --yes"),
+        (("--older-than", "1d"), "this needs a confirmation, and there is nobody to ask; add --yes"),
     ],
 )
 def test_what_cannot_be_meant_is_told_and_nothing_is_forgotten(arguments, problem, gatechart, unchanged, monkeypatch):
@@ -112,5 +112,5 @@ def test_whoever_sits_at_the_terminal_is_asked(answer, rest, shop, gatechart):
     os.close(ours)
     assert process.returncode == 0
     assert "agents that ended before 0s; turns before 0s; refused and dead mail before 0s" in shown.decode()
-    assert told == ("forgotten: 1 agent, 3 turns, 1 mail\n" if answer == "y\n" else "")
+    assert told == ("deleted: 1 agent, 3 turns, 1 mail\n" if answer == "y\n" else "")
     assert left(gatechart)[0] == rest

@@ -64,7 +64,7 @@ def test_an_agent_is_shown_without_its_graph_but_not_what_it_accepts(gatechart):
     shown = gatechart("show", "a", "--app", "desk:strict")
     assert shown.code == 0
     assert "ACCEPTS" not in shown.out
-    assert shown.err == "what it accepts is not known: no graph is named 'desk': there are 'strict'\n"
+    assert shown.err == "cannot tell which events it accepts: no graph is named 'desk': there are 'strict'\n"
     document = gatechart("show", "a", "--app", "desk:strict", "--json").document
     assert document["accepts"] is None
     assert document["problem"] == "no graph is named 'desk': there are 'strict'"
@@ -123,7 +123,7 @@ def test_a_list_can_be_narrowed(arguments, found, gatechart):
 
 
 def test_a_list_that_goes_on_says_how(gatechart):
-    assert gatechart("list", "--limit", "2").err == "there are more: add --after s, or --all\n"
+    assert gatechart("list", "--limit", "2").err == "there are more; add --after s, or --all\n"
 
 
 def test_an_empty_list_says_so(gatechart):
@@ -210,7 +210,7 @@ def test_machines_get_a_history_whole(gatechart):
 
 def test_a_history_is_told_page_by_page(gatechart):
     first = gatechart("history", "a", "--limit", "1")
-    assert first.err == "there are more: add --after 1\n"
+    assert first.err == "there are more; add --after 1\n"
     assert gatechart("history", "a", "--limit", "1", "--json").document["next"] == 1
     second = gatechart("history", "a", "--after", "1", "--json").document
     assert [turn["version"] for turn in second["history"]] == [2]
@@ -221,7 +221,7 @@ def test_readers_need_no_graphs(project, gatechart):
     (project / "desk.py").write_text("1 / 0")
     assert gatechart("list").code == 0
     assert gatechart("history", "a").code == 0
-    assert gatechart("show", "a").err.startswith("what it accepts is not known: nothing says where the graphs are")
+    assert gatechart("show", "a").err.startswith("cannot tell which events it accepts: no app; name the graphs")
 
 
 def test_a_graph_that_neither_the_app_nor_the_database_knows_is_an_error(gatechart):

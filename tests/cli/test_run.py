@@ -72,7 +72,7 @@ def test_a_host_stays_until_it_is_told_to_go(told, hosting, gatechart):
         assert gatechart("list").code == 0
         process.send_signal(told)
         assert process.wait(timeout=20) == 0
-        assert process.stderr.read() == "ending; what is under way gets 10 s\n"
+        assert process.stderr.read() == "stopping; turns and invokes under way get 10 s\n"
     assert states(gatechart) == ["LATE", "FOUND"]
     assert gatechart("send", "n", "NOTED").code == 0  # and the lock is free
 
@@ -112,7 +112,7 @@ def test_what_does_not_end_is_left_within_the_bound(shop, gatechart):
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=20) == 0
             assert time.monotonic() - before < 10
-            assert "left without what does not end; it is begun again next time" in process.stderr.read()
+            assert "stopped without waiting any longer; unfinished work starts again next time" in process.stderr.read()
         finally:
             process.kill()
     shown = gatechart("show", "d", "--app", "deafness:all_of_them", "--json")
@@ -206,7 +206,7 @@ def test_the_wait_of_mail_that_failed_is_lifted_beside_its_host(hosting, gatecha
         while not (mail := gatechart("mail", "--agent", "a", "--json").document["mail"])[0]["attempts"]:
             assert time.monotonic() < deadline
         lifted = gatechart("mail", "retry", str(mail[0]["number"]))
-        assert (lifted.code, lifted.out) == (0, f"mail {mail[0]['number']} waits again for a: JAMMED\n")
+        assert (lifted.code, lifted.out) == (0, f"mail {mail[0]['number']} is waiting again for a: JAMMED\n")
 
 
 EXITS = """

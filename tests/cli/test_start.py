@@ -66,16 +66,16 @@ def test_a_payload_comes_as_it_is_or_from_a_file_or_from_stdin(source, project, 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("{name: Ada}", "--payload: it is no JSON"),
-        ("[" * 100_000, "--payload: it is no JSON"),
-        ('{"a": NaN}', "--payload: it is no JSON (NaN is no number in JSON); write it like"),
-        ('{"a": [-Infinity]}', "--payload: it is no JSON (-Infinity is no number in JSON); write it like"),
-        ('{"a": 1e999}', "--payload: it is no JSON (the number 1e999 is too large); write it like"),
-        ("[1]", "--payload: it is no JSON object but an array"),
-        ("null", "--payload: it is no JSON object but null"),
+        ("{name: Ada}", "--payload: it is not valid JSON"),
+        ("[" * 100_000, "--payload: it is not valid JSON"),
+        ('{"a": NaN}', "--payload: it is not valid JSON (NaN is not a JSON number); write it like"),
+        ('{"a": [-Infinity]}', "--payload: it is not valid JSON (-Infinity is not a JSON number); write it like"),
+        ('{"a": 1e999}', "--payload: it is not valid JSON (the number 1e999 is too large); write it like"),
+        ("[1]", "--payload: it is not a JSON object but an array"),
+        ("null", "--payload: it is not a JSON object but null"),
         ("@none.json", "none.json: it cannot be read (No such file or directory)"),
-        ("@latin.json", "latin.json: it is no JSON"),
-        ("-", "stdin: it is no JSON object but a number"),
+        ("@latin.json", "latin.json: it is not valid JSON"),
+        ("-", "stdin: it is not a JSON object but a number"),
     ],
 )
 def test_a_payload_that_is_no_json_object_is_a_usage_error(given, told, project, gatechart, monkeypatch, unchanged):
@@ -91,9 +91,9 @@ def test_a_payload_that_is_no_json_object_is_a_usage_error(given, told, project,
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["desk"], "say where to begin, with --at and an entry point or --on and a trigger. There are desk: LISTENING"),
-        (["desk", "--at", "LISTENING", "--on", "CALLED"], "--at and --on both say where to begin"),
-        (["--at", "LISTENING"], "say of which graph 'LISTENING' is an entry point: one of desk, strict"),
+        (["desk"], "no entry point; give one with --at, or a trigger with --on. Entry points: desk: LISTENING"),
+        (["desk", "--at", "LISTENING", "--on", "CALLED"], "--at and --on contradict each other"),
+        (["--at", "LISTENING"], "no graph; say which one has the entry point 'LISTENING': desk, strict"),
     ],
 )
 def test_where_it_is_not_clear_where_to_begin_the_command_line_is_wrong(arguments, told, project, gatechart, unchanged):
@@ -136,5 +136,5 @@ def test_an_agent_that_is_kept_nowhere_is_told_as_such(style, project, gatechart
     assert started.code == 0
     assert "LISTENING" in started.out
     assert started.err == (
-        "warning: the store memory: keeps nothing, so this agent is gone; name a database with --store\n"
+        "warning: this agent is gone already, as memory: keeps nothing; name a database with --store\n"
     )

@@ -293,7 +293,7 @@ async def test_the_command_says_what_it_would_do_what_it_did_and_that_it_did(eng
         told = ["--store", here, "--to", engine.ingress, "--namespace", namespace]
         code, out, err = await commanded(capsys, *told, "--dry-run")
         assert (code, err) == (0, "nothing was changed: this was a dry run\n")
-        assert f"would be moved from {here} to {engine.ingress} ({namespace}):" in out
+        assert f"would move from {here} to {engine.ingress} ({namespace}):" in out
         assert "invokes  1 open, with 1 recorded step" in out
         code, out, err = await commanded(capsys, *told)
         assert code == 0
@@ -313,6 +313,6 @@ async def test_the_command_tells_what_is_not_there(engine, here, capsys, monkeyp
     code, _, err = await commanded(capsys, "--store", here, "--to", engine.ingress, "--namespace", "nobodys")
     assert (code, "see that `gatechart restate serve` runs" in err) == (5, True)
     code, _, err = await commanded(capsys, "--store", here, "--to", "sqlite+aiosqlite:///other.db")
-    assert (code, "is no address of an engine" in err) == (2, True)
+    assert (code, "is not the address of an engine" in err) == (2, True)
     code, _, err = await commanded(capsys, "--store", f"{here}.not", "--to", engine.ingress)
     assert (code, "there is no database" in err) == (5, True)

@@ -1,4 +1,4 @@
-"""What machines read: each value as a JSON object whose keys stay."""
+"""Agents, turns and mail as tables and as JSON, whose keys are stable."""
 
 from __future__ import annotations
 
@@ -47,33 +47,33 @@ from gatechart.values import (
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
-    """An agent as it was last committed."""
+    """Describe an agent as last committed."""
     return SnapshotDocument.of(snapshot).model_dump(exclude={"memory", "entered", "handoffs"})
 
 
 def outcome_document(agent_id: str, outcome: Outcome) -> Document:
-    """What became of an event; `refusal` is null where it was applied."""
+    """Describe the outcome of an event; `refusal` is null if it was applied."""
     return OutcomeDocument.of(agent_id, outcome).model_dump()
 
 
 def entry_document(entry: HistoryEntry) -> Document:
-    """A turn of an agent's history."""
+    """Describe a turn."""
     return EntryDocument.of(entry).model_dump(exclude={"agent_id"})
 
 
 def mail_document(mail: Mail) -> Document:
-    """Mail, or a timer: that has a `state` or a `key`."""
+    """Describe mail; a timer has a `state` or a `key`."""
     return MailDocument.of(mail).model_dump(exclude={"epoch"})
 
 
 def running_document(running: ActiveInvocation) -> Document:
-    """What a state of an agent invokes, as long as it has not ended."""
+    """Describe a running invoke."""
     call = running.invocation
     return {"invoke": call.invoke, "state": call.state, "since_version": call.epoch}
 
 
 def accepted_document(accepted: Mapping[str, Sequence[Edge]]) -> list[Document]:
-    """The events that an agent accepts, each with its transitions in the order in which they are asked."""
+    """Describe the events that an agent accepts, each with its transitions in the order their guards are asked."""
     return [
         {"event": event, "transitions": [_edge_document(edge) for edge in edges]} for event, edges in accepted.items()
     ]
@@ -89,11 +89,11 @@ def _edge_document(edge: Edge) -> Document:
 
 
 Accepted: TypeAlias = Mapping[EventName, Sequence[Edge]]
-_LONGEST: Final = 200  # characters of a value in a history; --json tells it whole
+_LONGEST: Final = 200  # characters of a value in a history; --json has all of it
 
 
 def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
-    """The events that one may send an agent now, guards not asked, with their transitions in the order of asking."""
+    """Find the events that an agent accepts now, guards aside, with their transitions in the order guards are asked."""
     if snapshot.status is not Status.ACTIVE:
         return {}
     here = snapshot.configuration
@@ -103,12 +103,12 @@ def accepted_by(graph: AnyGraph, snapshot: Snapshot) -> Accepted:
 
 
 def print_agent(graph: AnyGraph, snapshot: Snapshot) -> None:
-    """An agent in short: where it is, and what it accepts there."""
+    """Print an agent in short: its state, and the events it accepts."""
     print_facts([*_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
 
 
 def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
-    """An agent with its context, and with the transitions that it can take."""
+    """Print an agent with its context and its possible transitions."""
     print_facts(_agent_facts(snapshot))
     context = json.loads(snapshot.context)
     if context:
@@ -120,25 +120,25 @@ def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
 
 
 def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None:
-    """What became of an event, and where the agent is now."""
+    """Print the outcome of an event, and the agent after it."""
     for guard in outcome.guard_errors:
-        print_warning(f"the guard {guard.guard} of {guard.transition} raised {guard.raised}; it counts as no")
+        print_warning(f"guard {guard.guard} of {guard.transition} raised {guard.raised}; this counts as false")
     if outcome.refusal is not None:
         print_error(_refusal_text(snapshot.agent_id, outcome.event, outcome.refusal))
         return
     if outcome.repeat:
-        print_hint(f"this id was applied before, as version {outcome.version}; nothing was done again")
+        print_hint(f"an event with this id was applied before, as version {outcome.version}; nothing was done again")
     took = ("took", Text("\n".join(outcome.taken)))
     print_facts([took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
 
 
 def print_agents(agents: Sequence[Snapshot]) -> None:
-    """Many agents, a row each."""
+    """Print agents, a row each."""
     print_table(("AGENT", "STATUS", "STATE", "GRAPH"), map(_agent_row, agents), whole=("AGENT", "STATUS"))
 
 
 def print_history(entries: Sequence[HistoryEntry]) -> None:
-    """An agent's turns, a row each."""
+    """Print turns, a row each."""
     columns = ("VERSION", "TIME (UTC)", "BY", "EVENT → STATE, CHANGES")
     print_table(columns, map(_entry_row, entries), whole=("VERSION", "TIME (UTC)"))
 
@@ -152,7 +152,7 @@ def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
 
 
 def _accepts_fact(graph: AnyGraph, snapshot: Snapshot) -> tuple[str, Cell]:
-    return "accepts", ", ".join(accepted_by(graph, snapshot)) or "nothing any more"
+    return "accepts", ", ".join(accepted_by(graph, snapshot)) or "nothing"
 
 
 def _accepted_rows(accepted: Accepted) -> Iterator[Sequence[Cell]]:
@@ -177,7 +177,7 @@ def _agent_row(snapshot: Snapshot) -> Sequence[Cell]:
 
 def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
-    begins = not entry.source  # then every field has changed; those that hold something tell more
+    begins = not entry.source  # then every field has changed; show those with a value
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
     told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {change}" for change in changes), "dim")
@@ -239,7 +239,7 @@ def origin_text(event: Event) -> str:
 
 
 def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> None:
-    """What waits for an agent, and what its states have under way; nothing where there is neither."""
+    """Print the mail and the running invokes of an agent, if any."""
     if mail:
         print_line()
         print_table(("WAITS", "WHEN (UTC)", ""), [(each.event, _when(each), f"mail {each.number}") for each in mail])
@@ -250,7 +250,7 @@ def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> 
 
 
 def print_dead(mail: Sequence[Mail]) -> None:
-    """Mail of an agent whose every attempt failed; nothing where there is none."""
+    """Print the dead mail of an agent, if any."""
     if mail:
         print_line()
         rows = [(Text(each.event, _STYLES[MailStatus.DEAD]), f"mail {each.number}", each.reason) for each in mail]
@@ -270,7 +270,7 @@ def _status_text(mail: Mail) -> Text:
 
 
 def _when(mail: Mail) -> str:
-    """When it is to be delivered; of what is not, when it was accepted."""
+    """When waiting mail is due, or when other mail was accepted."""
     moment = (mail.retry_at or mail.due) if mail.status is MailStatus.WAITING else mail.accepted
     return _time(moment) or "at once"
 

@@ -1,7 +1,8 @@
-"""Commands that write: an agent is started, sent an event, stopped, brought back to what it was."""
+"""Commands that change an agent: start, send, stop, rollback, erase."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -12,9 +13,10 @@ from gatechart.cli.apps import Graphs, load_graphs, newest
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.hosting import TimeoutOption, Way, carried_out, hint_at_waiting, visit
 from gatechart.cli.inputs import read_payload
-from gatechart.cli.options import AgentArgument, PayloadOption, Settings
-from gatechart.cli.output import print_document, print_hint, print_warning
+from gatechart.cli.options import AgentArgument, PayloadOption, Settings, YesOption
+from gatechart.cli.output import is_confirmed, print_document, print_hint, print_line, print_warning
 from gatechart.clients.database import TIMEOUT_S
+from gatechart.errors import StoreCorruptError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
@@ -24,29 +26,38 @@ from gatechart.values import MailStatus, Outcome, Role, Snapshot
 
 GraphArgument = Annotated[
     str | None,
-    typer.Argument(metavar="GRAPH", help="The graph's name; with --on it may be left out.", show_default=False),
+    typer.Argument(metavar="GRAPH", help="The name of the graph; optional with --on.", show_default=False),
 ]
 AtOption = Annotated[
-    str | None, typer.Option("--at", metavar="ENTRY_POINT", help="Begin at this entry point.", show_default=False)
+    str | None, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point to start at.", show_default=False)
 ]
 OnOption = Annotated[
     str | None,
-    typer.Option("--on", metavar="TRIGGER", help="Begin at the entry point that opens on this.", show_default=False),
+    typer.Option(
+        "--on",
+        metavar="TRIGGER",
+        help="Start at the entry point that opens on this business trigger.",
+        show_default=False,
+    ),
 ]
 NewIdOption = Annotated[
-    str | None, typer.Option("--id", help="The agent's id; made up if left out.", show_default=False)
+    str | None,
+    typer.Option("--id", metavar="AGENT", help="The id of the agent. Default: a new one.", show_default=False),
 ]
 VersionArgument = Annotated[
-    int, typer.Argument(metavar="VERSION", min=1, help="The agent's version to go back to.", show_default=False)
+    int, typer.Argument(metavar="VERSION", min=1, help="The version to restore.", show_default=False)
 ]
 ReasonOption = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.", show_default=False)
+    str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.", show_default=False)
 ]
-EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.", show_default=False)]
+EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.", show_default=False)]
 EventIdOption = Annotated[
     str | None,
     typer.Option(
-        "--id", help="The event's id: sent again with it, the event is not applied again.", show_default=False
+        "--id",
+        metavar="ID",
+        help="The id of the event: repeating the command with the same id does not apply the event again.",
+        show_default=False,
     ),
 ]
 
@@ -62,8 +73,9 @@ async def start_agent(
 ) -> None:
     """Start an agent at an entry point of a graph.
 
-    Say where with --at, or with --on what happened, and let the entry point be found. Its timers and invokes wait for
-    a host, such as `gatechart run`. Where one runs, it is asked to start the agent.
+    Name the entry point with --at, or name a business trigger with --on to start at the entry point that opens on it.
+    If a host is running, such as `gatechart run`, it starts the agent. If not, this command does, and the agent's
+    timers and invokes wait for the next host.
 
     Examples:
       gatechart start customer_service --at GREETING_CUSTOMER
@@ -71,9 +83,9 @@ async def start_agent(
       gatechart start --on CUSTOMER_INITIATED_CHAT
     """
     brought = read_payload(payload)
-    chosen, entry = _beginning(load_graphs(settings.app), graph, at, on)
-    fit_payload(chosen.name, entry, brought)  # before the store is opened, so that a new one is not made in vain;
-    # an entry guard that says no is asked by the runtime only, so it may leave a new database without agents
+    chosen, entry = _entry_point(load_graphs(settings.app), graph, at, on)
+    # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
+    fit_payload(chosen.name, entry, brought)
 
     async def start(way: Way) -> None:
         started = (await way.verbs.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
@@ -82,7 +94,7 @@ async def start_agent(
 
     await carried_out(settings, (chosen,), start, timeout_s=timeout)
     if settings.store == MEMORY_URL:
-        print_warning(f"the store {MEMORY_URL} keeps nothing, so this agent is gone; name a database with --store")
+        print_warning(f"this agent is gone already, as {MEMORY_URL} keeps nothing; name a database with --store")
 
 
 async def send_event(
@@ -93,14 +105,14 @@ async def send_event(
     id: EventIdOption = None,  # noqa: A002
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Send an event to an agent.
+    """Send an event to an agent and wait until it is applied.
 
-    It is applied and kept when the command returns. A refused event changes nothing: the exit code is 1, and you are
-    told why it was refused and what would be accepted.
+    When the command returns, the event is applied and durable. A refused event changes nothing: the exit code is 1, and
+    the message says why it was refused and what the agent accepts.
 
-    Mail and timers of the agent that are due come first, for they were accepted before. What its states invoke, its
-    later timers, and all other agents wait for a host, such as `gatechart run`. Where one runs, it is asked to send
-    the event; what it has not begun within --timeout, or when you press Ctrl-C, is withdrawn.
+    Mail and timers that are already due are applied first. If a host is running, such as `gatechart run`, it applies
+    the event; a request that it has not begun within --timeout, or when you press Ctrl-C, is withdrawn. If no host is
+    running, this command applies the event, and invokes, later timers and other agents wait for the next host.
 
     Examples:
       gatechart send case-1 REQUIREMENTS_COLLECTED
@@ -127,9 +139,9 @@ async def send_event(
 
 
 async def stop_agent(settings: Settings, agent: AgentArgument) -> None:
-    """End an agent where it is.
+    """Stop an agent in its current state.
 
-    From then on it refuses every event; what it did stays. No action runs.
+    A stopped agent refuses every event. Its history stays, and no action runs.
 
     Examples:
       gatechart stop case-1
@@ -140,13 +152,46 @@ async def stop_agent(settings: Settings, agent: AgentArgument) -> None:
     _print(settings, graph, snapshot)
 
 
+async def erase_agent(
+    settings: Settings,
+    agent: AgentArgument,
+    yes: YesOption = False,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Erase an agent for good: its context, its history and its mail.
+
+    Nothing can bring it back. Agents that wait for its answer are told that it is gone. To end an agent and keep its
+    history, use `gatechart stop`. Works without an app.
+
+    Examples:
+      gatechart erase case-1
+      gatechart erase case-1 --yes --json
+    """
+    async with open_store(settings.store, role=Role.READER) as store:
+        with suppress(StoreCorruptError):  # an agent that cannot be read can still be erased
+            await store.load(agent)
+    if not yes and not is_confirmed(settings, f"Erase agent {agent!r} and its history for good from {settings.store}?"):
+        print_hint("nothing was erased")
+        return
+
+    async def erase(way: Way) -> None:
+        await way.verbs.erase(agent)
+
+    await carried_out(settings, (), erase, timeout_s=timeout)
+    if settings.json:
+        print_document({"agent_id": agent, "erased": True})
+    else:
+        print_line(f"erased {agent} and its history")
+
+
 async def roll_back_agent(
     settings: Settings, agent: AgentArgument, version: VersionArgument, reason: ReasonOption
 ) -> None:
-    """Bring an agent back to what it was at an earlier version.
+    """Restore an earlier version of an agent.
 
-    That becomes a new version, and nothing is erased: the history tells the reason. No action runs, what was sent stays
-    sent. The timers and invokes of the states restored begin anew. Look first with `gatechart show AGENT --version`.
+    The restored state becomes a new version; the history keeps all turns and the reason. No action runs, and mail that
+    was sent stays sent. Timers and invokes of the restored states start again. To look first, use
+    `gatechart show AGENT --version VERSION`.
 
     Examples:
       gatechart rollback case-1 7 --reason "answered the wrong customer"
@@ -158,24 +203,24 @@ async def roll_back_agent(
         await hint_at_waiting(settings, runtime, graph, snapshot)
 
 
-def _beginning(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:
-    """The graph and the entry point that are asked for. Raises UsageError where it is not clear which."""
+def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:
+    """Find the graph and the entry point to start at. Raises UsageError if the options do not say which."""
     asked = newest(graphs) if name is None else (Registry(graphs).graph(name),)
     if at is not None and on is not None:
-        raise UsageError("--at and --on both say where to begin; give one of them")
+        raise UsageError("--at and --on contradict each other; give one of them")
     if on is not None:
         return Registry(asked).opened_by(on)
     if at is None:
         doors = "; ".join(f"{graph.name}: {', '.join(graph.entry_points)}" for graph in asked)
-        raise UsageError(f"say where to begin, with --at and an entry point or --on and a trigger. There are {doors}")
+        raise UsageError(f"no entry point; give one with --at, or a trigger with --on. Entry points: {doors}")
     if len(asked) > 1:
         names = ", ".join(graph.name for graph in asked)
-        raise UsageError(f"say of which graph {at!r} is an entry point: one of {names}")
+        raise UsageError(f"no graph; say which one has the entry point {at!r}: {names}")
     return asked[0], asked[0].entry_point(at)
 
 
 async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
-    """The agent with its graph, found before the store is owned: what is not there must not create a database."""
+    """Load an agent and its graph, reading only, so that an unknown agent does not create a database."""
     graphs = load_graphs(settings.app)
     async with open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
@@ -183,23 +228,23 @@ async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
 
 
 async def _hint_at_waits(verbs: AgentHome, agent: str) -> None:
-    """Says why it may take a while: mail that failed holds the queue until it is tried again."""
+    """Say why the event may take a while: failed mail holds the queue until it is tried again."""
     for mail in await verbs.mail(agent, status=MailStatus.WAITING):
         if mail.retry_at is not None and mail.due is None:
             print_hint(
-                f"mail {mail.number} ({mail.event}) failed and is tried again at {mail.retry_at:%H:%M:%S} UTC; "
-                "the event comes behind it"
+                f"the event waits for mail {mail.number} ({mail.event}), which failed and is tried again at "
+                f"{mail.retry_at:%H:%M:%S} UTC"
             )
 
 
 async def _hint_at_turns_before(verbs: AgentHome, before: Snapshot, outcome: Outcome) -> None:
-    """Says what came before the event."""
+    """Say which events were applied before this one."""
     own = outcome.applied and not outcome.repeat
     entries = await verbs.history(before.agent_id, after=before.version)
-    last = outcome.version - own  # what a host has gone on to since then came behind it
+    last = outcome.version - own  # a host may have applied more since
     earlier = [entry.event.name for entry in entries if outcome.repeat or entry.version <= last]
     if earlier:
-        print_hint(f"turns of the agent that came before it: {', '.join(earlier)}")
+        print_hint(f"applied before it: {', '.join(earlier)}")
 
 
 def _print(settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:

@@ -1,15 +1,15 @@
-"""The commands, put together for typer."""
+"""The table of commands, and their parser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import typer
 from typer.main import get_command
 
-from gatechart.cli.agents import roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.agents import erase_agent, roll_back_agent, send_event, start_agent, stop_agent
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
@@ -21,9 +21,10 @@ from gatechart.cli.run import run_agents
 from gatechart.cli.serve import serve_agents
 from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
 
-HELP: Final = """Agents driven by statecharts that have many doors.
+HELP: Final = """Run durable agents driven by statecharts.
 
-A graph declares in which states an agent may begin; an agent is one case that lives in it, kept in a database."""
+A graph is a statechart that declares the states in which an agent may start.
+An agent is a running instance of a graph, kept in a database."""
 EPILOG: Final = """[bold]Examples[/]
 
   gatechart check
@@ -38,15 +39,15 @@ EPILOG: Final = """[bold]Examples[/]
 [bold]Exit codes[/]
 
     0  done
-    1  the event was refused, and nothing was changed; or `migrate` found agents that fit nowhere, or nobody
-       took what `handoff --wait` offered, or (`show`, `run`) mail is dead that an agent may wait for
-    2  the command line is wrong
-    3  the definition is wrong: a graph, where the graphs are, or what `check` found
-    4  this call is wrong now: an unknown agent, a failing action, and so on
-    5  the world around failed: a database, a file, Graphviz
-   70  a bug
+    1  not done: the event was refused and nothing changed; `migrate` found agents that it cannot migrate;
+       `handoff` was not accepted; or `show` or `run` found dead mail that an agent may be waiting for
+    2  wrong command line
+    3  wrong definition: a graph, the --app, or an error that `check` found
+    4  wrong at this moment: an unknown agent, an action that raised, and the like
+    5  failure outside: the database, a file, Graphviz
+   70  a bug in gatechart
   130  interrupted with Ctrl-C
-  141  whoever read the output stopped reading"""
+  141  the reader of the output has gone"""
 
 
 class _Help(TypedDict):
@@ -64,6 +65,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_agents,
     "history": show_history,
     "stop": stop_agent,
+    "erase": erase_agent,
     "rollback": roll_back_agent,
     "run": run_agents,
     "serve": serve_agents,
@@ -103,7 +105,7 @@ RESTATE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
 
 
 def _help_of(command: Callable[..., object]) -> _Help:
-    """What typer says of a command: the prose of its docstring, and as the epilog the examples at its end."""
+    """Make the help of a command from its docstring, with the examples as the epilog."""
     prose, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
     paragraphs = (" ".join(paragraph.split()) for paragraph in prose.split("\n\n"))
     return {"help": "\n\n".join(paragraphs), "epilog": f"[bold]Examples[/]\n\n{examples}"}
@@ -130,9 +132,23 @@ app.add_typer(_restate, name="restate")
 
 
 def parse(arguments: Sequence[str]) -> Job | int:
-    """The command that is asked for, ready to be run, or the exit code where typer has done all itself.
+    """Parse the command line: a command, ready to run, or an exit code if typer did it all, such as `--help`.
 
-    Raises typer.TyperException where the arguments are wrong.
+    Raises typer.TyperException if the arguments are wrong.
     """
-    asked: Job | int = get_command(app)(list(arguments), prog_name="gatechart", standalone_mode=False)
+    command = get_command(app)
+    _hide_types(command)
+    asked: Job | int = command(list(arguments), prog_name="gatechart", standalone_mode=False)
     return asked
+
+
+def _hide_types(command: Any) -> None:
+    """Keep typer from showing the Python types of flags and arguments, such as `--help <bool>`, in the help."""
+    parameters = [*command.params, command.get_help_option(typer.Context(command))]
+    for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: None  # noqa: ARG005  typer calls it by this name
+        elif parameter.is_flag and parameter.metavar is None:
+            parameter.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _hide_types(each)

@@ -1,4 +1,4 @@
-"""Modules of an application, imported from its folder."""
+"""Apps: the modules, chart files, services and packet migrations that a project or an option names."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from gatechart.hosting.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Where graphs are, and the folder from which its modules can be imported and its files be named."""
+    """The name of an app, and the folder from which its modules are imported."""
 
     name: str  # `module:attribute`, or `chart.yaml:module` and the like
     folder: Path
 
 
 def imported(app: App, module: str) -> ModuleType:
-    """The module of this name. Raises AppModuleError, AppImportError, and what gatechart raised on the way."""
+    """Import a module of an app. Raises AppModuleError, AppImportError, and errors of gatechart raised on the way."""
     if str(app.folder) not in sys.path:
         sys.path.insert(0, str(app.folder))
     try:
@@ -74,7 +74,7 @@ def _broken(app: App, error: BaseException) -> AppImportError:
 
 
 def _place(app: App, error: BaseException) -> str:
-    """The innermost line of the application's own code, where it has one, that was running."""
+    """Find the innermost line of the app's own code that was running, if there is one."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
     frames = extract_tb(error.__traceback__)
@@ -96,7 +96,7 @@ _UNBOUND: Final = "pass it with bind="  # how `gatechart.charts` puts it, for wh
 
 
 def is_chart(name: str) -> bool:
-    """Whether the name of an application names a chart file.
+    """Whether an app is a chart file.
 
     >>> is_chart("charts/lamp.yaml:lamp"), is_chart("json:graphs")
     (True, False)
@@ -105,7 +105,7 @@ def is_chart(name: str) -> bool:
 
 
 def load_chart(app: App) -> AnyGraph:
-    """The graph of a chart file.
+    """Load the graph of a chart file.
 
     Raises AppNameError, AppModuleError, AppImportError, AppBindingsError, InvalidChartError with every fault.
     """
@@ -123,7 +123,7 @@ def load_chart(app: App) -> AnyGraph:
 
 
 def _bindings(app: App, name: str) -> Any:
-    """What `module`, or `module:attribute`, stands for."""
+    """Import `module`, or get `module:attribute`."""
     module_name, _, attribute = name.partition(":")
     module = imported(app, module_name)
     if not attribute:
@@ -140,13 +140,13 @@ def _names_of_bindings(module: ModuleType) -> tuple[str, ...]:
 
 
 def _seen_from_here(path: Path) -> Path:
-    """The path as short as it can be told."""
+    """Shorten a path, relative to the current folder if it is inside."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _with_remedies(error: InvalidChartError, file: str, names: str | None) -> InvalidChartError:
-    """The error, telling how names are bound on the command line rather than in Python."""
+    """Replace the remedies for Python with those for the command line."""
     form = f"name the module that has it: let the app be {file}:package.module"
     remedy = f"{names!r} has none; define it there, or name its module, too, behind a comma" if names else form
     faults = (replace(fault, remedy=remedy) if fault.remedy == _UNBOUND else fault for fault in error.faults)
@@ -157,19 +157,19 @@ Graphs: TypeAlias = tuple[AnyGraph, ...]
 
 
 def find_app(name: str | None) -> App | None:
-    """The application of this name, else the project's; None where nothing names one. Raises AppConfigError."""
+    """Find the app of this name, else that of the project; None if there is none. Raises AppConfigError."""
     folder = Path.cwd()
     return App(name, folder) if name else _of_project(folder, "app")
 
 
 def find_services(name: str | None) -> App | None:
-    """Where the services of this name are, else the project's; None where nothing names any. Raises AppConfigError."""
+    """Find the services of this name, else those of the project; None if there are none. Raises AppConfigError."""
     folder = Path.cwd()
     return App(name, folder) if name else _of_project(folder, "services")
 
 
 def load_packet_migrations() -> tuple[PacketMigration, ...]:
-    """Those that the environment or the project names; none where neither does.
+    """Load the packet migrations that the environment or the project names, if any.
 
     Raises PacketMigrationsError, AppConfigError, AppModuleError, AppImportError.
     """
@@ -180,16 +180,16 @@ def load_packet_migrations() -> tuple[PacketMigration, ...]:
         return ()
     module_name, _, attribute = app.name.partition(":")
     if not module_name or not attribute or module_name.startswith((".", "/")):
-        raise PacketMigrationsError(app.name, "that is not of the form module:attribute")
+        raise PacketMigrationsError(app.name, "the name is not of the form module:attribute")
     value = getattr(imported(app, module_name), attribute, None)
     migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
     if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
-        raise PacketMigrationsError(app.name, f"there is {type(value).__name__}, no PacketMigration or several")
+        raise PacketMigrationsError(app.name, f"found {type(value).__name__}, expected a PacketMigration or several")
     return migrations
 
 
 def load_graphs(name: str | None) -> Graphs:
-    """The graphs of the application of this name, else of the project's: every version of each, the newest last.
+    """Load the graphs of this app, else of the project's: every version of each, the newest last.
 
     Raises AppUnnamedError and the other errors of `gatechart.cli.errors`, InvalidGraphError, InvalidChartError,
     DuplicateGraphError.
@@ -200,17 +200,17 @@ def load_graphs(name: str | None) -> Graphs:
     if is_chart(app.name):
         return (load_chart(app),)
     graphs = _graphs_in(app, _attribute(app))
-    Registry(graphs)  # finds those that are there twice
+    Registry(graphs)  # raises for duplicates
     return graphs
 
 
 def newest(graphs: Graphs) -> Graphs:
-    """The newest version of each graph."""
+    """Choose the newest version of each graph."""
     return Registry(graphs).graphs
 
 
 def _attribute(app: App) -> object:
-    """What the application's `module:attribute` stands for."""
+    """Get the `module:attribute` of an app."""
     module_name, _, attribute = app.name.partition(":")
     if not module_name or not attribute or module_name.startswith((".", "/")):
         raise AppNameError(app.name)
@@ -222,7 +222,7 @@ def _attribute(app: App) -> object:
 
 
 def _of_project(folder: Path, key: str) -> App | None:
-    """What the nearest pyproject.toml with a table for gatechart says: of the app it has to."""
+    """Read a key of the nearest pyproject.toml that has a [tool.gatechart]; the app is required there."""
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
         settings = _settings(path) if path.is_file() else None
         if settings is not None:
@@ -230,7 +230,7 @@ def _of_project(folder: Path, key: str) -> App | None:
             if name is None and key != "app":
                 return None
             if not isinstance(name, str):
-                raise AppConfigError(str(path), f"its {key} is {name!r}" if name else f"it names no {key}")
+                raise AppConfigError(str(path), f"{key} is {name!r}" if name else f"it has no {key}")
             return App(name, path.parent)
     return None
 
@@ -241,7 +241,7 @@ def _settings(path: Path) -> Mapping[str, Any] | None:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise AppConfigError(str(path), f"it cannot be read ({error})") from error
     if settings is not None and not isinstance(settings, Mapping):
-        raise AppConfigError(str(path), "its [tool.gatechart] is no table")
+        raise AppConfigError(str(path), "[tool.gatechart] is not a table")
     return settings
 
 
@@ -253,17 +253,17 @@ def _names_of_graphs(module: ModuleType) -> tuple[str, ...]:
 def _graphs_in(app: App, value: object) -> Graphs:
     members = _members(value)
     if members is None:
-        raise AppGraphsError(app.name, f"is of the type {type(value).__name__}")
+        raise AppGraphsError(app.name, f"is of type {type(value).__name__}")
     if not members:
         raise AppGraphsError(app.name, "is empty")
     strangers = _strangers(members)
     if strangers:
-        raise AppGraphsError(app.name, f"holds what is no graph, of the type {', '.join(strangers)}")
+        raise AppGraphsError(app.name, f"contains values that are not graphs, of type {', '.join(strangers)}")
     return members
 
 
 def _members(value: object) -> tuple[Any, ...] | None:
-    """What should be graphs: the value itself, its items, or a mapping's values; None where it can be none of them."""
+    """Take the value itself, its items, or the values of a mapping; None if it is of another type."""
     if isinstance(value, StateTransitionGraph):
         return (value,)
     if isinstance(value, Mapping):
@@ -280,7 +280,7 @@ def _strangers(members: Iterable[object]) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def opened_services(settings: Settings) -> AsyncIterator[Any]:
-    """The services that the settings or the project name, None where neither names any.
+    """Open the services that the settings or the project name; None if neither does.
 
     A function or class is called, what it returns is awaited if it can be, and entered if it is an async context
     manager. Raises ServicesError, AppModuleError, AppImportError.
@@ -297,16 +297,16 @@ async def opened_services(settings: Settings) -> AsyncIterator[Any]:
             if hasattr(services, "__aenter__") and hasattr(services, "__aexit__"):
                 services = await stack.enter_async_context(services)
         except Exception as error:
-            raise ServicesError(app.name, f"they raised {type(error).__name__}: {error}") from error
+            raise ServicesError(app.name, f"{type(error).__name__} was raised: {error}") from error
         yield services
 
 
 def _services_attribute(app: App) -> Any:
     module_name, _, attribute = app.name.partition(":")
     if not module_name or not attribute or module_name.startswith((".", "/")):
-        raise ServicesError(app.name, "that is not of the form module:attribute")
+        raise ServicesError(app.name, "the name is not of the form module:attribute")
     module = imported(app, module_name)
     try:
         return getattr(module, attribute)
     except AttributeError:
-        raise ServicesError(app.name, f"the module {module_name!r} has no {attribute!r}") from None
+        raise ServicesError(app.name, f"module {module_name!r} has no {attribute!r}") from None

@@ -1,4 +1,4 @@
-"""Commands for people at a desk: cases are listed, taken, shown, answered, returned, resolved."""
+"""Commands for people at a desk: list, take, show, release, answer, return and resolve cases."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OPERATOR_VARIABLE = "GATECHART_OPERATOR"
 
 
 class DeskState(StrEnum):
-    """The states of a desk in which cases are open."""
+    """The states of an open case."""
 
     WAITING = "WAITING"
     TAKEN = "TAKEN"
@@ -56,9 +56,7 @@ class DeskState(StrEnum):
 
 CaseArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="CASE", help="The case, by its id or that of the handoff that brought it.", show_default=False
-    ),
+    typer.Argument(metavar="CASE", help="The id of the case, or of the handoff that brought it.", show_default=False),
 ]
 DeskOption = Annotated[
     str | None, typer.Option("--desk", metavar="GRAPH", help="Only cases at this desk.", show_default=False)
@@ -68,32 +66,45 @@ DeskStateOption = Annotated[
 ]
 OfOption = Annotated[
     str | None,
-    typer.Option("--operator", metavar="NAME", help="Only cases that this operator has.", show_default=False),
+    typer.Option("--operator", metavar="NAME", help="Only cases taken by this operator.", show_default=False),
 ]
 OperatorOption = Annotated[
     str,
-    typer.Option("--operator", envvar=OPERATOR_VARIABLE, metavar="NAME", help="Who takes it.", show_default=False),
+    typer.Option(
+        "--operator",
+        envvar=OPERATOR_VARIABLE,
+        metavar="NAME",
+        help="The operator who takes the case.",
+        show_default=False,
+    ),
 ]
-TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What the operator says.", show_default=False)]
+TextArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The answer.", show_default=False)]
 AnswerOption = Annotated[
     str | None,
     typer.Option(
-        "--answer", metavar="TEXT", help="What the operator says; the last answer if left out.", show_default=False
+        "--answer", metavar="TEXT", help="The final answer. Default: the last answer given.", show_default=False
     ),
 ]
 RatingOption = Annotated[
     int | None,
-    typer.Option("--rating", min=1, max=5, help="How good the handoff was: 1, of no use, to 5.", show_default=False),
+    typer.Option(
+        "--rating",
+        min=1,
+        max=5,
+        help="The quality of the handoff, from 1 (useless) to 5 (perfect).",
+        show_default=False,
+    ),
 ]
 NoteOption = Annotated[
-    str, typer.Option("--note", metavar="TEXT", help="What the agent that asked should know.", show_default=False)
+    str,
+    typer.Option("--note", metavar="TEXT", help="A note for the agent that handed the case over.", show_default=False),
 ]
 BackOption = Annotated[
     str | None,
     typer.Option(
         "--at",
         metavar="ENTRY_POINT",
-        help="Where the agent that gave the case away takes it back; only for a transfer.",
+        help="The entry point at which the agent takes the case back; only for a transfer.",
         show_default=False,
     ),
 ]
@@ -106,10 +117,10 @@ async def list_cases(
     operator: OfOption = None,
     limit: LimitOption = 100,
 ) -> None:
-    """List the open cases at the desk: the most urgent first, of these the oldest.
+    """List the open cases at the desk, by urgency and then by age.
 
-    A case is an agent of a desk graph, such as gatechart.contrib.human_desk.human_desk. Take one, read it,
-    answer, and resolve it or return it to the agent that asked.
+    A case is an agent of a desk graph, such as gatechart.contrib.human_desk.human_desk. Take a case, read it, answer,
+    and then resolve it or return it to the agent that handed it over.
 
     Examples:
       gatechart desk list --state WAITING
@@ -132,11 +143,11 @@ async def list_cases(
     else:
         print_hint("no open cases found")
     if len(chosen) > len(cases):
-        print_hint(f"there are {len(chosen) - len(cases)} more: add --limit {len(chosen)}")
+        print_hint(f"there are {len(chosen) - len(cases)} more; add --limit {len(chosen)}")
 
 
 async def show_case(settings: Settings, case: CaseArgument) -> None:
-    """Show a case: who asks and why, the problem, the conversation, what was tried, and what is suggested.
+    """Show a case: who handed it over and why, the problem, the conversation, and what was tried.
 
     Examples:
       gatechart desk show case-7
@@ -149,7 +160,7 @@ async def show_case(settings: Settings, case: CaseArgument) -> None:
     else:
         print_case(found, now)
     if found.context.evidence:
-        print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the packet, with all that came in it")
+        print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the whole packet")
 
 
 async def take_case(
@@ -158,15 +169,15 @@ async def take_case(
     operator: OperatorOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Take a case that waits. One that another operator has is refused: let it be released first.
+    """Take a waiting case.
 
-    The operator may be named by GATECHART_OPERATOR.
+    A case that another operator has taken must be released first.
 
     Examples:
       gatechart desk take case-7 --operator ana
     """
     if not operator.strip():
-        raise UsageError(f"--operator: {operator!r} is no name; write it like 'ana'")
+        raise UsageError(f"--operator: {operator!r} is not a name; write it like 'ana'")
     graph, found = await _found(settings, case)
     return await _send(settings, timeout, graph, found, "TAKE", {"operator": operator})
 
@@ -176,7 +187,7 @@ async def release_case(
     case: CaseArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Put a case back, so that another operator can take it.
+    """Release a case, so that another operator can take it.
 
     Examples:
       gatechart desk release case-7
@@ -191,13 +202,13 @@ async def answer_case(
     text: TextArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Say something in the conversation of a case, which goes on.
+    """Add an answer to the conversation of a case. The case stays open.
 
     Examples:
       gatechart desk answer case-7 "Which order is it about?"
     """
     if not text.strip():
-        raise UsageError("TEXT: it says nothing; write what the operator says, in quotes")
+        raise UsageError("TEXT is empty; write the answer in quotes")
     graph, found = await _found(settings, case)
     return await _send(settings, timeout, graph, found, "ANSWER", {"text": text})
 
@@ -210,7 +221,7 @@ async def resolve_case(
     note: NoteOption = "",
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Resolve a case: it is done, and an agent that waits for the result gets it.
+    """Resolve a case. If an agent waits for the result, it gets it.
 
     The answer, the rating and the note are kept with the handoff that brought the case.
 
@@ -232,10 +243,10 @@ async def return_case(
     at: BackOption = None,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Return a case to the agent that asked, which goes on with it.
+    """Return a case to the agent that handed it over.
 
-    An agent that waits for the result gets one whose outcome is "returned". One that gave the case away is offered it
-    again, at one of its entry points; until it accepts, the case stays at the desk.
+    An agent that waits for the result gets the outcome "returned". An agent that gave the case away is offered it
+    again, at the entry point --at; until it accepts, the case stays at the desk.
 
     Examples:
       gatechart desk return case-7 --note "ask for the order number first"
@@ -245,15 +256,15 @@ async def return_case(
     concluded = {"note": note, "rating": rating}
     is_open = found.snapshot.status is Status.ACTIVE
     if found.context.mode is Mode.TRANSFER and is_open:
-        door = await _way_back(settings, found, at)
-        return await _send(settings, timeout, graph, found, "RETURN_TO_AGENT", {**concluded, "at": door})
+        entry = await _way_back(settings, found, at)
+        return await _send(settings, timeout, graph, found, "RETURN_TO_AGENT", {**concluded, "at": entry})
     if at is not None and is_open:
-        raise UsageError(f"--at: {_why_no_door(found)}")
+        raise UsageError(f"--at: {_why_no_entry_point(found)}")
     return await _send(settings, timeout, graph, found, "RETURN", concluded)
 
 
 def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
-    """The graphs that are desks, every version. Raises NoDeskError, and UnknownGraphError for the name of none."""
+    """Choose the desk graphs, in every version. Raises NoDeskError, UnknownGraphError."""
     desks = tuple(graph for graph in graphs if issubclass(graph.context, DeskContext))
     if not desks:
         raise NoDeskError(tuple(graph.name for graph in newest(graphs)))
@@ -264,7 +275,7 @@ def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
 
 
 async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) -> AsyncIterator[Case]:
-    """The open cases, of every desk."""
+    """Read the open cases of every desk."""
     for desk in newest(desks):
         leaves = None if state is None else (ActiveIn(desk.name, tuple(desk.leaves(state))),)
         query = Query(desk.name, leaves, Status.ACTIVE)
@@ -286,7 +297,7 @@ def _case(desks: Graphs, snapshot: Snapshot) -> Case:
 
 
 async def _found(settings: Settings, name: str) -> tuple[AnyGraph, Case]:
-    """The case with its graph. Raises NoCaseError."""
+    """Find a case and its graph. Raises NoCaseError."""
     desks = _desks(load_graphs(settings.app))
     async with open_store(settings.store, role=Role.READER) as store:
         snapshot = await _stored(store, name)
@@ -297,14 +308,14 @@ async def _found(settings: Settings, name: str) -> tuple[AnyGraph, Case]:
 
 
 async def _stored(store: Store, name: str) -> Snapshot | None:
-    """The agent of this id, or the one to which the handoff of this id brought the work."""
+    """Load the agent of this id, or the target of the handoff of this id."""
     brought = [each.target for each in await store.handoffs(HandoffQuery(id=name))]
     found = {snapshot.agent_id: snapshot for snapshot in await store.load_many([name, *brought])}
     return next((found[each] for each in (name, *brought) if each in found), None)
 
 
 async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
-    """The entry point. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
+    """Find the entry point to return to. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
     context = found.context
     asking = Registry(load_graphs(settings.app)).graph(context.asked_graph)
     async with open_store(settings.store, role=Role.READER) as store:
@@ -315,29 +326,29 @@ async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
     if status is not Status.ACTIVE:
         raise NoWayBackError(found.snapshot.agent_id, context.asked_by, status.value)
     if at is None:
-        doors = ", ".join(_taking_back(asking)) or "none that it has a transition for"
+        entries = ", ".join(_taking_back(asking)) or "none that it has a transition for"
         raise UsageError(
-            f"{context.asked_by} gave the case away: say where it takes it back, with --at and one of {doors}"
+            f"missing --at: name the entry point at which {context.asked_by} takes the case back, one of {entries}"
         )
     return asking.entry_point(at).name
 
 
-def _why_no_door(found: Case) -> str:
-    """Why the case goes back to no entry point."""
+def _why_no_entry_point(found: Case) -> str:
+    """Say why --at does not apply."""
     if found.context.mode is Mode.DELEGATE:
-        return f"{found.context.asked_by} still has the case, and goes on where it waits; leave --at out"
-    return f"no agent gave the case away; `gatechart desk resolve {found.snapshot.agent_id}` ends it"
+        return f"{found.context.asked_by} waits for the result and goes on where it is; leave out --at"
+    return f"no agent handed the case over; end it with `gatechart desk resolve {found.snapshot.agent_id}`"
 
 
 def _taking_back(graph: AnyGraph) -> Iterable[str]:
-    """The entry points at which a living agent of the graph takes offers somewhere."""
-    return (door for door in graph.entry_points if f"{OFFERED}{door}" in graph.events)
+    """List the entry points at which a living agent of the graph can take an offer."""
+    return (entry for entry in graph.entry_points if f"{OFFERED}{entry}" in graph.events)
 
 
 async def _send(
     settings: Settings, timeout_s: float, graph: AnyGraph, case: Case, event: str, payload: dict[str, Any]
 ) -> ExitCode | None:
-    """Sends the case's agent an event, and tells what became of it."""
+    """Send an event to the agent of the case, and print the outcome."""
     agent_id = case.snapshot.agent_id
 
     async def send(way: Way) -> ExitCode | None:
@@ -356,28 +367,28 @@ async def _send(
 
 
 def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
-    """Says what comes before what was refused."""
+    """Say what to do first when an event was refused."""
     name, operator = case.snapshot.agent_id, case.context.operator
     if outcome.status is not Status.ACTIVE:
-        print_hint(f"it is {outcome.status.value}: `gatechart desk show {name}` tells what is known of it")
+        print_hint(f"the case is {outcome.status.value}; see `gatechart desk show {name}`")
     elif outcome.configuration == ("WAITING",):
-        print_hint(f"nobody has it: `gatechart desk take {name} --operator NAME` takes it")
+        print_hint(f"nobody has taken the case; take it with `gatechart desk take {name} --operator NAME`")
     elif outcome.configuration == ("RETURNING",):
         print_hint(
-            f"it is offered to {case.context.asked_by}: `gatechart send {name} KEEP` takes that back, "
-            "unless it has accepted by then"
+            f"the case is offered to {case.context.asked_by}; `gatechart send {name} KEEP` withdraws the offer, "
+            "unless it was accepted by then"
         )
     elif outcome.event == "TAKE":
-        print_hint(f"{operator} has it: `gatechart desk release {name}` puts it back")
+        print_hint(f"{operator} has taken the case; `gatechart desk release {name}` releases it")
     elif outcome.event == "RETURN" and case.context.mode is None:
-        print_hint(f"no agent asked, so none goes on: `gatechart desk resolve {name}` ends it")
+        print_hint(f"no agent handed the case over; end it with `gatechart desk resolve {name}`")
 
 
 async def _hint_at_news(runtime: Runtime, case: Case) -> None:
-    """Says what waits for a host: what the agent that asked is told, or offered."""
+    """Say that an answer or an offer waits for a host."""
     asking = case.context.asked_by
     if asking and any(mail.sender == case.snapshot.agent_id for mail in await _waiting(runtime, asking)):
-        print_hint(f"what {asking!r} is told waits for a host: `gatechart run` delivers it")
+        print_hint(f"the answer to {asking!r} waits for a host: `gatechart run` delivers it")
 
 
 async def _waiting(runtime: Runtime, agent_id: str) -> Iterable[Any]:

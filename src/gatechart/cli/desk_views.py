@@ -1,4 +1,4 @@
-"""How people and machines see cases at a desk."""
+"""Cases at a desk as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class Case:
 
     @property
     def state(self) -> str:
-        """Where it is, in a word."""
+        """Its state."""
         return ", ".join(self.snapshot.configuration)
 
     @property
     def rank(self) -> tuple[bool, int, float, str]:
-        """The most urgent first, of these the oldest."""
+        """The sort key: by urgency and then by age."""
         arrived = self.context.arrived
         since = 0.0 if arrived is None else arrived.timestamp()
         return self.snapshot.status is not Status.ACTIVE, RANKS[self.context.priority], since, self.snapshot.agent_id
 
     def age(self, now: datetime) -> timedelta:
-        """How long it has been at the desk."""
+        """Tell how long the case has been at the desk."""
         return now - (self.context.arrived or now)
 
 
 def case_document(case: Case, now: datetime) -> Document:
-    """A case in short."""
+    """Describe a case in short."""
     context = case.context
     return {
         "agent_id": case.snapshot.agent_id,
@@ -70,18 +70,18 @@ def case_document(case: Case, now: datetime) -> Document:
 
 
 def whole_document(case: Case, now: datetime) -> Document:
-    """All that is known of a case."""
+    """Describe all of a case."""
     return {**case_document(case, now), "context": snapshot_document(case.snapshot)["context"]}
 
 
 def print_cases(cases: Sequence[Case], now: datetime) -> None:
-    """Cases, a row each."""
+    """Print cases, a row each."""
     columns = ("CASE", "STATE", "PRIORITY", "AGE", "OPERATOR", "FROM, REASON, PROBLEM")
     print_table(columns, (_row(case, now) for case in cases), whole=columns[:5])
 
 
 def print_case(case: Case, now: datetime) -> None:
-    """All that an operator needs to know of a case, what there is besides the conversation last."""
+    """Print all that an operator needs to know of a case."""
     print_facts(_facts(case, now))
     problem = [*problem_facts(case.context), *_evidence(case.context)]
     if problem:
@@ -96,7 +96,7 @@ def print_case(case: Case, now: datetime) -> None:
 
 
 def age_text(age: timedelta) -> str:
-    """A duration in its two largest units.
+    """Write a duration in its two largest units.
 
     >>> age_text(timedelta(minutes=125)), age_text(timedelta(seconds=7)), age_text(timedelta(days=3, hours=2))
     ('2h 5m', '7s', '3d 2h')
@@ -139,9 +139,9 @@ def _facts(case: Case, now: datetime) -> Iterator[tuple[str, Cell]]:
 
 
 def _asking(context: DeskContext, *, whole: bool = False) -> str:
-    """Who asks, and why."""
+    """Say who handed the case over, and why."""
     if not context.asked_by:
-        return "somebody who started it here"
+        return "nobody; it was started at the desk"
     reason = f": {context.reason.value}" if context.reason else ""
     if not whole:
         return f"{context.asked_by} ({context.asked_graph}){reason}"

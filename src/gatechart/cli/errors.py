@@ -1,4 +1,4 @@
-"""What the exit of the command tells a script."""
+"""Exit codes, and the errors of the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CODES: Final[tuple[tuple[type[BaseException], ExitCode], ...]] = (
 
 
 def code_of(error: BaseException) -> ExitCode:
-    """The exit code for what a command raised.
+    """Return the exit code for an error.
 
     >>> code_of(KeyboardInterrupt()), code_of(KeyError())
     (<ExitCode.INTERRUPTED: 130>, <ExitCode.BUG: 70>)
@@ -46,7 +46,7 @@ def code_of(error: BaseException) -> ExitCode:
 
 
 class UsageError(typer.TyperException):
-    """The command line was understood, and cannot be meant."""
+    """The command line parses, but makes no sense."""
 
 
 @dataclass(eq=False)
@@ -60,20 +60,20 @@ class ExtraMissingError(OutsideError):
     def __str__(self) -> str:
         return (
             f"`gatechart {self.command}` needs {self.module!r}, which is not installed; "
-            f"install what it needs with `pip install 'gatechart[{self.extra}]'`"
+            f"run `pip install 'gatechart[{self.extra}]'`"
         )
 
 
 @dataclass(eq=False)
 class AppUnnamedError(DefinitionError):
-    """Nobody said where the graphs are."""
+    """No app is given."""
 
     folder: str
 
     def __str__(self) -> str:
         return (
-            "nothing says where the graphs are; name them with --app module:attribute, --app chart.yaml:module or "
-            'GATECHART_APP, or write app = "module:attribute" under [tool.gatechart] in a pyproject.toml in or above '
+            "no app; name the graphs with --app module:attribute, --app chart.yaml:module or GATECHART_APP, or write "
+            'app = "module:attribute" under [tool.gatechart] in a pyproject.toml in or above '
             f"{self.folder}"
         )
 
@@ -93,30 +93,30 @@ class AppConfigError(DefinitionError):
 
 @dataclass(eq=False)
 class AppNameError(DefinitionError):
-    """The name of an application has none of the forms that it can have."""
+    """The name of an app is malformed."""
 
     app: str
 
     def __str__(self) -> str:
         return (
-            f"the app {self.app!r} is of no form that is known; write it as module:attribute for graphs in code, like "
-            "'statecharts:graphs', or as chart.yaml, chart.yaml:module or chart.yaml:module:attribute for a chart file "
-            "and what its names stand for, more than one joined by commas"
+            f"malformed app {self.app!r}; write module:attribute for graphs in Python, like 'statecharts:graphs', or "
+            "chart.yaml, chart.yaml:module or chart.yaml:module:attribute for a chart file and the functions it names; "
+            "join several modules with commas"
         )
 
 
 @dataclass(eq=False)
 class AppModuleError(DefinitionError):
-    """There is no such module."""
+    """The app names an unknown module."""
 
     app: str
     module: str
     folder: str
-    modules: tuple[str, ...]  # that lie where the module was sought
+    modules: tuple[str, ...]  # in the folder that was searched
 
     def __str__(self) -> str:
         offer = suggestion(self.module, self.modules)
-        return f"the app {self.app!r}: no module {self.module!r} is installed or in {self.folder}: {offer}"
+        return f"app {self.app!r}: no module {self.module!r} is installed or in {self.folder}: {offer}"
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ class AppAttributeError(DefinitionError):
 
     def __str__(self) -> str:
         offer = f"of graphs, {suggestion(self.attribute, self.attributes)}"
-        return f"the app {self.app!r}: the module {self.module!r} has no {self.attribute!r}; {offer}"
+        return f"app {self.app!r}: module {self.module!r} has no {self.attribute!r}; {offer}"
 
 
 @dataclass(eq=False)
@@ -143,8 +143,8 @@ class AppBindingsError(DefinitionError):
     attributes: tuple[str, ...]  # that may hold bindings
 
     def __str__(self) -> str:
-        offer = f"of bindings, {suggestion(self.attribute, self.attributes)}; the module itself can be named, too"
-        return f"the app {self.app!r}: the module {self.module!r} has no {self.attribute!r}; {offer}"
+        offer = f"of bindings, {suggestion(self.attribute, self.attributes)}; or name the module alone"
+        return f"app {self.app!r}: module {self.module!r} has no {self.attribute!r}; {offer}"
 
 
 @dataclass(eq=False)
@@ -159,48 +159,48 @@ class AppImportError(DefinitionError):
 
     def __str__(self) -> str:
         return (
-            f"the app {self.app!r} cannot be imported: {self.raised} ({self.place}); "
-            "mend the module, or see the whole traceback with --debug"
+            f"app {self.app!r} cannot be imported: {self.raised} ({self.place}); "
+            "fix the module, or see the traceback with --debug"
         )
 
 
 @dataclass(eq=False)
 class ServicesError(DefinitionError):
-    """What actions and invokes need from outside cannot be had."""
+    """The services cannot be loaded."""
 
     services: str
     problem: str
 
     def __str__(self) -> str:
         return (
-            f"the services {self.services!r} cannot be had: {self.problem}; name them as module:attribute, a value, or "
-            "a function or class that is called for it, with --services, GATECHART_SERVICES or in pyproject.toml"
+            f"services {self.services!r} cannot be loaded: {self.problem}; name a value, or a function or class that "
+            "makes it, as module:attribute, with --services, GATECHART_SERVICES or in pyproject.toml"
         )
 
 
 @dataclass(eq=False)
 class PacketMigrationsError(DefinitionError):
-    """What brings packets of an older gatechart to this one cannot be had."""
+    """The packet migrations cannot be loaded."""
 
     migrations: str
     problem: str
 
     def __str__(self) -> str:
         return (
-            f"the packet migrations {self.migrations!r} cannot be had: {self.problem}; name them as module:attribute, "
+            f"packet migrations {self.migrations!r} cannot be loaded: {self.problem}; name them as module:attribute, "
             "with GATECHART_PACKET_MIGRATIONS or as packet_migrations in pyproject.toml"
         )
 
 
 @dataclass(eq=False)
 class AppGraphsError(DefinitionError):
-    """The attribute holds something else than graphs."""
+    """The attribute that the app names does not hold graphs."""
 
     app: str
     found: str
 
     def __str__(self) -> str:
-        return f"the app {self.app!r} {self.found}; let it be a graph, a sequence of graphs or a mapping to graphs"
+        return f"app {self.app!r} {self.found}; it must be a graph, a sequence of graphs or a mapping to graphs"
 
 
 @dataclass(eq=False)
@@ -211,14 +211,14 @@ class NoDeskError(DefinitionError):
 
     def __str__(self) -> str:
         return (
-            f"no graph is a desk: there are {', '.join(self.graphs)}; add one to the app, "
+            f"no desk among the graphs {', '.join(self.graphs)}; add one to the app, "
             "`from gatechart.contrib.human_desk import human_desk`"
         )
 
 
 @dataclass(eq=False)
 class NoCaseError(EventError):
-    """There is no such case at the desk. Nothing was changed."""
+    """Unknown case. Nothing was changed."""
 
     case: str
     graph: str | None  # of the agent that has the id, if any has
@@ -227,7 +227,7 @@ class NoCaseError(EventError):
     def __str__(self) -> str:
         is_agent = f": that is an agent of {self.graph!r}" if self.graph else ""
         offer = f"of open cases, {suggestion(self.case, self.cases)}" if self.cases else "no case is open"
-        return f"there is no case {self.case!r} at the desk{is_agent}; {offer}"
+        return f"unknown case {self.case!r}{is_agent}; {offer}"
 
 
 @dataclass(eq=False)
@@ -239,15 +239,15 @@ class HandoffStandsError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"handoff {self.handoff!r} stands: it is a transfer that was accepted. The work is with {self.owner!r} "
-            f"now: hand it on with `gatechart handoff {self.owner} --to GRAPH --at ENTRY_POINT`, or end it with "
-            f"`gatechart stop {self.owner}`"
+            f"handoff {self.handoff!r} is a transfer that was accepted, so it cannot be withdrawn; {self.owner!r} has "
+            f"the work now: hand it over with `gatechart handoff {self.owner} --to GRAPH --at ENTRY_POINT`, or stop it "
+            f"with `gatechart stop {self.owner}`"
         )
 
 
 @dataclass(eq=False)
 class OtherGraphError(EventError):
-    """The agent that is to take the work is of another graph. Nothing was changed."""
+    """The agent to hand the work to is of another graph. Nothing was changed."""
 
     agent_id: str
     graph: str
@@ -255,14 +255,14 @@ class OtherGraphError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} is of {self.graph!r}, not of {self.wanted!r}; name an agent of that, as "
-            f"`gatechart list --graph {self.wanted}` has them, or leave out --agent for a new one"
+            f"agent {self.agent_id!r} is of graph {self.graph!r}, not {self.wanted!r}; name one from "
+            f"`gatechart list --graph {self.wanted}`, or leave out --agent for a new agent"
         )
 
 
 @dataclass(eq=False)
 class NoWayBackError(EventError):
-    """The agent that gave a case away has ended, and cannot take it back. Nothing was changed."""
+    """The agent that gave a case away has ended and cannot take it back. Nothing was changed."""
 
     case: str
     agent_id: str
@@ -271,5 +271,5 @@ class NoWayBackError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r}, which gave case {self.case!r} away, is {self.status} and cannot take it back; "
-            f"resolve it, or hand it on with `gatechart handoff {self.case} --to GRAPH --at ENTRY_POINT`"
+            f"resolve the case, or hand it over with `gatechart handoff {self.case} --to GRAPH --at ENTRY_POINT`"
         )

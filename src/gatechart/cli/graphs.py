@@ -1,4 +1,4 @@
-"""Commands for graphs: they are checked, and drawn."""
+"""Commands for graphs: check, schema, draw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gatechart.values import (
 
 
 def check_document(graphs: Sequence[AnyGraph], reports: Mapping[str, Report], *, has_failed: bool) -> Document:
-    """Graphs, and what was found in them, by their names. `failed` tells what the exit code tells."""
+    """Describe graphs, and the findings in them; `failed` says the same as the exit code."""
     return {
         "graphs": [_graph_document(graph) for graph in graphs],
         "findings": [_finding_document(name, each) for name, report in reports.items() for each in report.findings],
@@ -48,7 +48,7 @@ def check_document(graphs: Sequence[AnyGraph], reports: Mapping[str, Report], *,
 
 
 def _graph_document(graph: AnyGraph) -> Document:
-    """A graph by the names it declares."""
+    """Describe a graph by the names it declares."""
     reached = reach(graph)
     return {
         "graph": graph.name,
@@ -92,16 +92,16 @@ _SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold y
 
 
 def print_graphs(graphs: Sequence[AnyGraph]) -> None:
-    """Graphs, a row each."""
+    """Print graphs, a row each."""
     columns = ("GRAPH", "VERSION", "STATES", "TRANSITIONS", "ENTRY POINTS")
     print_table(columns, map(_graph_row, graphs), whole=("VERSION", "STATES", "TRANSITIONS"))
     print_line()
 
 
 def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
-    """What was found in graphs, by their names: a block for each finding, and at the end how many there are.
+    """Print the findings in graphs, and how many there are.
 
-    with_allowed: what is allowed as well, with the reason in place of the remedy; it is counted in any case.
+    with_allowed: print allowed findings, too, with the reason in place of the remedy; they are counted in any case.
     """
     allowed = [(name, each) for name, report in reports.items() for each in report.allowed]
     findings = [(name, each) for name, report in reports.items() for each in report.findings]
@@ -111,7 +111,7 @@ def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
         _print_rows("PLACE, PROBLEM → REASON", rows)
     found = Counter(finding.severity for _, finding in findings)
     counts = [_count(found[severity], severity) for severity in Severity if found[severity]]
-    told = f": {', '.join(counts)}" if counts else " without a fault"
+    told = f": {', '.join(counts)}" if counts else ": no findings"
     print_line(f"{_count(len(reports), 'graph')}{told}{f'; {len(allowed)} allowed' if allowed else ''}")
 
 
@@ -122,8 +122,8 @@ def _print_rows(heading: str, rows: Sequence[Sequence[Cell]]) -> None:
 
 
 def _graph_row(graph: AnyGraph) -> Sequence[Cell]:
-    doors = Text("\n").join(map(_door, graph.entry_points.values()))
-    return graph.name, graph.version, str(len(graph.states)), str(len(graph.transitions)), doors
+    entries = Text("\n").join(map(_entry_cell, graph.entry_points.values()))
+    return graph.name, graph.version, str(len(graph.states)), str(len(graph.transitions)), entries
 
 
 def _finding_row(graph: str, finding: Finding, then: str) -> Sequence[Cell]:
@@ -136,12 +136,12 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _door(entry: EntryPoint) -> Text:
+def _entry_cell(entry: EntryPoint) -> Text:
     return Text(entry.name).append("".join(f"\n  on {trigger}" for trigger in entry.opens_on), "dim")
 
 
 class Language(StrEnum):
-    """In what a drawing can be printed."""
+    """The languages in which a drawing can be printed."""
 
     DOT = "dot"
     MERMAID = "mermaid"
@@ -150,36 +150,36 @@ class Language(StrEnum):
 _WRITERS: Final[Mapping[Language, Callable[..., str]]] = {Language.DOT: to_dot, Language.MERMAID: to_mermaid}
 CheckedGraphsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="GRAPH", help="The graphs' names; all if left out.", show_default=False),
+    typer.Argument(metavar="GRAPH", help="The names of the graphs. Default: all.", show_default=False),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", metavar="", help="Fail on warnings, too.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Fail on warnings as well as on errors.")]
 AllowedOption = Annotated[
-    bool, typer.Option("--allowed", metavar="", help="Tell what the graphs allow, too, and the reasons they give.")
+    bool, typer.Option("--allowed", help="Also print findings that the graphs allow, and the reasons they give.")
 ]
 DrawnArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[GRAPH]... [PATH]",
-        help="The graphs' names; may be left out with --agent, with --map, or if there is but one. The file to write.",
+        help="The graphs, optional with --agent, with --map, or if there is only one; and the file to write.",
         show_default=False,
     ),
 ]
-PacketOption = Annotated[
-    bool, typer.Option("--packet", metavar="", help="The schema of packets, which handoffs carry.")
-]
+PacketOption = Annotated[bool, typer.Option("--packet", help="Print the schema of packets, which handoffs carry.")]
 MapOption = Annotated[
-    bool, typer.Option("--map", metavar="", help="Draw the map of the graphs, all if none is named, and their doors.")
+    bool, typer.Option("--map", help="Draw a map of the graphs, all if none is named, with their entry points.")
 ]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="PATH", help="The file to write, too.", show_default=False)
+    Path | None, typer.Option("--output", "-o", metavar="PATH", help="The file to write.", show_default=False)
 ]
 FormatOption = Annotated[
     Language | None,
-    typer.Option("--format", "-f", help="What to print where no file is named; dot if left out.", show_default=False),
+    typer.Option("--format", "-f", help="What to print if no file is named. Default: dot.", show_default=False),
 ]
 DrawnAgentOption = Annotated[
     str | None,
-    typer.Option("--agent", metavar="AGENT", help="Show where this agent is, and its way there.", show_default=False),
+    typer.Option(
+        "--agent", metavar="AGENT", help="Highlight the states of this agent and the way it took.", show_default=False
+    ),
 ]
 
 
@@ -189,14 +189,14 @@ async def check_graphs(
     strict: StrictOption = False,
     allowed: AllowedOption = False,
 ) -> ExitCode | None:
-    """Check the app: find its graphs, name every fault, and tell what is most likely not meant.
+    """Check the graphs of the app for faults and likely mistakes.
 
-    A graph with faults is told with all of them at once. In a sound one there may be findings: an error will fail when
-    it is reached, a warning is most likely not what was meant, a note could be better. The exit code is 3 for faults
-    and errors, with --strict for warnings, too, and never for notes. Handoffs must lead to graphs of the app.
+    If a graph is invalid, all its faults are listed at once. A valid graph may still have findings: an error fails when
+    it is reached, a warning is probably a mistake, a note is a suggestion. The exit code is 3 if there are faults or
+    errors, or, with --strict, warnings. Handoffs must lead to graphs of the app.
 
-    What is meant to be so a graph allows, with a reason: under `allow` in a chart file, with allow= in code. That is
-    only counted; --allowed tells it, and --json always does.
+    A graph can allow a finding and give a reason: under `allow` in a chart file, or with allow= in Python. Allowed
+    findings are only counted; --allowed prints them, and --json always includes them.
 
     Examples:
       gatechart check
@@ -222,10 +222,10 @@ async def check_graphs(
 
 
 async def print_schema(_settings: Settings, packet: PacketOption = False) -> None:
-    """Print the JSON Schema of chart files, with which editors complete and check them.
+    """Print the JSON Schema of chart files, so that editors can complete and check them.
 
-    The YAML language server uses it where a chart begins with `# yaml-language-server: $schema=chart.schema.json`.
-    With --packet, print the schema of what a handoff carries instead.
+    The YAML language server uses it in charts that start with `# yaml-language-server: $schema=chart.schema.json`.
+    With --packet, print the schema of handoff packets instead.
 
     Examples:
       gatechart schema > chart.schema.json
@@ -247,10 +247,11 @@ async def draw_graph(
     agent: DrawnAgentOption = None,
     is_map: MapOption = False,
 ) -> None:
-    """Draw a graph, with its entry points as doors; or several as a map: their doors, and the handoffs between them.
+    """Draw a graph, or a map of several graphs with their entry points and the handoffs between them.
 
-    The file's ending says how: Graphviz draws .svg, .png and .pdf; .dot is its language, .mmd Mermaid's. Without a file
-    the text is printed. With --agent, the states it is in and the way it took stand out.
+    The file's extension selects the format: .svg, .png and .pdf are drawn by Graphviz, .dot is Graphviz source, and
+    .mmd is Mermaid. Without a file, the source is printed. With --agent, the agent's states and the way it took are
+    highlighted.
 
     Examples:
       gatechart draw customer_service support.svg
@@ -264,7 +265,7 @@ async def draw_graph(
     file = _only_file(path, output, format)
     if is_map or len(names) > 1:
         if agent is not None:
-            raise UsageError("a map shows no agent; draw the agent's graph alone, or leave out --agent")
+            raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")
         several = tuple(map(Registry(graphs).graph, dict.fromkeys(names))) or newest(graphs)
         _draw(settings, several, file, format)
         return
@@ -274,7 +275,7 @@ async def draw_graph(
 
 
 def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
-    """The names of graphs, and the file: what comes last, has an ending, and is the name of no graph."""
+    """Part the names of graphs from the file: the last argument, if it has an extension and names no graph."""
     known = {graph.name for graph in graphs}
     if drawn and drawn[-1] not in known and Path(drawn[-1]).suffix:
         return drawn[:-1], Path(drawn[-1])
@@ -288,7 +289,7 @@ def _draw(
     language: Language | None,
     **stands_out: Any,
 ) -> None:
-    """Writes the file, or prints the text where there is none."""
+    """Write the file, or print the source if there is none."""
     if file is None:
         written = language or Language.DOT
         _print_text(settings, drawn, written, _WRITERS[written](drawn, **stands_out))
@@ -298,12 +299,14 @@ def _draw(
 
 def _only_file(path: Path | None, output: Path | None, language: Language | None) -> Path | None:
     if path is not None and output is not None:
-        raise UsageError("PATH and --output both name the file to write; give one of them")
+        raise UsageError("PATH and --output both name a file; give one of them")
     file = path or output
     if file is not None and file.suffix.lower() not in ENDINGS:
-        raise UsageError(f"{str(file)!r} ends in none of {listing(ENDINGS)}; name a file that does")
+        raise UsageError(f"unknown extension of {str(file)!r}; use one of {listing(ENDINGS)}")
     if file is not None and language is not None:
-        raise UsageError("--format says what to print where no file is named; a file's ending says what it holds")
+        raise UsageError(
+            "--format is for printing; the format of a file follows from its extension, so leave out --format"
+        )
     return file
 
 
@@ -315,11 +318,11 @@ async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | No
 
 
 def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> AnyGraph:
-    """The graph of this name, of the agent, or the only one; in the version of the agent, where that is there."""
+    """Choose the graph: by name, of the agent, or the only one; in the agent's version, if the app has it."""
     registry = Registry(graphs)
     if name is None and snapshot is None:
         if len(registry.graphs) > 1:
-            raise UsageError(f"say which graph to draw: one of {', '.join(graph.name for graph in registry.graphs)}")
+            raise UsageError(f"no graph; name one to draw: {', '.join(graph.name for graph in registry.graphs)}")
         return registry.graphs[0]
     graph = registry.graph(name or snapshot.graph if snapshot else name or "")
     if snapshot is not None and registry.has(graph.name, snapshot.graph_version):
@@ -338,13 +341,13 @@ def _print_file(settings: Settings, drawn: AnyGraph | Graphs, file: Path) -> Non
     if settings.json:
         print_document({**_names(drawn), "path": str(file)})
     elif isinstance(drawn, StateTransitionGraph):
-        print_line(f"{drawn.name} was drawn to {file}")
+        print_line(f"drew {drawn.name} to {file}")
     else:
-        print_line(f"the map of {', '.join(graph.name for graph in drawn)} was drawn to {file}")
+        print_line(f"drew a map of {', '.join(graph.name for graph in drawn)} to {file}")
 
 
 def _names(drawn: AnyGraph | Graphs) -> dict[str, Any]:
-    """What was drawn, for machines."""
+    """Name what was drawn, for JSON."""
     if isinstance(drawn, StateTransitionGraph):
         return {"graph": drawn.name}
     return {"graphs": [graph.name for graph in drawn]}

@@ -1,4 +1,4 @@
-"""How people see a handoff, and what it hands on."""
+"""Handoffs and packets as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gatechart.values import (
 
 
 def handoff_document(handoff: HandoffRecord) -> Document:
-    """A handoff as it stands, without what it hands on."""
+    """Describe a handoff, without its packet."""
     return HandoffDocument.of(handoff).model_dump(exclude={"packet"})
 
 
@@ -50,19 +50,19 @@ _STYLES: Final = {
 
 
 def print_handoffs(handoffs: Sequence[HandoffRecord]) -> None:
-    """Handoffs, a row each."""
+    """Print handoffs, a row each."""
     columns = ("HANDOFF", "STATUS", "OFFERED (UTC)", "FROM → TO, REASON")
     print_table(columns, map(_row, handoffs), whole=("HANDOFF", "STATUS", "OFFERED (UTC)"))
 
 
 def print_handoff(handoff: HandoffRecord) -> None:
-    """A handoff in short: from whom to whom, and how it stands."""
+    """Print a handoff in short: from whom, to whom, and its status."""
     details = handoff.changes[-1].details
     print_facts([*_facts(handoff), *_told(("details", details))])
 
 
 def print_whole_handoff(handoff: HandoffRecord) -> None:
-    """All that is known of a handoff: each change, its result, and what it hands on."""
+    """Print a handoff with its changes, its result and its packet."""
     print_facts(_facts(handoff))
     print_line()
     changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
@@ -79,7 +79,7 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
 
 
 def print_packet(packet: HandoffPacket) -> None:
-    """What a packet tells whoever takes it."""
+    """Print a packet."""
     problem = [*problem_facts(packet), *_told(("evidence", packet.evidence))]
     if problem:
         print_line()
@@ -93,7 +93,7 @@ def print_packet(packet: HandoffPacket) -> None:
 
 
 def problem_facts(told: Any) -> Iterator[tuple[str, Cell]]:
-    """What it is about, as a packet or the context of a conversation has it."""
+    """Name the problem, as in a packet or in the context of a conversation."""
     first = "" if told.initial_query == told.current_problem else told.initial_query
     metadata = told.metadata
     yield from _told(
@@ -108,13 +108,13 @@ def problem_facts(told: Any) -> Iterator[tuple[str, Cell]]:
 
 
 def print_conversation(messages: Iterable[Message]) -> None:
-    """What was said, and which tools were called, oldest first."""
+    """Print messages and tool calls, oldest first."""
     rows = [(_clock(each.time), each.role, _said(each)) for each in messages]
     _print_table("CONVERSATION", rows, ("", ""))
 
 
 def print_known(told: Any) -> None:
-    """What was tried, found, assumed and decided, as a packet or the context of a conversation has it."""
+    """Print what was tried, found, assumed and decided, as in a packet or in the context of a conversation."""
     _print_table("TRIED", [(visible(each.action), _tried(each)) for each in told.reasoning])
     _print_table("ENTITIES", _values(told.entities))
     _print_table("STATE", _values(told.internal_state))
@@ -123,23 +123,23 @@ def print_known(told: Any) -> None:
 
 
 def print_way(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> None:
-    """The agents before, and the offers that were made in vain."""
+    """Print the earlier agents, and the offers that failed."""
     _print_table("WAY", [(each.graph, each.agent, each.state, prose(each.achieved or "–")) for each in path], ("",) * 3)
     _print_table("IN VAIN", [(_target(each.graph, each.entry_point, ""), _vain(each)) for each in attempts])
 
 
 def status_cell(status: HandoffStatus) -> Text:
-    """The status in its colour."""
+    """Colour a status."""
     return Text(status.value, _STYLES[status])
 
 
 def prose(text: str) -> Text:
-    """The text in its lines; what cannot be printed is written out."""
+    """Keep the lines of a text, and escape unprintable characters."""
     return Text("\n".join(map(visible, text.splitlines())))
 
 
 def moment_text(moment: datetime) -> str:
-    """The moment, to the second."""
+    """Write a moment, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
@@ -155,7 +155,7 @@ def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
     kind = "a new agent" if handoff.is_new else "the agent"
     yield "handoff", handoff.id
     if handoff.request != handoff.id:
-        yield "request", f"{handoff.request}, of which this is a later attempt"
+        yield "request", f"{handoff.request} (this is a later attempt of it)"
     yield "status", status_cell(handoff.status)
     yield "mode", handoff.mode.value
     yield "reason", handoff.reason.value
@@ -170,7 +170,7 @@ def _told(*facts: tuple[str, str]) -> Iterator[tuple[str, Cell]]:
 
 
 def _print_table(heading: str, rows: Sequence[Sequence[Cell]], more: Sequence[str] = ("",)) -> None:
-    """A table behind an empty line; nothing where it has no rows. more: the headings of the other columns."""
+    """Print a table after an empty line, if it has rows. more: the headings of the other columns."""
     if rows:
         print_line()
         print_table((heading, *more), rows)

@@ -1,4 +1,4 @@
-"""Commands for handoffs: one is asked for, they are listed, shown, cancelled."""
+"""Commands for handoffs: handoff, list, show, cancel."""
 
 from __future__ import annotations
 
@@ -43,57 +43,57 @@ from gatechart.values import (
     Snapshot,
 )
 
-_LOOKS_S: Final = 0.05  # between two looks at what another process hosts
+_LOOKS_S: Final = 0.05  # between two looks at an agent that another process hosts
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
-HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The handoff's id.", show_default=False)]
-SourceOption = Annotated[
-    str | None, typer.Option("--source", metavar="AGENT", help="Only those that this agent asked for.")
-]
-TargetOption = Annotated[
-    str | None, typer.Option("--target", metavar="AGENT", help="Only those that are offered to this agent.")
-]
-StatusOption = Annotated[HandoffStatus | None, typer.Option("--status", help="Only handoffs of this status.")]
+HandoffArgument = Annotated[str, typer.Argument(metavar="HANDOFF", help="The id of the handoff.", show_default=False)]
+SourceOption = Annotated[str | None, typer.Option("--source", metavar="AGENT", help="Only handoffs from this agent.")]
+TargetOption = Annotated[str | None, typer.Option("--target", metavar="AGENT", help="Only handoffs to this agent.")]
+StatusOption = Annotated[HandoffStatus | None, typer.Option("--status", help="Only handoffs with this status.")]
 RequestOption = Annotated[
     str | None,
-    typer.Option("--request", metavar="HANDOFF", help="Only the attempts of one, by the id of the first."),
+    typer.Option("--request", metavar="HANDOFF", help="Only the attempts of one handoff, by the id of the first."),
 ]
 AfterOption = Annotated[
     int,
     typer.Option("--after", min=0, metavar="NUMBER", help="Only handoffs with a higher number.", show_default=False),
 ]
 WhyOption = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why, for the agent that asked.", show_default=False)
+    str,
+    typer.Option(
+        "--reason", metavar="TEXT", help="The reason, for the agent that offered the work.", show_default=False
+    ),
 ]
-ToOption = Annotated[str | None, typer.Option("--to", metavar="GRAPH", help="The graph of the agent that is to go on.")]
+ToOption = Annotated[str | None, typer.Option("--to", metavar="GRAPH", help="The graph to hand the work to.")]
 AtOption = Annotated[
-    str | None, typer.Option("--at", metavar="ENTRY_POINT", help="Where it begins, or goes on, with the work.")
+    str | None, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point at which that graph takes the work.")
 ]
 LivingOption = Annotated[
     str | None,
-    typer.Option("--agent", metavar="AGENT", help="A living agent of that graph; a new one if left out."),
+    typer.Option("--agent", metavar="AGENT", help="An existing agent of that graph. Default: a new one."),
 ]
 ModeOption = Annotated[
-    Mode, typer.Option("--mode", help="transfer gives the work away, delegate keeps it and waits for the result.")
+    Mode, typer.Option("--mode", help="transfer gives the work away; delegate waits for the result.")
 ]
 DeadlineOption = Annotated[
     str | None,
     typer.Option(
         "--deadline",
         metavar="MOMENT|DELAY",
-        help="Until when a transfer is to be accepted or a delegation done, such as 10m or 2026-07-01T12:00+02:00.",
+        help="When a transfer must be accepted, or a delegation done, such as 10m or 2026-07-01T12:00+02:00.",
     ),
 ]
-ReasonOption = Annotated[Reason, typer.Option("--reason", help="Why the work is handed on.")]
+ReasonOption = Annotated[Reason, typer.Option("--reason", help="Why the work is handed over.")]
 ProblemOption = Annotated[
     str | None,
     typer.Option(
-        "--problem", metavar="TEXT", help="What is to be done; if left out, the current problem of the agent's context."
+        "--problem", metavar="TEXT", help="What is to be done. Default: the current problem in the agent's context."
     ),
 ]
 WaitOption = Annotated[
     bool,
     typer.Option(
-        "--wait", metavar="", help="Host all agents of the app until the offer is accepted or came to nothing."
+        "--wait",
+        help="Wait until the offer is accepted or has failed. If no host is running, host the agents meanwhile.",
     ),
 ]
 
@@ -111,15 +111,14 @@ async def hand_on(
     wait: WaitOption = False,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Have an agent hand on its work to another one.
+    """Hand the work of an agent to another agent.
 
-    All that its context has of the conversation goes along. The agent waits where it is; as a transfer is accepted, one
-    whose graph says nothing of that has ended.
+    The conversation in the agent's context goes along. The agent stays in its state; when a transfer is accepted, it
+    ends, unless its graph says otherwise.
 
-    The offer is kept when the command returns. Whoever hosts the agents, such as `gatechart run`, takes it to the
-    other one, which accepts or rejects it; with --wait this command does. The exit code is 1 where nobody took it, it
-    is rejected at once, as a loop is, or whoever took it has failed by then. Where a host runs, it is asked, and --wait
-    only waits.
+    When the command returns, the offer is durable. A host, such as `gatechart run`, delivers it to the other agent,
+    which accepts or rejects it; with --wait, this command waits for that. The exit code is 1 if the offer was rejected,
+    expired or failed.
 
     Examples:
       gatechart handoff case-1 --to refunds --at REVIEWING
@@ -150,9 +149,7 @@ async def hand_on(
     made, is_hosted = await carried_out(settings, graphs, hand, timeout_s=timeout, opening=opening)
     _print(settings, made)
     if made.status is HandoffStatus.PENDING and not is_hosted:
-        print_hint(
-            f"it waits for a host: `gatechart run` takes it there, `gatechart handoffs show {made.id}` tells of it"
-        )
+        print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
     return None if made.status in (HandoffStatus.PENDING, *_GOES_ON) else ExitCode.REFUSED
 
 
@@ -165,10 +162,10 @@ async def list_handoffs(
     after: AfterOption = 0,
     limit: LimitOption = 100,
 ) -> None:
-    """List handoffs in the order offered: from whom to whom, why, and what became of them.
+    """List handoffs in the order offered: from whom, to whom, why, and with what outcome.
 
-    A handoff that is rejected may be offered to another target: each attempt is one of its own, and --request lists
-    them all. It needs no graphs.
+    A rejected handoff may be offered to another target. Each attempt is a handoff of its own, and --request lists all
+    attempts. Works without an app.
 
     Examples:
       gatechart handoffs list --status pending
@@ -183,9 +180,9 @@ async def list_handoffs(
 
 
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
-    """Show a handoff with each change, its result, and the packet: all that the other agent is told.
+    """Show a handoff: its changes, its result and its packet, which is what the other agent gets.
 
-    It needs no graphs.
+    Works without an app.
 
     Examples:
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13
@@ -199,7 +196,7 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
         return
     print_whole_handoff(found)
     if len(attempts) > 1:
-        print_hint(f"one of {len(attempts)} attempts: `gatechart handoffs list --request {found.request}`")
+        print_hint(f"one of {len(attempts)} attempts; see `gatechart handoffs list --request {found.request}`")
 
 
 async def cancel_handoff(
@@ -208,10 +205,10 @@ async def cancel_handoff(
     reason: WhyOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Withdraw a handoff: an offer, or a delegation that is under way. A transfer that was accepted stands.
+    """Withdraw an offer, or a delegation that is under way. An accepted transfer cannot be withdrawn.
 
-    Whoever hosts the agents, such as `gatechart run`, takes the withdrawal to the other agent, and the order of its
-    mail decides; the agent that asked is told why.
+    A host, such as `gatechart run`, delivers the withdrawal to the other agent. If that agent has accepted or finished
+    by then, the withdrawal comes too late. The agent that offered the work is told why.
 
     Examples:
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
@@ -228,15 +225,15 @@ async def cancel_handoff(
         print_document({**handoff_document(found), "mail": receipt.number})
         return
     if found.status is HandoffStatus.UNREADABLE:
-        print_line(f"handoff {handoff}, which cannot be read, was forgotten")
+        print_line(f"the unreadable handoff {handoff} was deleted")
         return
-    print_line(f"the withdrawal of handoff {handoff} waits for {found.target}, as mail {receipt.number}")
+    print_line(f"mail {receipt.number} withdraws handoff {handoff} from {found.target}")
     if not is_hosted:
         print_hint("it waits for a host: `gatechart run` delivers it")
 
 
 async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
-    """The handoff of this id. Raises NoHandoffError."""
+    """Load the handoff of this id. Raises NoHandoffError."""
     found = await store.handoffs(HandoffQuery(id=handoff))
     if not found:
         raise NoHandoffError(handoff, None)
@@ -251,13 +248,13 @@ def _check_can_be_cancelled(found: HandoffRecord) -> None:
 
 
 def _target(graphs: Graphs, to: str | None, at: str | None) -> AnyGraph:
-    """The graph, with the entry point. Raises UsageError, UnknownGraphError, EntryRefusedError."""
+    """Find the graph, and check its entry point. Raises UsageError, UnknownGraphError, EntryRefusedError."""
     if to is None:
         names = ", ".join(graph.name for graph in newest(graphs))
-        raise UsageError(f"say which graph is to go on, with --to and one of {names}")
+        raise UsageError(f"missing --to: name the graph to hand the work to, one of {names}")
     graph = Registry(graphs).graph(to)
     if at is None:
-        raise UsageError(f"say where {to!r} is entered, with --at and one of {', '.join(graph.entry_points)}")
+        raise UsageError(f"missing --at: name an entry point of {to!r}, one of {', '.join(graph.entry_points)}")
     graph.entry_point(at)
     return graph
 
@@ -272,9 +269,9 @@ def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
 
 
 async def _answered(way: Way, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
-    """The id of the handoff that is asked for, once an offer of it is accepted, or there is no other to be made.
+    """Ask for a handoff, and return its id once an offer is accepted or the last one has failed.
 
-    timeout_s: how long to wait for that where another process hosts the agents; it is pending still then.
+    timeout_s: how long to wait if another process hosts the agents; the handoff may still be pending then.
     """
     if way.runtime is None:
         asked, ends = await ask(), monotonic() + timeout_s

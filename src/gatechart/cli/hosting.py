@@ -1,4 +1,4 @@
-"""Runtimes as commands open them: one that comes and goes, or one that stays."""
+"""How commands reach agents: with a runtime of their own, or through the process that owns the database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gatechart.values import MailStatus, Role, Side, Snapshot
 
 @asynccontextmanager
 async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIterator[Runtime]:
-    """A runtime that does only what the command asks for: mail, timers and invokes of others wait for a host."""
+    """Open a runtime that does only what the command asks; all other mail, timers and invokes wait for a host."""
     async with (
         opened_services(settings) as services,
         Runtime.open(
@@ -51,7 +51,7 @@ async def host(
     creates: bool = False,
     role: Role = Role.OWNER,
 ) -> AsyncIterator[Runtime]:
-    """A runtime that hosts all agents of the graphs. creates: the database, where there is none."""
+    """Open a runtime that hosts all agents of the graphs. creates: create the database if it does not exist."""
     if not creates:
         await check_there(settings)
     async with (
@@ -70,44 +70,42 @@ async def host(
 
 
 async def check_there(settings: Settings) -> None:
-    """Raises as `open_store` where there is no sound database: what is not there must not be created."""
+    """Raise what `open_store` raises if there is no sound database, so that none is created."""
     async with open_store(settings.store, role=Role.READER):
         pass
 
 
 async def hint_at_waiting(settings: Settings, runtime: Runtime, graph: AnyGraph, snapshot: Snapshot) -> None:
-    """Says that something waits for a host, where it does."""
+    """Say so if work of the agent waits for a host."""
     if settings.store == MEMORY_URL:
         return
     if any(each.side is Side.ASKED and not each.is_accepted for each in snapshot.handoffs):
         agent = snapshot.agent_id
         print_hint(
-            f"what {agent!r} hands on waits for a host: `gatechart handoffs --source {agent}` lists it, "
-            "`gatechart run` takes it there"
+            f"a handoff from {agent!r} waits for a host: `gatechart handoffs --source {agent}` lists it, "
+            "`gatechart run` delivers it"
         )
         return
     invokes = any(graph.nodes[state].invokes for state, _ in snapshot.entered)
     if invokes or await runtime.mail(snapshot.agent_id, status=MailStatus.WAITING, limit=1):
         agent = snapshot.agent_id
-        print_hint(
-            f"something of {agent!r} waits for a host: `gatechart show {agent}` lists it, `gatechart run` does it"
-        )
+        print_hint(f"work of {agent!r} waits for a host: `gatechart show {agent}` lists it, `gatechart run` does it")
 
 
 T = TypeVar("T")
 TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
 SHORTEST_S: Final = 0.1
 _GIVEN_UP: Final = {  # by whether the request was withdrawn
-    True: "the request was withdrawn: nothing was done",
-    False: "the owner of the database has begun with it, and comes to an end with it",
-    None: "the database cannot be reached, so nobody can tell whether it is done",
+    True: "the request was withdrawn; nothing was done",
+    False: "the owner of the database has started on the request, and will finish it",
+    None: "the database cannot be reached, so it is unknown whether the request was carried out",
 }
 TimeoutOption = Annotated[
     float,
     seconds_option(
         "--timeout",
         SHORTEST_S,
-        "How long to wait for an answer where another process owns the database, such as `gatechart run`.",
+        "How long to wait for the owner of the database, such as `gatechart run`, if there is one.",
         envvar=TIMEOUT_VARIABLE,
     ),
 ]
@@ -115,13 +113,13 @@ TimeoutOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a command gets at the agents."""
+    """How a command reaches the agents."""
 
     verbs: AgentHome
-    runtime: Runtime | None  # None where another process hosts the agents
+    runtime: Runtime | None  # None if another process hosts the agents
 
     async def hint_at_waiting(self, settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
-        """Says that something waits for a host, where there is none and something does."""
+        """Say so if work of the agent waits for a host and there is none."""
         if self.runtime is not None:
             await hint_at_waiting(settings, self.runtime, graph, snapshot)
 
@@ -138,11 +136,12 @@ async def carried_out(
     timeout_s: float = TIMEOUT_S,
     opening: Opening | None = None,
 ) -> T:
-    """What the work returns, which asks for one thing that writes, and does so before it prints anything.
+    """Do work that makes one change, here or through the owner of the database; return what it returns.
 
-    Where the database has an owner, it is asked; where that goes before it has answered, the work begins anew, under
-    the id of the request that it may have carried out. opening: of the command's own runtime, one that visits if left
-    out. Raises RequestTimeoutError, KeyboardInterrupt where it is interrupted meanwhile, and what the work raises.
+    The work makes its change before it prints anything. If the owner ends before it has answered, the work starts again
+    under the id of the request that the owner may have carried out, so that nothing is done twice.
+    opening: opens the command's own runtime; by default, one that only visits.
+    Raises RequestTimeoutError, KeyboardInterrupt if interrupted, and what the work raises.
     """
     ends = monotonic() + timeout_s
     begun: OwnerGoneError | None = None
@@ -162,18 +161,18 @@ async def carried_out(
                 return await work(Way(asker, None))
         except OwnerGoneError as gone:
             begun = None if gone.withdrawn else gone
-        except StoreMissingError:  # its owner has just begun to create it
+        except StoreMissingError:  # its owner has only just started to create it
             raise owned from None
 
 
 async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Awaitable[T]) -> T:
-    """What the work comes to; then nobody has to come back to what an owner had begun with."""
+    """Finish the work, then delete the request that an owner had started on."""
     if begun is None:
         return await work
     try:
         return await work
     finally:
-        with suppress(OutsideError):  # it is forgotten after a while
+        with suppress(OutsideError):  # it is deleted after a while anyway
             async with open_asking(settings.store) as asking:
                 await asking.forget(begun.number)
 
@@ -182,7 +181,7 @@ async def _settled(settings: Settings, begun: OwnerGoneError | None, work: Await
 async def _interruptible(
     opened: Callable[..., AbstractAsyncContextManager[DatabaseClient]],
 ) -> AsyncIterator[DatabaseClient]:
-    """The asker. Where it is interrupted with a request under way, the KeyboardInterrupt says what became of that."""
+    """Open a database client. If it is interrupted during a request, the KeyboardInterrupt says what became of it."""
     became: list[bool | None] = []
     try:
         async with opened(given_up=became.append) as asker:

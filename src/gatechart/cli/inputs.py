@@ -1,4 +1,4 @@
-"""What `--payload` brings."""
+"""Values of options: JSON, ages, moments and durations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gatechart.graph import seconds_of
 
 
 def read_payload(given: str | None) -> dict[str, Any] | None:
-    """The JSON object that the option holds, or names as `@FILE` or `-`. Raises UsageError.
+    """Read the JSON object that an option holds, or names as `@FILE` or `-`. Raises UsageError.
 
     >>> read_payload('{"text": "help"}'), read_payload(None)
     ({'text': 'help'}, None)
@@ -23,7 +23,7 @@ def read_payload(given: str | None) -> dict[str, Any] | None:
     if payload is None and given is None:
         return None
     if not isinstance(payload, dict):
-        problem = f"it is no JSON object but {_KINDS[type(payload)]}; write it like '{{\"text\": ...}}'"
+        problem = f"it is not a JSON object but {_KINDS[type(payload)]}; write it like '{{\"text\": ...}}'"
         raise _wrong("--payload", given or "", problem)
     return payload
 
@@ -38,8 +38,8 @@ def read_json(option: str, given: str | None) -> Any:
         return None
     try:
         return json.loads(_text(given), parse_constant=_refuse, parse_float=_number)
-    except (ValueError, RecursionError) as error:  # what is no UTF-8 is a ValueError, too
-        problem = f'it is no JSON ({error}); write it like \'{{"text": "help"}}\', in single quotes'
+    except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
+        problem = f'it is not valid JSON ({error}); write it like \'{{"text": "help"}}\', in single quotes'
         raise _wrong(option, given, problem) from error
     except OSError as error:
         raise _wrong(option, given, f"it cannot be read ({error.strerror})") from error
@@ -56,7 +56,7 @@ _KINDS = {
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number in JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _number(digits: str) -> float:
@@ -78,7 +78,7 @@ def _wrong(option: str, given: str, problem: str) -> UsageError:
 
 
 def read_age(option: str, given: str | None) -> datetime | timedelta | None:
-    """How old something must be at least, or the moment before which it must have been. Raises UsageError.
+    """Read an age or a moment. Raises UsageError.
 
     >>> read_age("--older-than", "90d"), read_age("--older-than", "2026-07-01")
     (datetime.timedelta(days=90), datetime.datetime(2026, 7, 1, 0, 0, tzinfo=datetime.timezone.utc))
@@ -90,7 +90,7 @@ def read_age(option: str, given: str | None) -> datetime | timedelta | None:
 
 
 def read_due(option: str, given: str | None, now: datetime) -> datetime | None:
-    """A moment, or a delay from now on. Raises UsageError."""
+    """Read a moment, or a delay from now. Raises UsageError."""
     if given is None:
         return None
     delay = _duration(given)
@@ -98,18 +98,18 @@ def read_due(option: str, given: str | None, now: datetime) -> datetime | None:
 
 
 def read_deadline(option: str, given: str | None, now: datetime) -> datetime | None:
-    """A moment to come, or a delay from now on. Raises UsageError."""
+    """Read a moment in the future, or a delay from now. Raises UsageError."""
     due = read_due(option, given, now)
     if due is not None and due <= now:
-        raise UsageError(f"{option}: {given!r} has passed; write a moment to come, or a delay like '10m'")
+        raise UsageError(f"{option}: {given!r} is in the past; write a moment in the future, or a delay like '10m'")
     return due
 
 
 def read_duration(option: str, given: str) -> timedelta:
-    """How long something takes. Raises UsageError."""
+    """Read a duration. Raises UsageError."""
     duration = _duration(given)
     if duration is None:
-        raise UsageError(f"{option}: {given!r} is no duration; write it like '12h' or '7d'")
+        raise UsageError(f"{option}: {given!r} is not a duration; write it like '12h' or '7d'")
     return duration
 
 
@@ -129,4 +129,4 @@ def _moment(option: str, given: str) -> datetime:
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
-        raise UsageError(f"{option}: {given!r} is too far away") from None
+        raise UsageError(f"{option}: {given!r} is out of range; write a moment of the years 1 to 9999") from None

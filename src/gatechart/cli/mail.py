@@ -1,4 +1,4 @@
-"""Commands for mail: it is posted, listed, shown, delivered once more, forgotten."""
+"""Commands for mail and invokes: post, list, show, retry, discard, fire, end-invoke."""
 
 from __future__ import annotations
 
@@ -24,17 +24,22 @@ from gatechart.runtime import Runtime
 from gatechart.stores import open_store
 from gatechart.values import Mail, MailQuery, MailStatus, Receipt, Role
 
-EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's name.", show_default=False)]
+EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.", show_default=False)]
 IdOption = Annotated[
     str | None,
-    typer.Option("--id", help="The mail's id: posted again with it, it is not accepted again.", show_default=False),
+    typer.Option(
+        "--id",
+        metavar="ID",
+        help="The id of the mail: repeating the command with the same id does not post it again.",
+        show_default=False,
+    ),
 ]
 DueOption = Annotated[
     str | None,
     typer.Option(
         "--due",
         metavar="MOMENT|DELAY",
-        help="When to deliver it, such as 2026-07-01T12:00+02:00 or 30m; at once if left out.",
+        help="When to deliver it, such as 2026-07-01T12:00+02:00 or 30m. Default: at once.",
         show_default=False,
     ),
 ]
@@ -42,14 +47,17 @@ RecipientOption = Annotated[
     str | None, typer.Option("--agent", metavar="AGENT", help="Only mail for this agent.", show_default=False)
 ]
 StatusOption = Annotated[
-    MailStatus | None, typer.Option("--status", help="Only mail of this status.", show_default=False)
+    MailStatus | None, typer.Option("--status", help="Only mail with this status.", show_default=False)
 ]
 AfterOption = Annotated[
     int, typer.Option("--after", min=0, metavar="NUMBER", help="Only mail with a higher number.", show_default=False)
 ]
-NumberArgument = Annotated[int, typer.Argument(metavar="NUMBER", min=1, help="The mail's number.", show_default=False)]
+NumberArgument = Annotated[
+    int, typer.Argument(metavar="NUMBER", min=1, help="The number of the mail.", show_default=False)
+]
 NumbersArgument = Annotated[
-    list[int], typer.Argument(metavar="NUMBER...", min=1, help="The mail's number, or several.", show_default=False)
+    list[int],
+    typer.Argument(metavar="NUMBER...", min=1, help="The number of the mail, or several numbers.", show_default=False),
 ]
 
 
@@ -62,10 +70,11 @@ async def post_event(
     due: DueOption = None,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Post mail: an event that an agent takes later.
+    """Post mail: an event that the agent gets later.
 
-    It is kept when the command returns; whoever hosts the agent, such as `gatechart run`, delivers it. What an agent
-    refuses, or fails at every time, `gatechart mail` lists. To see at once what becomes of an event, send it.
+    When the command returns, the mail is durable; a host, such as `gatechart run`, delivers it. Mail that the agent
+    refuses, or that fails at every attempt, is listed by `gatechart mail`. To wait for the outcome, use `gatechart
+    send`.
 
     Examples:
       gatechart post case-1 REMINDER_DUE --due 2h
@@ -83,11 +92,11 @@ async def post_event(
     if settings.json:
         print_document({"agent_id": agent, "event": event, "mail": receipt.number, "repeat": receipt.repeat})
     elif receipt.repeat:
-        print_line(f"mail of the id {id} waits or was applied before; it was not accepted again")
+        print_line(f"mail with the id {id} was posted before; it was not posted again")
     else:
         print_line(f"mail {receipt.number} waits for {agent}")
     if not is_known:
-        print_warning(f"there is no agent {agent!r} yet; the mail waits until it is started")
+        print_warning(f"unknown agent {agent!r}; the mail waits until it is started")
 
 
 async def list_mail(
@@ -97,10 +106,10 @@ async def list_mail(
     after: AfterOption = 0,
     limit: LimitOption = 100,
 ) -> None:
-    """List mail in the order accepted: what waits, what was refused, what is dead.
+    """List mail that is waiting, refused or dead, in the order accepted.
 
-    Mail that waits is delivered in its turn, when it is due, or when another attempt is made; timers are mail, too.
-    Dead mail failed at every attempt. What was applied is history. It needs no graphs.
+    Waiting mail is delivered in order, once it is due; timers are mail, too. Dead mail failed at every attempt. Mail
+    that was applied is in `gatechart history`. Works without an app.
 
     Examples:
       gatechart mail --status dead
@@ -116,7 +125,7 @@ async def list_mail(
 
 
 async def show_mail(settings: Settings, number: NumberArgument) -> None:
-    """Show mail with its payload, and why it was refused or died.
+    """Show mail with its payload, and why it was refused or is dead.
 
     Examples:
       gatechart mail show 17
@@ -134,10 +143,10 @@ async def retry_mail(
     numbers: NumbersArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Let refused or dead mail be delivered once more, behind what waits for its agent.
+    """Deliver refused or dead mail again, after the mail that is waiting for its agent.
 
-    Mail that failed and waits for its next attempt keeps its place, and is tried at once. Whoever hosts the agent, such
-    as `gatechart run`, delivers it. Where one number is wrong, nothing is done.
+    Mail that failed and is waiting for its next attempt keeps its place, and is tried at once. A host, such as
+    `gatechart run`, delivers the mail. If one of the numbers is wrong, nothing is done.
 
     Examples:
       gatechart mail retry 17
@@ -156,23 +165,23 @@ async def retry_mail(
                 done[number] = await way.verbs.retry(number)
 
     await carried_out(settings, (), retry, timeout_s=timeout)
-    _print_done(settings, list(done.values()), "waits again for")
+    _print_done(settings, list(done.values()), "is waiting again for")
 
 
 async def discard_mail(settings: Settings, numbers: NumbersArgument) -> None:
-    """Forget refused or dead mail for good. Where one number is wrong, nothing is done.
+    """Delete refused or dead mail for good. If one of the numbers is wrong, nothing is done.
 
     Examples:
       gatechart mail discard 17 18
     """
     async with _ended(settings, numbers) as runtime:
         mail = [await runtime.discard(number) for number in dict.fromkeys(numbers)]
-    _print_done(settings, mail, "was forgotten, for")
+    _print_done(settings, mail, "was deleted, for")
 
 
 @asynccontextmanager
 async def _ended(settings: Settings, numbers: Sequence[int]) -> AsyncIterator[Runtime]:
-    """A runtime, where all these numbers are of refused or dead mail. Raises UnknownMailError."""
+    """Open a runtime if all these numbers are of refused or dead mail. Raises UnknownMailError."""
     await check_there(settings)
     async with visit(settings) as runtime:
         for number in numbers:
@@ -197,23 +206,28 @@ def _print_done(settings: Settings, mail: Sequence[Mail], what: str) -> None:
         print_line(f"mail {each.number} {what} {each.recipient}: {each.event}")
 
 
-InvokeArgument = Annotated[str, typer.Argument(metavar="INVOKE", help="The invoke's id.", show_default=False)]
+InvokeArgument = Annotated[str, typer.Argument(metavar="INVOKE", help="The id of the invoke.", show_default=False)]
 ResultOption = Annotated[
     str | None,
     typer.Option(
         "--result",
         "-r",
         metavar="JSON",
-        help="What it returns, in the place of its function: JSON, @FILE, or - for standard input; null if left out.",
+        help="The result: JSON, @FILE to read it from a file, or - for standard input. Default: null.",
         show_default=False,
     ),
 ]
 ErrorOption = Annotated[
-    str | None, typer.Option("--error", metavar="TEXT", help="Let it fail with this message.", show_default=False)
+    str | None, typer.Option("--error", metavar="TEXT", help="Fail the invoke with this message.", show_default=False)
 ]
 CallIdOption = Annotated[
     str | None,
-    typer.Option("--id", help="The call's id: made again with it, nothing is ended again.", show_default=False),
+    typer.Option(
+        "--id",
+        metavar="ID",
+        help="An id for this call: repeating the command with the same id ends nothing again.",
+        show_default=False,
+    ),
 ]
 
 
@@ -223,11 +237,10 @@ async def fire_timer(
     reason: ReasonOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Deliver a timer now, instead of when it is due.
+    """Fire a timer now, before it is due.
 
-    `gatechart mail --agent AGENT` lists timers with their numbers. Other mail with a due time can be delivered in the
-    same way. Whoever hosts the agent, such as `gatechart run`, delivers it; the history tells that an operator did it,
-    and why.
+    `gatechart mail --agent AGENT` lists timers with their numbers. Other mail that is not yet due can be delivered the
+    same way. A host, such as `gatechart run`, delivers it, and the history says that an operator did it, and why.
 
     Examples:
       gatechart mail fire 17 --reason "the customer called before the five days were over"
@@ -254,9 +267,9 @@ async def end_invoke(
     id: CallIdOption = None,  # noqa: A002
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """End an invoke that an agent is running, with a result that you give or with an error.
+    """End a running invoke of an agent with a result or an error.
 
-    Its function is cancelled, and the agent gets `done.invoke.INVOKE` or `error.invoke.INVOKE`. The history tells that
+    The function is cancelled, and the agent gets `done.invoke.INVOKE` or `error.invoke.INVOKE`. The history says that
     an operator did it, and why.
 
     Examples:
@@ -264,7 +277,7 @@ async def end_invoke(
       gatechart end-invoke case-1 scan --error "the scanner is gone" --reason "decommissioned"
     """
     if result is not None and error is not None:
-        raise UsageError("--result and --error both say how the invoke ends; give one of them")
+        raise UsageError("--result and --error contradict each other; give one of them")
     given = read_json("--result", result)
     await check_there(settings)
 
@@ -275,6 +288,6 @@ async def end_invoke(
     if settings.json:
         print_document({"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat})
     elif receipt.repeat:
-        print_line(f"a call of the id {id} was made before; nothing was ended again")
+        print_line(f"this was done before, under the id {id}; nothing was ended again")
     else:
         print_line(f"invoke {invoke} of {agent} was ended; mail {receipt.number} tells the agent")

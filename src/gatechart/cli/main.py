@@ -1,4 +1,4 @@
-"""From the command line to an exit code: what a command raises is told here, and only here."""
+"""From the command line to an exit code; the one place that prints the errors of commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gatechart.errors import GatechartError
 
 
 def error_document(error: BaseException, message: str, code: ExitCode, trace: str | None) -> Document:
-    """What a command raised; `facts` are the error's own, and `traceback` is there where it was asked for."""
+    """Describe an error; `facts` are those of the error, and `traceback` is there if it was asked for."""
     return {
         "error": type(error).__name__,
         "message": message,
@@ -34,11 +34,11 @@ def error_document(error: BaseException, message: str, code: ExitCode, trace: st
     }
 
 
-_PERHAPS: Final = "a turn that was under way may have been finished and kept: look with `gatechart show`"
+_PERHAPS: Final = "a turn under way may have been committed; see `gatechart show`"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command that the arguments (by default, those of the process) ask for; returns its exit code."""
+    """Run a command and return its exit code. arguments: those of the process by default."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = _carry_out(given)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _carry_out(arguments: Sequence[str]) -> int:
     _check_text(arguments)
     asked = parse(arguments)
-    if not isinstance(asked, Job):  # typer has done it itself, such as --help
+    if not isinstance(asked, Job):  # typer did it all, such as --help
         if asked == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         return asked
@@ -63,19 +63,21 @@ def _carry_out(arguments: Sequence[str]) -> int:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Raises UsageError for bytes that are no text: Python lets them pass, and a database does not."""
+    """Raise UsageError for bytes that are not UTF-8: Python lets them pass, and a database does not."""
     for argument in arguments:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"the argument {argument!a} is no text; write it in UTF-8") from None
+            raise UsageError(f"the argument {argument!a} is not valid UTF-8") from None
 
 
 def _tell(error: BaseException, arguments: Sequence[str]) -> ExitCode:
     code, message = code_of(error), _message(error)
     trace = "".join(traceback.format_exception(error)) if is_set(arguments, "--debug", DEBUG_VARIABLE) else None
     if is_set(arguments, "--json", JSON_VARIABLE):
-        print_json_line(error_document(error, message, code, trace), stderr=True)  # behind lines of a log
+        print_json_line(
+            error_document(error, message, code, trace), stderr=True
+        )  # one line, as lines of a log may precede it
     else:
         typer.echo(trace or "", err=True, nl=False)
         print_error(message)
@@ -90,11 +92,11 @@ def _message(error: BaseException) -> str:
     if isinstance(error, GatechartError):
         return str(error)
     raised = "".join(traceback.format_exception_only(error)).strip()
-    return f"{raised}; this should not happen: run it with --debug, and report the traceback"
+    return f"{raised}; this is a bug: please run the command again with --debug and report the traceback"
 
 
 def _usage_message(error: typer.TyperException) -> str:
-    """Typer's words in one line, and whose help tells more."""
+    """Put typer's message in one line, and name the help to see."""
     context = getattr(error, "ctx", None)
     if context is None:
         return error.format_message()
@@ -102,6 +104,6 @@ def _usage_message(error: typer.TyperException) -> str:
 
 
 def _drop_output() -> None:
-    """Lets the interpreter flush at its end what nobody reads any more."""
+    """Let the interpreter flush, at its end, output that nobody reads any more."""
     with suppress(UnsupportedOperation):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

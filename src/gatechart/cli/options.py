@@ -1,4 +1,4 @@
-"""The options that every command has, before its name or behind it, and those that several share."""
+"""Options that every command has, before or after its name, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gatechart.cli.errors import ExitCode
 from gatechart.stores import DEFAULT_URL
 
 P = ParamSpec("P")
-Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None where all is done
+Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None means done
 APP_VARIABLE: Final = "GATECHART_APP"
 STORE_VARIABLE: Final = "GATECHART_STORE"
 JSON_VARIABLE: Final = "GATECHART_JSON"
@@ -25,12 +25,12 @@ SERVICES_VARIABLE: Final = "GATECHART_SERVICES"
 PACKET_MIGRATIONS_VARIABLE: Final = "GATECHART_PACKET_MIGRATIONS"
 VERBOSE_VARIABLE: Final = "GATECHART_VERBOSE"
 DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
-_PANEL: Final = "Options of every command, before its name or behind it"
+_PANEL: Final = "Options of every command, before or after its name"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the common options say."""
+    """The values of the common options."""
 
     app: str | None  # None leaves it to the project's pyproject.toml
     store: str
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A command that was asked for, ready to be run."""
+    """A parsed command, ready to run."""
 
     settings: Settings
     work: Callable[[], Work]
@@ -61,13 +61,13 @@ AppOption = Annotated[
         "--app",
         envvar=APP_VARIABLE,
         metavar="APP",
-        help="Where the graphs are. MODULE:ATTRIBUTE: one, a sequence or a mapping of them. CHART.yaml:MODULE: a chart "
-        "file (.yaml, .yml, .json) with the module, or its :ATTRIBUTE, or several by commas, that has what it names. "
-        "If left out, as the nearest pyproject.toml says under \\[tool.gatechart].",
+        help="The graphs to use: MODULE:ATTRIBUTE for graphs in Python, or CHART.yaml:MODULE for a chart file (.yaml, "
+        ".yml, .json) and the module with the functions it names. Default: the app in the nearest pyproject.toml, "
+        "under \\[tool.gatechart].",
     ),
 ]
 StoreOption = Annotated[
-    str, _everywhere("--store", envvar=STORE_VARIABLE, metavar="URL", help="Where the agents are kept.")
+    str, _everywhere("--store", envvar=STORE_VARIABLE, metavar="URL", help="The database of the agents.")
 ]
 ServicesOption = Annotated[
     str | None,
@@ -75,47 +75,46 @@ ServicesOption = Annotated[
         "--services",
         envvar=SERVICES_VARIABLE,
         metavar="MODULE:ATTRIBUTE",
-        help="What actions and invokes need from outside; a function or a class is called for it. If left out, as the "
-        "nearest pyproject.toml says under \\[tool.gatechart].",
+        help="The services that actions and invokes use; a function or class is called to make them. Default: those in "
+        "the nearest pyproject.toml, under \\[tool.gatechart].",
         show_default=False,
     ),
 ]
 JsonOption = Annotated[
-    bool, _everywhere("--json", envvar=JSON_VARIABLE, metavar="", help="One JSON document instead of tables.")
+    bool, _everywhere("--json", envvar=JSON_VARIABLE, help="Print one JSON document instead of tables.")
 ]
-VerboseOption = Annotated[
-    bool, _everywhere("--verbose", envvar=VERBOSE_VARIABLE, metavar="", help="Show what is logged on the way.")
-]
+VerboseOption = Annotated[bool, _everywhere("--verbose", envvar=VERBOSE_VARIABLE, help="Show the log.")]
 DebugOption = Annotated[
-    bool, _everywhere("--debug", envvar=DEBUG_VARIABLE, metavar="", help="Show the traceback of an error.")
+    bool, _everywhere("--debug", envvar=DEBUG_VARIABLE, help="Show the traceback if the command fails.")
 ]
 VersionOption = Annotated[
     bool,
-    typer.Option("--version", callback=_print_version, is_eager=True, metavar="", help="Show the version and exit."),
+    typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
 ]
 LONGEST_S: Final = 86_400.0
-"""A day: what takes longer is no wait, and clocks cannot be told of any number of seconds."""
+"""A day: nobody waits longer, and event loops cannot handle every number of seconds."""
 
 
 def seconds_option(name: str, least: float, help: str, *, envvar: str | None = None) -> Any:  # noqa: A002
-    """An option that takes seconds, of which nobody waits for more than a day."""
+    """Define an option that takes seconds, a day at most."""
     return typer.Option(name, envvar=envvar, min=least, max=LONGEST_S, callback=_number, metavar="SECONDS", help=help)
 
 
 def _number(given: float) -> float:
-    if isnan(given):  # which is neither too little nor too much
-        raise typer.BadParameter("it is no number")
+    if isnan(given):  # passes every comparison with a bound
+        raise typer.BadParameter("nan is not a number of seconds")
     return given
 
 
-AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.", show_default=False)]
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The id of the agent.", show_default=False)]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 PayloadOption = Annotated[
     str | None,
     typer.Option(
         "--payload",
         "-p",
         metavar="JSON|@FILE|-",
-        help="What comes with it, a JSON object: as it is, from a file, or from stdin.",
+        help="The payload: a JSON object, @FILE to read it from a file, or - for standard input.",
         show_default=False,
     ),
 ]
@@ -130,7 +129,7 @@ def common_options(
     debug: DebugOption = False,
     version: VersionOption = False,
 ) -> None:
-    """Stands before the name of a command, and is the pattern of what stands behind it."""
+    """Take the common options before the name of a command; `with_settings` adds the same after it."""
 
 
 _COMMON: Final = tuple(
@@ -141,7 +140,7 @@ _COMMON: Final = tuple(
 
 
 def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable[..., Job]:
-    """The command as typer parses it: the common options are added, and reach the command as its settings."""
+    """Add the common options to a command, which gets them as its settings."""
 
     @wraps(command)
     def parse(context: typer.Context, **given: Any) -> Job:
@@ -158,7 +157,7 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
 
 
 def _chosen(context: Any, name: str, value: Any) -> Any:
-    """What the option says behind the command's name, else before it, else in the environment, else by default."""
+    """Choose the value of an option: after the command's name, before it, in the environment, the default."""
     while context is not None:
         if _is_given(context, name):
             return context.params[name]
@@ -172,5 +171,5 @@ def _is_given(context: Any, name: str) -> bool:
 
 
 def is_set(arguments: Sequence[str], flag: str, variable: str) -> bool:
-    """Whether a flag is among arguments that may be too wrong to be parsed, or set in the environment."""
+    """Whether a flag is given, in arguments that may not parse, or set in the environment."""
     return flag in arguments or os.environ.get(variable, "").lower() in {"1", "true", "t", "yes", "y", "on"}

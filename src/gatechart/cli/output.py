@@ -1,4 +1,4 @@
-"""What people read: facts, tables and errors. In colour on a terminal only, and without line breaks in a pipe."""
+"""All that is printed: tables, JSON, hints, errors and the log. In colour on a terminal, unbroken lines in a pipe."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatechart.cli.errors import UsageError
 from gatechart.cli.options import Settings
 from gatechart.drawing.text import visible
 from gatechart.values import Status
 
-Cell: TypeAlias = str | Text  # of a text, what cannot be printed is written out
-_ENDLESS: Final = 100_000  # columns; whoever reads a pipe breaks lines as they like
+Cell: TypeAlias = str | Text  # in a str, unprintable characters are escaped
+_ENDLESS: Final = 100_000  # columns; the reader of a pipe breaks lines
 _STYLES: Final = {
     Status.ACTIVE: "green",
     Status.DONE: "cyan",
@@ -33,17 +34,17 @@ _STYLES: Final = {
 
 
 def print_document(document: Document) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document."""
     typer.echo(text_of(document))
 
 
 def print_json_line(document: Document, *, stderr: bool = False) -> None:
-    """One of many JSON documents, in one line."""
+    """Print one of many JSON documents, on one line."""
     typer.echo(to_json(document).decode(), err=stderr)
 
 
 def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
-    """Names and what they stand for, one below the other."""
+    """Print names and values, a row each."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -53,7 +54,7 @@ def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, whole: Sequence[str] = ()) -> None:
-    """A table; the columns in `whole` are never broken, the others where the terminal is too narrow."""
+    """Print a table; columns in `whole` never wrap, the others do if the terminal is too narrow."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, no_wrap=column in whole, overflow="fold")
@@ -63,29 +64,31 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, whole
 
 
 def print_line(line: Cell = "") -> None:
-    """One line on stdout."""
+    """Print a line."""
     _print(line)
 
 
 def print_hint(hint: str) -> None:
-    """A line on stderr that helps on, and is no part of what was asked for."""
+    """Print a hint, on stderr."""
     _print(Text(hint, "dim"), stderr=True)
 
 
 def print_warning(message: str) -> None:
-    """What may be wrong, on stderr."""
+    """Print a warning, on stderr."""
     _print(Text.assemble(("warning: ", "bold yellow"), message), stderr=True)
 
 
 def print_error(message: str) -> None:
-    """What went wrong, on stderr."""
+    """Print an error, on stderr."""
     _print(Text.assemble(("error: ", "bold red"), message), stderr=True)
 
 
-def is_confirmed(question: str) -> bool:
-    """Whether whoever sits at the terminal answers yes. Ctrl-C ends the command, as everywhere."""
+def is_confirmed(settings: Settings, question: str) -> bool:
+    """Ask at the terminal. Raises UsageError if nobody can be asked."""
+    if settings.json or not sys.stdin.isatty():
+        raise UsageError("this needs a confirmation, and there is nobody to ask; add --yes")
     typer.echo(f"{question} [y/N]: ", err=True, nl=False)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's waits for the event loop
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's handler would wait for the event loop
     try:
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
     finally:
@@ -94,13 +97,13 @@ def is_confirmed(question: str) -> bool:
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal that something goes on; call what it gives with how far that is."""
+    """Show progress on a terminal; call the given function to update the text."""
     with Console(stderr=True, highlight=False).status(Text(what)) as status:
         yield lambda told: status.update(Text(told))
 
 
 def status_text(status: Status) -> Text:
-    """The status in its colour."""
+    """Colour a status."""
     return Text(status.value, _STYLES[status])
 
 
@@ -115,11 +118,11 @@ def _print(content: Cell | Table, *, stderr: bool = False) -> None:
     with console.capture() as captured:
         console.print(content, soft_wrap=not isinstance(content, Table))
     lines = (line.rstrip() for line in captured.get().removesuffix("\n").split("\n"))
-    typer.echo("\n".join(lines), err=stderr, color=True)  # rich has left out the colours where there should be none
+    typer.echo("\n".join(lines), err=stderr, color=True)  # rich has already decided on colours
 
 
 class Numbered(Protocol):
-    """What a page holds."""
+    """An entry of a page."""
 
     @property
     def number(self) -> int:
@@ -138,10 +141,10 @@ def print_page(
     document: Callable[[RowT], Document],
     table: Callable[[Sequence[RowT]], None],
 ) -> None:
-    """A page, and how to get at the next one.
+    """Print a page, and how to get the next one.
 
-    kind: what the rows are, in a JSON document the key as well. found: those of the page, and one more where there are
-    more. document, table: a row as machines read it, and rows as people do.
+    kind: what the entries are; also their key in JSON. found: the entries, and one more if there is another page.
+    document: an entry as JSON. table: prints the entries.
     """
     rows = found[:limit]
     next_after = rows[-1].number if len(found) > limit else None
@@ -153,14 +156,14 @@ def print_page(
     else:
         print_hint(f"no {kind} found")
     if next_after is not None:
-        print_hint(f"there are more: add --after {next_after}")
+        print_hint(f"there are more; add --after {next_after}")
 
 
 Document: TypeAlias = dict[str, Any]
 
 
 def text_of(document: Document) -> str:
-    """The document as JSON text, indented."""
+    """Write a document as indented JSON."""
     return to_json(document, indent=2).decode()
 
 
@@ -169,7 +172,7 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 @contextmanager
 def logging_to_stderr(*, verbose: bool) -> Iterator[None]:
-    """Shows warnings; of gatechart's own, which the commands tell in their words, errors only. `verbose` shows all."""
+    """Log warnings to stderr, but of gatechart only errors, as commands report the rest. verbose: log everything."""
     root, ours = logging.getLogger(), logging.getLogger("gatechart")
     levels = root.level, ours.level
     handler = logging.StreamHandler()
@@ -187,7 +190,7 @@ def logging_to_stderr(*, verbose: bool) -> Iterator[None]:
 
 @contextmanager
 def logging_of_a_server(*, as_json: bool) -> Iterator[None]:
-    """Inside `logging_to_stderr`: shows gatechart's own warnings, too; as_json: a line of JSON for each record."""
+    """Inside `logging_to_stderr`, log warnings of gatechart, too. as_json: a line of JSON for each record."""
     root, ours = logging.getLogger(), logging.getLogger("gatechart")
     level, handlers = ours.level, [each for each in root.handlers if isinstance(each.formatter, _FactsFormatter)]
     ours.setLevel(min(level, logging.WARNING))
@@ -202,7 +205,7 @@ def logging_of_a_server(*, as_json: bool) -> Iterator[None]:
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object in one line, with the facts that came as fields."""
+    """Formats a record as a line of JSON, with its extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = {
@@ -218,7 +221,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _FactsFormatter(logging.Formatter):
-    """The message, and behind it the facts that came as fields and are not in the message already."""
+    """Formats a record as its message, followed by the extra fields that are not in the message."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         told = _STANDARD.union(record.args if isinstance(record.args, Mapping) else ())

@@ -1,4 +1,4 @@
-"""Commands that only read: an agent is shown, agents are listed, a history is told. They need no ownership."""
+"""Commands that only read agents: show, list, history. They work while another process owns the database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gatechart.stores import open_store
 from gatechart.turn import is_awaited
 from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
 
-_MOST_WAITING: Final = 100  # that are shown with an agent
+_MOST_WAITING: Final = 100  # mail and invokes shown with an agent
 GraphOption = Annotated[
     str | None, typer.Option("--graph", metavar="GRAPH", help="Only agents of this graph.", show_default=False)
 ]
@@ -43,22 +43,24 @@ StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="STATE",
-        help="Only agents in this state, or in one inside it.",
+        help="Only agents in this state, or in a state inside it.",
         show_default=False,
     ),
 ]
 StatusOption = Annotated[
-    Status | None, typer.Option("--status", help="Only agents of this status.", show_default=False)
+    Status | None, typer.Option("--status", help="Only agents with this status.", show_default=False)
 ]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="At most so many.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="How many to list, at most.")]
 AfterAgentOption = Annotated[
     str | None,
     typer.Option("--after", metavar="AGENT", help="Only agents started after this one.", show_default=False),
 ]
-AllOption = Annotated[bool, typer.Option("--all", metavar="", help="All there are, however many.")]
+AllOption = Annotated[bool, typer.Option("--all", help="List all, without a limit.")]
 VersionOption = Annotated[
     int | None,
-    typer.Option("--version", min=1, metavar="VERSION", help="As it was at this version.", show_default=False),
+    typer.Option(
+        "--version", min=1, metavar="VERSION", help="Show the agent as it was at this version.", show_default=False
+    ),
 ]
 AfterVersionOption = Annotated[
     int, typer.Option("--after", min=0, metavar="VERSION", help="Only turns after this version.")
@@ -66,10 +68,10 @@ AfterVersionOption = Annotated[
 
 
 async def show_agent(settings: Settings, agent: AgentArgument, version: VersionOption = None) -> ExitCode | None:
-    """Show an agent: its state, its context, what waits for it, what it accepts now, and mail that is dead.
+    """Show an agent: its state, context, waiting mail, the events it accepts, and dead mail.
 
-    With --version, what it was then. The exit code is 1 where mail is dead that the agent may wait for: a timer, the
-    result of an invoke, the answer to a handoff. It may then wait in vain.
+    The exit code is 1 if the agent may be waiting for mail that is dead, such as a timer, the result of an invoke or
+    the answer to a handoff.
 
     Examples:
       gatechart show case-1
@@ -95,24 +97,24 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
     print_waiting(mail, running)
     print_dead(dead)
     if problem is not None:
-        print_hint(f"what it accepts is not known: {problem}")
+        print_hint(f"cannot tell which events it accepts: {problem}")
     return _told_of(snapshot, dead)
 
 
 def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
-    """The exit code, with a warning beside it, where the agent may wait for what is dead."""
+    """Warn and return the exit code if the agent may be waiting for dead mail."""
     numbers = [str(each.number) for each in dead if is_awaited(each) and _is_told_in(snapshot, each)]
     if snapshot.status is not Status.ACTIVE or not numbers:
         return None
     print_warning(
-        f"{snapshot.agent_id} may wait in vain: mail is dead that it waits for; mend the cause, then "
-        f"`gatechart mail retry {' '.join(numbers)}`, or `gatechart mail discard` where it no longer matters"
+        f"{snapshot.agent_id} may be waiting for mail that is dead; fix the cause, then "
+        f"`gatechart mail retry {' '.join(numbers)}`, or `gatechart mail discard` if it no longer matters"
     )
     return ExitCode.REFUSED
 
 
 def _is_told_in(snapshot: Snapshot, mail: Mail) -> bool:
-    """Whether the state that the mail belongs to, if any, has not been left since."""
+    """Whether the mail belongs to no state, or to one that has not been left since."""
     return mail.state is None or (mail.state, mail.epoch) in snapshot.entered
 
 
@@ -132,9 +134,10 @@ async def list_agents(
     limit: LimitOption = 100,
     every: AllOption = False,
 ) -> None:
-    """List agents in the order in which they were started.
+    """List agents in the order they were started.
 
-    It needs no graphs. But with an app, --state knows the states inside a state, and wrong names are told.
+    Works without an app. With one, --state also finds agents in states inside the given state, and unknown names are
+    errors.
 
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
@@ -153,15 +156,15 @@ async def list_agents(
     else:
         print_hint("no agents found")
     if page.next is not None:
-        print_hint(f"there are more: add --after {page.next}, or --all")
+        print_hint(f"there are more; add --after {page.next}, or --all")
 
 
 async def show_history(
     settings: Settings, agent: AgentArgument, after: AfterVersionOption = 0, limit: LimitOption = 100
 ) -> None:
-    """Tell an agent's turns, oldest first.
+    """List the turns of an agent, oldest first.
 
-    It needs no graphs.
+    Works without an app.
 
     Examples:
       gatechart history case-1
@@ -177,11 +180,11 @@ async def show_history(
         return
     print_history(entries)
     if next_after is not None:
-        print_hint(f"there are more: add --after {next_after}")
+        print_hint(f"there are more; add --after {next_after}")
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
-    """What the agent accepts, or why that is not known. What is stored can be shown in any case."""
+    """Find the events that the agent accepts, or the reason why that is unknown."""
     try:
         graph = Registry(load_graphs(settings.app)).graph_for(snapshot)
     except GatechartError as error:
@@ -200,8 +203,8 @@ def _query(
 
 
 def _check_known(settings: Settings, graph: str) -> None:
-    """Raises UnknownGraphError where there is an app and it has no such graph."""
-    with suppress(DefinitionError):  # an app that cannot be loaded says nothing about names
+    """Raise UnknownGraphError if there is an app and it has no such graph."""
+    with suppress(DefinitionError):  # an app that cannot be loaded cannot tell
         if find_app(settings.app) is not None:
             Registry(load_graphs(settings.app)).graph(graph)
 

@@ -1,4 +1,4 @@
-"""The commands that have to do with Restate: the service that the engine calls, and telling the engine of it."""
+"""Commands for Restate: run the service, register it, move agents to the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Projection(StrEnum):
-    """Which process projects turns."""
+    """Which process copies turns to a database."""
 
     HERE = "here"
     ELSEWHERE = "elsewhere"
@@ -30,10 +30,14 @@ class Projection(StrEnum):
 
 
 BindOption = Annotated[
-    str, typer.Option("--bind", envvar="GATECHART_RESTATE_BIND", metavar="HOST:PORT", help="Where the service answers.")
+    str,
+    typer.Option(
+        "--bind", envvar="GATECHART_RESTATE_BIND", metavar="HOST:PORT", help="The address at which the service listens."
+    ),
 ]
 AdminOption = Annotated[
-    str, typer.Option("--admin", envvar="GATECHART_RESTATE_ADMIN", metavar="URL", help="The engine's admin address.")
+    str,
+    typer.Option("--admin", envvar="GATECHART_RESTATE_ADMIN", metavar="URL", help="The admin address of the engine."),
 ]
 NamespaceOption = Annotated[
     str,
@@ -41,7 +45,7 @@ NamespaceOption = Annotated[
         "--namespace",
         envvar="GATECHART_RESTATE_NAMESPACE",
         metavar="NAME",
-        help="Keeps applications on one engine apart; the same for all processes of one.",
+        help="A name that separates applications on one engine; the same for all processes of an application.",
     ),
 ]
 ProjectionOption = Annotated[
@@ -49,27 +53,30 @@ ProjectionOption = Annotated[
     typer.Option(
         "--projection",
         metavar="here|elsewhere|only|none",
-        help="Where turns are projected to a store: by this process, which owns the --store; by another process of "
-        "the same service; by this process, which hosts no agents; or nowhere, and there is no history. The same for "
-        "all agents from the first on.",
+        help="Where turns are copied to a database, for reading: here, by this process, which owns the --store; "
+        "elsewhere, by another process of the service; only, by this process, which then hosts no agents; or none, "
+        "which leaves no history. Choose before the first agent starts, and do not change it.",
     ),
 ]
 SharesOption = Annotated[
     bool,
     typer.Option(
-        "--shares-address", metavar="", help="Listen where others do that say so, too; each connection goes to one."
+        "--shares-address",
+        help="Share the address with other processes that also set this; each connection goes to one of them.",
     ),
 ]
-TurnOption = Annotated[
-    float, typer.Option("--turn", min=0.1, metavar="SECONDS", help="How long the actions of a turn may take.")
-]
+TurnOption = Annotated[float, typer.Option("--turn", min=0.1, metavar="SECONDS", help="The time limit of a turn.")]
 InvokeOption = Annotated[
-    float, typer.Option("--invoke", min=1.0, metavar="SECONDS", help="How long an invoke may take in all.")
+    float,
+    typer.Option("--invoke", min=1.0, metavar="SECONDS", help="The time limit of an invoke, all attempts included."),
 ]
 BreakingOption = Annotated[
-    bool, typer.Option("--breaking", metavar="", help="Also where something is gone that the engine knew.")
+    bool,
+    typer.Option("--breaking", help="Register even if the service no longer offers something that the engine knows."),
 ]
-ServiceArgument = Annotated[str, typer.Argument(metavar="[SERVICE]", help="Where the engine reaches the service.")]
+ServiceArgument = Annotated[
+    str, typer.Argument(metavar="[SERVICE]", help="The URL at which the engine reaches the service.")
+]
 
 
 async def serve_engine(
@@ -81,11 +88,11 @@ async def serve_engine(
     invoke: InvokeOption = 86_400.0,
     shares_address: SharesOption = False,
 ) -> None:
-    """Run the agents of the app for Restate, a distributed engine that keeps them.
+    """Run the agents of the app as a service for Restate, a distributed engine that stores them.
 
-    The engine calls this service for every event; it has to be told of it once, with `gatechart restate register`. The
-    service stays until Ctrl-C or SIGTERM, and keeps nothing but the projection of turns into the --store, which can be
-    read with `list`, `show` and `history`. Needs the extra gatechart[restate].
+    The engine calls this service for every event; register the service once, with `gatechart restate register`. It runs
+    until Ctrl-C or SIGTERM. The only thing it stores itself is a copy of the turns in --store, which `list`, `show` and
+    `history` read. Requires the extra gatechart[restate].
 
     Examples:
       gatechart restate serve --store sqlite+aiosqlite:///projection.db
@@ -112,7 +119,7 @@ async def serve_engine(
     ):
         names = ", ".join(graph.name for graph in newest(graphs))
         who = f"the projection of {names} answers" if projection is Projection.ONLY else f"agents of {names} answer"
-        print_hint(f"{who} the engine at {bind}; Ctrl-C ends it")
+        print_hint(f"{who} the engine at {bind}; stop with Ctrl-C")
         await stop.wait()
 
 
@@ -122,9 +129,9 @@ async def register_service(
     admin: AdminOption = "http://127.0.0.1:9070",
     breaking: BreakingOption = False,
 ) -> None:
-    """Tell Restate of a service that runs, so that it can be called.
+    """Register a running service with Restate, so that the engine can call it.
 
-    Needed once for each address, and again when a release of gatechart changes what the service offers.
+    Do this once for each address, and again when a new release of gatechart changes what the service offers.
 
     Examples:
       gatechart restate register
@@ -134,11 +141,11 @@ async def register_service(
     if settings.json:
         print_document({"service": service, "admin": admin, "offers": list(names)})
     else:
-        print_line(f"{admin} knows {', '.join(names)} of {service}")
+        print_line(f"registered {', '.join(names)} of {service} with {admin}")
 
 
 def _extra() -> Any:
-    """The package, which needs what not everybody installs. Raises ExtraMissingError."""
+    """Import the package that needs the extra. Raises ExtraMissingError."""
     try:
         return import_module("gatechart.restate")
     except ModuleNotFoundError as error:
@@ -150,7 +157,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="URL",
-        help="Where they go: the address at which an engine takes calls (http://127.0.0.1:8080).",
+        help="The address at which the engine takes calls, such as http://127.0.0.1:8080.",
         show_default=False,
     ),
 ]
@@ -160,11 +167,11 @@ TurnsOption = Annotated[
         "--turns",
         min=1,
         metavar="NUMBER",
-        help="Of each agent's history take only the newest turns along; the rest stays in the old database.",
+        help="Take only this many turns of each agent's history; the rest stays in the old database.",
         show_default=False,
     ),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", metavar="", help="Only check and tell, and change nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only check, and print what would be moved.")]
 
 
 async def move_agents(
@@ -174,17 +181,17 @@ async def move_agents(
     turns: TurnsOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Take all agents of the --store to Restate, for good.
+    """Move all agents of the --store to Restate, for good.
 
-    End the host first (`gatechart run` and its like), and have `gatechart restate serve` run, registered with the
-    engine. Agents go with all that they need: mail, timers, invokes with their recorded steps, handoffs as they stand,
-    event ids; and with their history, where the service projects turns. All is checked before anything is moved,
-    and compared, by count and digest, before anything begins there. Then the old database is sealed: it can be read,
-    and nobody can run its agents any more.
+    First stop the host, such as `gatechart run`, and start `gatechart restate serve` and register it with the engine.
+    Agents move with their mail, timers, invokes, recorded steps, handoffs and event ids, and with their history if the
+    service copies turns. Everything is checked before the move, and compared by count and digest before the agents
+    start there. Then the old database is sealed: it can be read, but no host can run its agents.
 
-    Interrupted, by Ctrl-C or a crash, run it again: it goes on. Until the database is sealed its agents live there.
+    If the move is interrupted, run the command again and it continues. Until the database is sealed, the agents are
+    still there.
 
-    With --dry-run, tell what would be moved. That works while a host runs, too.
+    --dry-run prints what would be moved. It works while a host is running.
 
     Examples:
       gatechart move --to http://127.0.0.1:8080 --dry-run
@@ -192,9 +199,7 @@ async def move_agents(
       gatechart move --to http://restate:8080 --namespace shop --turns 1000 --json
     """
     if not to.startswith(("http://", "https://")):
-        raise UsageError(
-            f"--to {to!r} is no address of an engine, such as http://127.0.0.1:8080; there is no move to a database"
-        )
+        raise UsageError(f"--to: {to!r} is not the address of an engine; write it like http://127.0.0.1:8080")
     await check_there(settings)
     moved = await _moved(settings.store, to, namespace=namespace, turns=turns, dry_run=dry_run)
     if settings.json:
@@ -204,19 +209,19 @@ async def move_agents(
 
 
 async def _moved(store: str, to: str, **how: Any) -> Moved:
-    """What was moved. Where it is interrupted, the KeyboardInterrupt says how to go on."""
+    """Move the agents. If it is interrupted, the KeyboardInterrupt says how to go on."""
     try:
         with working("looking") as tell:
             moved: Moved = await _mover().move_to_engine(
                 store, to, tell=lambda doing, done, total: tell(f"{doing}: {done:,} of {total:,} agents"), **how
             )
     except asyncio.CancelledError:
-        raise KeyboardInterrupt("the move is not finished: run it again, and it goes on") from None
+        raise KeyboardInterrupt("the move is not finished; run the command again and it continues") from None
     return moved
 
 
 def _mover() -> Any:
-    """The module, which needs what not everybody installs. Raises ExtraMissingError."""
+    """Import the module that needs the extra. Raises ExtraMissingError."""
     try:
         return import_module("gatechart.restate.migration.move")
     except ModuleNotFoundError as error:
@@ -224,7 +229,7 @@ def _mover() -> Any:
 
 
 def moved_document(moved: Moved) -> Document:
-    """A move as JSON values. One that was made before only tells when, and who goes on only now."""
+    """Describe a move. One that was finished before has only its time, and the agents that start only now."""
     about = {"dry_run": moved.is_dry, "source": moved.source, "to": moved.to, "awakened": moved.awakened}
     if moved.before is not None:
         return {**about, "moved_before": moved.before}
@@ -248,14 +253,14 @@ def _print_moved(moved: Moved) -> None:
     if moved.before is not None:
         print_line(f"{moved.source} was moved to {moved.to} at {moved.before:%Y-%m-%d %H:%M:%S} UTC")
         if moved.awakened:
-            print_line(f"{_count(moved.awakened, 'agent')} that still slept there go on now")
+            print_line(f"{_count(moved.awakened, 'agent')} that had not started there yet go on now")
         return
-    print_line(f"{'would be moved' if moved.is_dry else 'moved'} from {moved.source} to {moved.to}:")
+    print_line(f"{'would move' if moved.is_dry else 'moved'} from {moved.source} to {moved.to}:")
     print_facts(_facts(moved))
     if moved.is_dry:
         print_hint("nothing was changed: this was a dry run")
     else:
-        print_hint(f"{moved.source} is kept for reading, and can be thrown away when nobody needs it")
+        print_hint(f"{moved.source} can still be read; delete it when you no longer need it")
 
 
 def _facts(moved: Moved) -> Iterator[tuple[str, str]]:

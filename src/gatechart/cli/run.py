@@ -1,4 +1,4 @@
-"""What commands that stay have in common: they leave when they are told to."""
+"""The command that hosts agents, and how a command that stays ends when it is told to."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Iterator[asyncio.Event]:
-    """An event that is set by the first SIGINT or SIGTERM; a second one does what it does without this.
+    """Set an event on the first SIGINT or SIGTERM; the second one has its usual effect.
 
-    grace_s: what is under way gets. more_s: and what else does; a second later the process leaves in any case.
-    log: whether it is told in the log, rather than in lines on stderr.
+    grace_s: how long turns and invokes under way get. more_s: further time for the rest; a second after both, the
+    process exits in any case. log: report in the log rather than on stderr.
     """
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -45,7 +45,7 @@ def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Ite
     def go() -> None:
         for each in signals:
             loop.remove_signal_handler(each)
-        (logger.warning if log else print_hint)(f"ending; what is under way gets {grace_s:g} s")
+        (logger.warning if log else print_hint)(f"stopping; turns and invokes under way get {grace_s:g} s")
         _leave_after(grace_s + more_s + 1, logger.warning if log else print_warning)
         gone.set()
 
@@ -59,7 +59,7 @@ def told_to_go(grace_s: float, more_s: float = 0.0, *, log: bool = False) -> Ite
 
 
 async def told_or_lost(gone: asyncio.Event, runtime: Runtime) -> OwnershipLostError | None:
-    """Returns when the process is told to go; or, with the error, when another runtime has taken the database over."""
+    """Wait until the process is told to stop, or another runtime takes over; return the error in that case."""
     told, lost = asyncio.create_task(gone.wait()), asyncio.create_task(runtime.ownership_lost())
     try:
         await asyncio.wait((told, lost), return_when=asyncio.FIRST_COMPLETED)
@@ -70,20 +70,20 @@ async def told_or_lost(gone: asyncio.Event, runtime: Runtime) -> OwnershipLostEr
 
 
 def spare_the_collector() -> None:
-    """Lets the garbage collector look less often, and not at the libraries.
+    """Make the garbage collector run less often, and skip the libraries.
 
-    A crowd of turns under way is no garbage, and looking through it every 700 objects is a fifth of all work.
+    Many turns under way are not garbage, and scanning them every 700 objects costs a fifth of all work.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
 def _leave_after(seconds: float, tell: Callable[[str], None]) -> None:
-    """Ends the process then, whatever threads and tasks do not end: what they do is begun again next time."""
+    """Exit the process after a time, even if threads and tasks do not end; their work starts again next time."""
 
     def leave() -> None:
         with suppress(OSError):
-            tell("left without what does not end; it is begun again next time")
+            tell("stopped without waiting any longer; unfinished work starts again next time")
             sys.stdout.flush()
         os._exit(0)
 
@@ -92,19 +92,15 @@ def _leave_after(seconds: float, tell: Callable[[str], None]) -> None:
     timer.start()
 
 
-WatchOption = Annotated[
-    bool, typer.Option("--watch", "-w", metavar="", help="Print each turn as it is committed, a line for each.")
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Print each turn as it is committed, one per line.")]
+OnceOption = Annotated[bool, typer.Option("--once", help="Exit once there is nothing left to do now.")]
+GraceOption = Annotated[
+    float, seconds_option("--grace", 0.1, "How long turns and invokes under way may take to finish after a stop.")
 ]
-OnceOption = Annotated[
-    bool, typer.Option("--once", metavar="", help="Leave when all that is to be done now has been done.")
-]
-GraceOption = Annotated[float, seconds_option("--grace", 0.1, "How long turns and invokes under way get to end.")]
 StandbyOption = Annotated[
-    bool, typer.Option("--standby", metavar="", help="Where another process owns the store, wait for its end.")
+    bool, typer.Option("--standby", help="If another process owns the store, wait until it ends.")
 ]
-TakeOverOption = Annotated[
-    bool, typer.Option("--take-over", metavar="", help="Own the store in spite of another process, which is frozen.")
-]
+TakeOverOption = Annotated[bool, typer.Option("--take-over", help="Take the store over from an owner that has frozen.")]
 _LOOKS_S: Final = 0.02  # between two looks whether something is under way
 _LOOKS: Final = 3  # in a row that must find nothing
 
@@ -117,20 +113,20 @@ async def run_agents(
     standby: StandbyOption = False,
     take_over: TakeOverOption = False,
 ) -> ExitCode | None:
-    """Host the agents of the app: deliver mail, fire timers, run what states invoke.
+    """Host the agents of the app: deliver mail, fire timers and run invokes.
 
-    It goes on with what was accepted and not finished before, and stays until Ctrl-C or SIGTERM. Then turns and invokes
-    under way get some seconds to end, and the rest is kept for the next time; a second Ctrl-C does not wait. Meanwhile
-    other commands can read the database, and have it start agents, send events, hand work on and work at the desk.
+    The host continues where the last one stopped, and runs until Ctrl-C or SIGTERM. Turns and invokes under way then
+    get --grace seconds to finish; the rest is durable and continues with the next host. A second Ctrl-C does not wait.
+    While a host is running, other commands can read the database, and pass their changes to the host.
 
-    With --once it leaves as soon as there is nothing left to do but to wait for the clock, as suits a cron job. With
-    --watch and --json, each line is one JSON document.
+    With --once, it exits as soon as there is nothing to do but wait for the clock, as in a cron job. With --watch and
+    --json, each line is a JSON document.
 
-    Mail whose every attempt fails is dead. Where an agent may wait for it, that is told as an error, and the exit code
-    is 1 in the end; `gatechart show` and `gatechart mail` tell more.
+    Mail that fails at every attempt is dead. If an agent may be waiting for dead mail, the log says so and the exit
+    code is 1; see `gatechart show` and `gatechart mail`.
 
-    One process owns the store. With --standby another waits, and takes over within two seconds of the owner's end; with
-    --take-over it does not wait: what an owner that is frozen does when it wakes up is not written any more.
+    One process owns the store. With --standby, this one waits and takes over within two seconds after the owner ends.
+    With --take-over, it takes over at once; if the old owner was only frozen, it can write nothing when it wakes up.
 
     Examples:
       gatechart run
@@ -150,7 +146,7 @@ async def run_agents(
         async with _unless(gone, opening) as runtime, runtime.changes() as changes:
             if not once:
                 names = ", ".join(graph.name for graph in newest(graphs))
-                print_hint(f"hosting agents of {names} in {settings.store}; Ctrl-C ends it")
+                print_hint(f"hosting agents of {names} in {settings.store}; stop with Ctrl-C")
             tasks: list[asyncio.Task[OwnershipLostError | None]] = [asyncio.create_task(told_or_lost(gone, runtime))]
             if once:
                 tasks.append(asyncio.create_task(_idle(runtime, clock)))
@@ -168,26 +164,25 @@ async def run_agents(
 
 
 def _told_of(dead_letters: int) -> ExitCode | None:
-    """The exit code, with a warning beside it, where mail has died that agents may wait for."""
+    """Warn and return the exit code if agents may be waiting for dead mail."""
     if not dead_letters:
         return None
-    letters = "a letter is" if dead_letters == 1 else f"{dead_letters} letters are"
-    print_warning(f"{letters} dead that agents may wait for; see `gatechart mail --status dead`")
+    print_warning(f"agents may be waiting for dead mail ({dead_letters}); see `gatechart mail --status dead`")
     return ExitCode.REFUSED
 
 
 def _role(*, standby: bool, take_over: bool) -> Role:
     if standby and take_over:
         raise UsageError(
-            "--standby and --take-over contradict each other: use --standby to wait for the owner's end, or "
-            "--take-over to host in spite of it"
+            "--standby and --take-over contradict each other; use --standby to wait until the owner ends, or "
+            "--take-over to replace an owner that has frozen"
         )
     return Role.STANDBY if standby else Role.TAKE_OVER if take_over else Role.OWNER
 
 
 @asynccontextmanager
 async def _unless(gone: asyncio.Event, opening: AbstractAsyncContextManager[Runtime]) -> AsyncIterator[Runtime]:
-    """What is opened, however long that takes. Raises KeyboardInterrupt where the process is told to go before."""
+    """Open a runtime, however long that takes. Raises KeyboardInterrupt if the process is told to stop before."""
     task = asyncio.current_task()
     assert task is not None
 
@@ -209,13 +204,13 @@ async def _unless(gone: asyncio.Event, opening: AbstractAsyncContextManager[Runt
 
 
 class _CountingClock(SystemClock):
-    """The machine's clock, which knows how many wait for it."""
+    """The system clock, which counts who waits for it."""
 
     def __init__(self) -> None:
         self.sleeping = 0
 
     async def sleep_until(self, moment: datetime) -> None:
-        """See Clock."""
+        """Sleep, and be counted meanwhile."""
         self.sleeping += 1
         try:
             await super().sleep_until(moment)
@@ -224,7 +219,7 @@ class _CountingClock(SystemClock):
 
 
 async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
-    """Returns when all that is under way waits for the clock."""
+    """Return once all work under way waits for the clock."""
     found = 0
     while found < _LOOKS:
         await asyncio.sleep(_LOOKS_S)
@@ -232,12 +227,12 @@ async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
 
 
 async def _tell(settings: Settings, changes: Subscription[HistoryEntry]) -> None:
-    """Prints turns as they are committed."""
+    """Print turns as they are committed."""
     while True:
         try:
             entry = await anext(changes)
         except FeedLaggedError as error:
-            print_warning(f"{error.lost} turns were committed too fast to be told")
+            print_warning(f"{error.lost} turns were committed too fast to be printed")
         except RuntimeClosedError:
             return
         else:

@@ -1,4 +1,4 @@
-"""The command that hosts agents behind HTTP: it stays until it is told to go."""
+"""The command that hosts agents behind HTTP."""
 
 from __future__ import annotations
 
@@ -27,41 +27,50 @@ if TYPE_CHECKING:
     from gatechart.serving import Lifecycle, Server
 
 TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
-HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")]
+HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
 PortOption = Annotated[
-    int, typer.Option("--port", min=0, max=65535, metavar="NUMBER", help="0 for any that is free; it is printed.")
+    int,
+    typer.Option(
+        "--port",
+        min=0,
+        max=65535,
+        metavar="NUMBER",
+        help="The port to listen on; 0 for any free port, which is printed.",
+    ),
 ]
 TokenFileOption = Annotated[
     Path | None,
     typer.Option(
         "--token-file",
         metavar="FILE",
-        help="Holds the token that callers have to send; without one, only this machine is let in.",
+        help="A file with the token that callers must send. Without a token, only this machine is let in.",
         show_default=False,
     ),
 ]
-GraceOption = Annotated[float, seconds_option("--grace", 0.1, "How long what is under way gets to end.")]
+GraceOption = Annotated[
+    float,
+    seconds_option("--grace", 0.1, "How long requests, and then turns and invokes, may take to finish after a stop."),
+]
 DrainOption = Annotated[
-    float, seconds_option("--drain", 0.0, "How long it goes on serving, as no longer ready, after it was told to go.")
+    float, seconds_option("--drain", 0.0, "How long to go on serving after a stop, while reporting not ready.")
 ]
-BodyOption = Annotated[
-    int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest body of a request that is read.")
-]
+BodyOption = Annotated[int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest request body.")]
 ValuesOption = Annotated[
-    int, typer.Option("--max-values", min=1, metavar="NUMBER", help="The most values, in all, of a body that is read.")
+    int, typer.Option("--max-values", min=1, metavar="NUMBER", help="The most JSON values in a request body.")
 ]
 ConnectionsOption = Annotated[
-    int, typer.Option("--max-connections", min=1, metavar="NUMBER", help="Connections open at once, streams included.")
+    int,
+    typer.Option("--max-connections", min=1, metavar="NUMBER", help="The most connections at once, streams included."),
 ]
 HeadersOption = Annotated[
-    int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line with headers.")
+    int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line and headers.")
 ]
-HeadersTimeOption = Annotated[float, seconds_option("--headers-time", 0.1, "How long the headers may take to come.")]
-BodyTimeOption = Annotated[float, seconds_option("--body-time", 0.1, "How long a body may take to come.")]
-IdleOption = Annotated[float, seconds_option("--idle-time", 0.1, "How long a silent connection is kept.")]
+HeadersTimeOption = Annotated[float, seconds_option("--headers-time", 0.1, "How long the headers may take to arrive.")]
+BodyTimeOption = Annotated[float, seconds_option("--body-time", 0.1, "How long a body may take to arrive.")]
+IdleOption = Annotated[float, seconds_option("--idle-time", 0.1, "How long a silent connection is kept open.")]
 AnswerOption = Annotated[
     int,
-    typer.Option("--max-answer", min=1, metavar="BYTES", help="The most entries of a list in one answer, as bytes."),
+    typer.Option("--max-answer", min=1, metavar="BYTES", help="The largest page of a list."),
 ]
 
 
@@ -81,14 +90,15 @@ async def serve_agents(
     idle_time: IdleOption = 75.0,
     max_answer: AnswerOption = 8 * 2**20,
 ) -> None:
-    """Host the agents of the app, as `gatechart run` does, behind an HTTP interface that many programs share.
+    """Host the agents of the app behind an HTTP interface.
 
-    The URL is printed once it is ready; /openapi.json there tells what can be asked, /health/live and /health/ready
-    how it is. Callers send `Authorization: Bearer TOKEN`, with the token of --token-file or GATECHART_TOKEN; without
-    one it listens to this machine only.
+    It does the work of `gatechart run`, for many programs at once. The URL is printed once the server is ready;
+    /openapi.json describes the interface, and /health/live and /health/ready report its health. Callers send
+    `Authorization: Bearer TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server
+    listens to this machine only.
 
-    It stays until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
-    under way some seconds to end; a second Ctrl-C does not wait. With --json, its log is lines of JSON.
+    It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
+    --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
 
     Examples:
       gatechart serve
@@ -127,7 +137,7 @@ async def _serve(
     limits: Limits,
     drain_s: float,
 ) -> None:
-    """Hosts and serves until it is told to go. Raises OwnershipLostError where another runtime has taken over."""
+    """Host and serve until told to stop. Raises OwnershipLostError if another runtime takes over."""
     async with (
         listening as server,
         hosting(settings, graphs, SystemClock(), limits, creates=True) as runtime,
@@ -147,11 +157,11 @@ def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:
         print_json_line({"url": url, "graphs": names})
     else:
         print_line(url)
-        print_hint(f"hosting agents of {', '.join(names)} in {settings.store}; Ctrl-C ends it")
+        print_hint(f"hosting agents of {', '.join(names)} in {settings.store}; stop with Ctrl-C")
 
 
 def _serving() -> ModuleType:
-    """The package that needs more than the others. Raises ExtraMissingError."""
+    """Import the package that needs the extra. Raises ExtraMissingError."""
     try:
         from gatechart import serving  # noqa: PLC0415  only this command needs what it needs
     except ModuleNotFoundError as error:

@@ -1,8 +1,7 @@
-"""Commands for all agents of a store: they are brought to other versions of their graphs, the past is forgotten."""
+"""Commands for the whole store: migrate its agents, prune its history, upgrade its schema."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -16,7 +15,7 @@ from gatechart.cli.apps import load_graphs
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.hosting import check_there, visit
 from gatechart.cli.inputs import read_age, read_duration
-from gatechart.cli.options import Settings
+from gatechart.cli.options import Settings, YesOption
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -39,45 +38,64 @@ from gatechart.values import (
 
 
 def migrated_document(migrated: Migrated) -> Document:
-    """What becomes of a stored agent; its `problem` is null unless it is stuck."""
+    """Describe what happens to a stored agent; `problem` is null unless it cannot be migrated."""
     document = {field.name: getattr(migrated, field.name) for field in fields(migrated)}
     return {**document, "fate": migrated.fate.value}
 
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", metavar="", help="Only tell, and change nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")]
 OlderOption = Annotated[
     str | None,
     typer.Option(
         "--older-than",
         metavar="AGE|MOMENT",
-        help="All that can go: as if it were given with each of the next three.",
+        help="Set all three of the next options.",
         show_default=False,
     ),
 ]
 EndedOption = Annotated[
     str | None,
     typer.Option(
-        "--ended-before", metavar="AGE|MOMENT", help="Agents that have ended, with all they had.", show_default=False
+        "--ended-before",
+        metavar="AGE|MOMENT",
+        help="Delete agents that ended before this, with their history and mail.",
+        show_default=False,
     ),
 ]
 TurnsOption = Annotated[
     str | None,
-    typer.Option("--turns-before", metavar="AGE|MOMENT", help="Turns of the other agents.", show_default=False),
+    typer.Option(
+        "--turns-before",
+        metavar="AGE|MOMENT",
+        help="Delete turns of active agents that are older than this.",
+        show_default=False,
+    ),
 ]
 MailOption = Annotated[
-    str | None, typer.Option("--mail-before", metavar="AGE|MOMENT", help="Refused and dead mail.", show_default=False)
+    str | None,
+    typer.Option(
+        "--mail-before",
+        metavar="AGE|MOMENT",
+        help="Delete refused and dead mail that is older than this.",
+        show_default=False,
+    ),
 ]
 KeepTurnsOption = Annotated[
     int | None,
-    typer.Option("--keep-turns", min=1, metavar="NUMBER", help="Turns beyond so many newest.", show_default=False),
+    typer.Option(
+        "--keep-turns", min=1, metavar="NUMBER", help="Keep only this many turns of each agent.", show_default=False
+    ),
 ]
 IdsOption = Annotated[
-    str, typer.Option("--ids-for", metavar="DURATION", help="How long a repeated event id is to be recognised.")
+    str,
+    typer.Option(
+        "--ids-for", metavar="DURATION", help="Keep turns for this long, so that a repeated event id is recognised."
+    ),
 ]
 
 
 class Ended(StrEnum):
-    """How an agent has ended."""
+    """The statuses of an agent that has ended."""
 
     DONE = Status.DONE.value
     FAILED = Status.FAILED.value
@@ -85,20 +103,20 @@ class Ended(StrEnum):
 
 
 EndingOption = Annotated[
-    Ended | None, typer.Option("--status", help="Of the agents that have ended, only these.", show_default=False)
+    Ended | None, typer.Option("--status", help="Delete only ended agents with this status.", show_default=False)
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")]
 _STYLES: Final = {Fate.STAYS: "dim", Fate.CHANGED: "yellow", Fate.MIGRATES: "green", Fate.STUCK: "bold red"}
 
 
 async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> ExitCode | None:
-    """Bring stored agents to the newest version of their graphs.
+    """Migrate stored agents to the newest version of their graphs.
 
-    An agent whose version the app still has stays on it. Any other goes to the newest version, as that one's migrations
-    lead; all that it has, its timers, mail and invokes, goes with it. Agents that fit nowhere stay as they are, the
-    others go on, and the exit code is 1. Agents migrate by themselves when they are needed; this does it ahead.
+    An agent whose graph version is still in the app stays on it. Any other agent is migrated to the newest version, by
+    the migrations of that version, together with its timers, mail and invokes. An agent that cannot be migrated stays
+    as it is, and the exit code is 1. Agents also migrate on their own when they are next used; this does it ahead of
+    time.
 
-    With --dry-run, tell what would become of every agent. That works while another process hosts them, too.
+    --dry-run prints what would happen to each agent. It works while a host is running.
 
     Examples:
       gatechart migrate --dry-run
@@ -134,14 +152,14 @@ async def prune_store(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Forget the past: agents that have ended, old turns, refused and dead mail.
+    """Delete old data for good: agents that have ended, old turns, refused and dead mail.
 
-    Say what may go. The newest turn of every agent stays, and all turns from the oldest on whose event id is still to
-    be recognised when it repeats. What is forgotten cannot be brought back.
+    Say what to delete with the options. The newest turn of each agent is always kept, and so are the turns of the last
+    --ids-for, so that repeated event ids are recognised.
 
-    Ages are written like 12h or 90d, moments like 2026-07-01.
+    Write an age like 12h or 90d, and a moment like 2026-07-01.
 
-    With --dry-run, tell how much would go. That works while another process hosts the agents, too.
+    --dry-run prints how much would be deleted. It works while a host is running.
 
     Examples:
       gatechart prune --older-than 90d
@@ -157,9 +175,9 @@ async def prune_store(
         )
     )
     if keep_turns is None and ended is None and turns is None and mail is None:
-        raise UsageError("say what may go: --older-than 90d for all that is older, or more exactly; see --help")
+        raise UsageError("nothing to delete; say what, such as --older-than 90d, or see --help")
     if status is not None and ended is None:
-        raise UsageError("--status says which of the agents that ended go: add --ended-before or --older-than")
+        raise UsageError("--status needs --ended-before or --older-than, as it selects among the agents that ended")
     kept = read_duration("--ids-for", ids_for)
     await check_there(settings)
     goes = {
@@ -168,12 +186,12 @@ async def prune_store(
         "turns beyond the newest": None if keep_turns is None else str(keep_turns),
         "refused and dead mail": mail_before or older_than,
     }
-    if not (yes or dry_run or _is_meant(settings, goes)):
-        print_hint("nothing was forgotten")
+    if not (yes or dry_run or is_confirmed(settings, _question(settings, goes))):
+        print_hint("nothing was deleted")
         return
     opened = Runtime.open(settings.store, graphs=(), role=Role.READER) if dry_run else visit(settings)
     async with opened as runtime:
-        with working("forgetting") as tell:
+        with working("deleting") as tell:
             done = await runtime.prune(
                 ended_before=ended,
                 status=None if status is None else status.value,
@@ -181,7 +199,7 @@ async def prune_store(
                 keep_turns=keep_turns,
                 mail_before=mail,
                 ids_for=kept,
-                on_progress=lambda so_far: tell(f"forgotten: {_amount(so_far)}"),
+                on_progress=lambda so_far: tell(f"deleted: {_amount(so_far)}"),
                 dry_run=dry_run,
             )
     _print_forgotten(settings, done, dry_run=dry_run)
@@ -191,24 +209,23 @@ def _print_forgotten(settings: Settings, done: Forgotten, *, dry_run: bool) -> N
     if settings.json:
         print_document({"dry_run": dry_run, "agents": done.agents, "turns": done.turns, "mail": done.mail})
     elif dry_run:
-        print_line(f"would be forgotten: {_amount(done)}")
+        print_line(f"would delete: {_amount(done)}")
         print_hint("nothing was changed: this was a dry run")
     else:
-        print_line(f"forgotten: {_amount(done)}")
+        print_line(f"deleted: {_amount(done)}")
 
 
-def _is_meant(settings: Settings, goes: Mapping[str, str | None]) -> bool:
-    """Whether whoever sits at the terminal says so. goes: what, with its bound. Raises UsageError where nobody sits."""
-    if settings.json or not sys.stdin.isatty():
-        raise UsageError("nobody can be asked whether this is meant; add --yes")
+def _question(settings: Settings, goes: Mapping[str, str | None]) -> str:
+    """Ask about what is to be deleted. goes: what, with its bound."""
     bounds = [(what, bound) for what, bound in goes.items() if bound is not None]
     told = "; ".join(f"{what} {'' if bound.isdigit() else 'before '}{bound}" for what, bound in bounds)
-    return is_confirmed(f"Forget for good in {settings.store}: {told}?")
+    return f"Delete for good from {settings.store}: {told}?"
 
 
 def _amount(forgotten: Forgotten) -> str:
-    counts = ((forgotten.agents, "agent"), (forgotten.turns, "turn"), (forgotten.mail, "mail"))
-    return ", ".join(f"{count:,} {what}{'s' * (count != 1)}" for count, what in counts)
+    counts = ((forgotten.agents, "agent"), (forgotten.turns, "turn"))
+    numbers = [f"{count:,} {what}{'s' * (count != 1)}" for count, what in counts]
+    return ", ".join([*numbers, f"{forgotten.mail:,} mail"])
 
 
 def _print_fates(found: Sequence[Migrated], counts: Mapping[Fate, int], *, dry_run: bool) -> None:
@@ -224,8 +241,8 @@ def _print_fates(found: Sequence[Migrated], counts: Mapping[Fate, int], *, dry_r
 
 _MEANINGS: Final = {
     Fate.STAYS: "on a version that the app has",
-    Fate.CHANGED: "on one that was changed without a new version",
-    Fate.MIGRATES: "to the newest",
+    Fate.CHANGED: "on a version that was changed without a new number",
+    Fate.MIGRATES: "to the newest version",
     Fate.STUCK: "stuck",
 }
 
@@ -255,9 +272,9 @@ def _changes(migrated: Migrated) -> Iterator[str]:
 
 
 async def upgrade_database(settings: Settings) -> None:
-    """Bring the database to the schema of this gatechart.
+    """Upgrade the database to the schema of this release.
 
-    Any other command that needs it asks for it. End the runtime that owns the database first, and keep a backup.
+    Other commands tell you when it is needed. Stop the host first, and make a backup.
 
     Examples:
       gatechart upgrade --store sqlite+aiosqlite:///agents.db
@@ -266,6 +283,6 @@ async def upgrade_database(settings: Settings) -> None:
     if settings.json:
         print_document({"store": settings.store, "before": before, "after": after})
     elif before == after:
-        print_line(f"{settings.store} has the newest schema already, {after}")
+        print_line(f"{settings.store} already has the newest schema, {after}")
     else:
-        print_line(f"{settings.store} was brought from {before or 'an empty database'} to the schema {after}")
+        print_line(f"upgraded {settings.store} from {before or 'an empty database'} to schema {after}")
