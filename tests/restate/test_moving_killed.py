@@ -10,7 +10,7 @@ import pytest
 
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.stores.sql.sealing import moved_to
+from gatechart.stores.sql.ownership import moved_to
 from gatechart.values import Role
 from tests.restate.engines import ROOT, eventually
 from tests.restate.moving import home

@@ -26,7 +26,7 @@ from gatechart.errors import (
     UnknownGraphError,
 )
 from gatechart.stores import MemoryStore, open_store
-from gatechart.stores.memory_requests import WaitingRoom
+from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.requests import SqlRequests
 from gatechart.testing.records import NOON
@@ -150,7 +150,7 @@ async def silent(place, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(SqlRequests, "answer", hang)
-        patch.setattr(WaitingRoom, "answer", hang)
+        patch.setattr(MemoryRequests, "answer", hang)
         async with Runtime.open(place, graphs=GRAPHS, limits=Limits(close_s=0.02)) as runtime:
             yield runtime, reached
 
@@ -271,7 +271,7 @@ ODD_ANSWERS = ['{"answer":{"agent_id":"a"}}', '{"answer":' + "[" * 300 + "]" * 3
 @pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")
 @pytest.mark.parametrize("odd", ODD_ANSWERS, ids=["fields", "depth", "error", "empty", "text"])
 async def test_an_answer_that_is_not_understood_is_an_error_of_gatechart(odd, place, monkeypatch):
-    for room in (SqlRequests, WaitingRoom):
+    for room in (SqlRequests, MemoryRequests):
         monkeypatch.setattr(room, "answer", answering(odd, room.answer))
     async with Runtime.open(place, graphs=GRAPHS) as owner, open_database_client(place, graphs=GRAPHS) as asker:
         with pytest.raises(AnswerUnreadableError, match="the same version"):
@@ -383,7 +383,7 @@ async def test_who_stops_waiting_withdraws_what_has_not_begun(has_begun, place, 
     async with silent(place, monkeypatch) as (_, reached), opening as asker:
         if not has_begun:
             monkeypatch.setattr(SqlRequests, "take", nothing)
-            monkeypatch.setattr(WaitingRoom, "take", nothing)
+            monkeypatch.setattr(MemoryRequests, "take", nothing)
         asking = asyncio.ensure_future(asker.start("lamp", at="ON"))
         await (reached.wait() if has_begun else asyncio.sleep(0.05))
         asking.cancel()
@@ -441,7 +441,7 @@ async def test_what_was_taken_in_a_commit_in_doubt_is_carried_out_once(error, pl
     """The commit is done, and its answer is lost."""
     monkeypatch.setattr("gatechart.runtime.requests.PAUSE_S", 0.01)
     fails = True
-    taking = {kind: kind.take for kind in (SqlRequests, WaitingRoom)}
+    taking = {kind: kind.take for kind in (SqlRequests, MemoryRequests)}
 
     async def take(self, now, *, limit, again=False):
         nonlocal fails

@@ -26,8 +26,8 @@ from gatechart.errors import (
 from gatechart.stores import open_store, upgrade_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql import upgrade
-from gatechart.stores.sql.postgres_lock import END_HOLDER, HOLDER, LOCK
-from gatechart.stores.sql.postgres_notifier import ServerBell
+from gatechart.stores.sql.postgres_notifier import ServerNotifier
+from gatechart.stores.sql.postgres_session import END_HOLDER, HOLDER, LOCK
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
@@ -383,10 +383,10 @@ async def test_a_bell_whose_session_ends_as_it_begins_to_listen_is_made_again(po
     """The driver raises then as it is, without SQLAlchemy between."""
     ended = []
 
-    class Cut(ServerBell):
+    class Cut(ServerNotifier):
         @staticmethod
         async def _driver(connection):
-            raw = await ServerBell._driver(connection)
+            raw = await ServerNotifier._driver(connection)
             if not ended:
                 ended.append(raw.get_server_pid())
                 await asyncio.to_thread(postgres_server.ask, f"SELECT pg_terminate_backend({ended[0]}, 2000)")
@@ -399,7 +399,7 @@ async def test_a_bell_whose_session_ends_as_it_begins_to_listen_is_made_again(po
     await bell.connect()
     await asked(postgres_url, "SELECT pg_notify('gatechart_requests', '')")
     async with asyncio.timeout(1):
-        await bell.rung()
+        await bell.notified()
     await bell.close()
     await engine.dispose()
 

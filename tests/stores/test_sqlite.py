@@ -14,7 +14,7 @@ from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentErr
 from gatechart.stores import open_store
 from gatechart.stores.sql.handoffs import found_handoffs
 from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
-from gatechart.stores.sql.mail_queries import due_mail, found_mail, running_invokes, waiting_mail
+from gatechart.stores.sql.mail_rows import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, Role, StepRecord

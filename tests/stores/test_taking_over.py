@@ -17,7 +17,7 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import open_store
-from gatechart.stores.sql import claims
+from gatechart.stores.sql import ownership
 from gatechart.testing.records import COMMITTED, started, verdicts
 from gatechart.values import Query, Role
 from tests.homes import POSTGRESQL
@@ -74,7 +74,7 @@ async def test_a_standby_takes_over_within_two_seconds_of_the_owners_death(owner
         assert await agents(store) == ["a", "b"]
     finally:
         await opening.__aexit__(None, None, None)
-    waited, took = (record for record in caplog.records if record.name == "gatechart.stores.sql.claims")
+    waited, took = (record for record in caplog.records if record.name == "gatechart.stores.sql.ownership")
     assert (waited.message, waited.owner_pid) == ("standing by until the owner is gone", owner.pid)
     assert took.message == "the owner is gone; taking over"
 
@@ -103,7 +103,7 @@ async def test_a_standby_for_what_can_never_be_owned_says_so_at_once(nowhere, ca
 
 async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_server, caplog, monkeypatch):
     caplog.set_level(logging.INFO, "gatechart")
-    monkeypatch.setattr(claims, "LOOK_S", 0.01)
+    monkeypatch.setattr(ownership, "LOOK_S", 0.01)
     url = safe_server.url(safe_server.new())
     async with open_store(url):
         opening = open_store(url, role=Role.STANDBY)
@@ -115,7 +115,7 @@ async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_se
         await asyncio.to_thread(safe_server.start)
     await asyncio.wait_for(waiting, 20)
     await opening.__aexit__(None, None, None)
-    told = [record.message for record in caplog.records if record.name == "gatechart.stores.sql.claims"]
+    told = [record.message for record in caplog.records if record.name == "gatechart.stores.sql.ownership"]
     assert told == [
         "standing by until the owner is gone",
         "a standby cannot look whether the owner is gone; it goes on",

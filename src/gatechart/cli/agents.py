@@ -20,7 +20,7 @@ from gatechart.errors import StoreCorruptError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.registry import Registry
 from gatechart.stores import open_store
-from gatechart.stores.opening import MEMORY_URL
+from gatechart.stores.memory import MEMORY_URL
 from gatechart.turn import fit_payload
 from gatechart.values import MailStatus, Outcome, Role, Snapshot
 

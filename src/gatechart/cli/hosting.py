@@ -21,7 +21,8 @@ from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
-from gatechart.stores.opening import MEMORY_URL, open_asking
+from gatechart.stores.memory import MEMORY_URL
+from gatechart.stores.opening import open_asking
 from gatechart.values import MailStatus, Role, Side, Snapshot
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
+from typing import Final
 
 from gatechart.errors import UnknownVersionError
 from gatechart.stores.entries import entry_of
 from gatechart.stores.ledger import apply, is_stale
-from gatechart.stores.memory_requests import WaitingRoom
+from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
 from gatechart.turn import own_copy
@@ -39,6 +40,8 @@ from gatechart.values import (
     Verdict,
 )
 
+MEMORY_URL: Final = "memory:"
+
 
 class MemoryStore:
     """Keeps agents for as long as the process lives."""
@@ -50,7 +53,7 @@ class MemoryStore:
         self._tables = Tables()
         self._graphs: dict[str, KnownGraph] = {}
         self._numbers = 1  # the next
-        self.requests = WaitingRoom()
+        self.requests = MemoryRequests()
 
     def numbers(self, count: int) -> int:
         """See Store."""

@@ -22,7 +22,7 @@ class _Asked:
     answered: datetime | None = None
 
 
-class WaitingRoom:
+class MemoryRequests:
     """Keeps what is asked, and the answers. Fulfils Asking and Requests."""
 
     def __init__(self) -> None:

@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from gatechart.errors import PayloadError, StoreUrlError
 from gatechart.ports import Asking, Store
-from gatechart.stores.memory import MemoryStore
+from gatechart.stores.memory import MEMORY_URL, MemoryStore
 from gatechart.values import Role
 
 DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
-MEMORY_URL: Final = "memory:"
 
 _CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names, as their module imports SQLAlchemy
 
@@ -40,8 +39,8 @@ async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Rol
     elif store == MEMORY_URL:
         yield MemoryStore()
     else:
-        from gatechart.stores.sql.claims import Claim  # noqa: PLC0415
         from gatechart.stores.sql.databases import open_database  # noqa: PLC0415
+        from gatechart.stores.sql.ownership import Claim  # noqa: PLC0415
 
         claim = _CLAIMS.get(role, Claim.REFUSED.name)
         async with open_database(store, read_only=role is Role.READER, claim=Claim[claim]) as opened:

@@ -24,7 +24,7 @@ from gatechart.restate.migration.report import Digest, Moved, Tell
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_departing
 from gatechart.stores.sql.export import agents_of, asked_now, counts, departing_agents, departing_strangers, graphs_of
-from gatechart.stores.sql.sealing import moved_to, seal
+from gatechart.stores.sql.ownership import moved_to, seal
 from gatechart.stores.sql.store import SqlStore
 from gatechart.stores.sql.urls import located
 from gatechart.values import AgentId, Role, Status

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from gatechart.stores.sql.reader import Reader
+from gatechart.stores.sql.connections import Reader
 
 T = TypeVar("T")
 
@@ -21,14 +21,14 @@ class Writer(Protocol):
         ...
 
 
-class Bell(Protocol):
+class Notifier(Protocol):
     """Tells the owner when something may have been asked."""
 
     def listen(self) -> None:
         """Listens closely for a while, for who has asked asks more."""
         ...
 
-    async def rung(self) -> None:
+    async def notified(self) -> None:
         """Returns when something may have been asked, or after a while."""
         ...
 
@@ -94,11 +94,11 @@ class Database(Protocol):
         """What reads and writes, for one who asks the owner something. Raises StoreMissingError as `reading`."""
         ...
 
-    def bell(self) -> AbstractAsyncContextManager[Bell]:
-        """The owner's bell, which hears those who `ring` from now on."""
+    def notifier(self) -> AbstractAsyncContextManager[Notifier]:
+        """The owner's notifier, which hears those who `notify` from now on."""
         ...
 
-    def ring(self, connection: Connection) -> None:
+    def notify(self, connection: Connection) -> None:
         """Tells the owner that something was asked, once the transaction is committed."""
         ...
 

@@ -9,12 +9,10 @@ from sqlalchemy import Connection
 
 from gatechart.errors import StoreCorruptError, StoreMissingError
 from gatechart.ports import Asking, Store
-from gatechart.stores.sql.claims import Claim, claimed
+from gatechart.stores.sql.connections import Reader
 from gatechart.stores.sql.database import Database, Hold
-from gatechart.stores.sql.ownership import raise_epoch
-from gatechart.stores.sql.reader import Reader
+from gatechart.stores.sql.ownership import Claim, check_not_moved, claimed, raise_epoch
 from gatechart.stores.sql.requests import SqlAsking
-from gatechart.stores.sql.sealing import check_not_moved
 from gatechart.stores.sql.store import SqlStore
 from gatechart.stores.sql.upgrade import (
     NEWEST,
@@ -102,8 +100,8 @@ async def _open_to_write(database: Database, claim: Claim, to: str | None = None
 
         with database.write_errors():
             epoch, last = await hold.writer.run(begin)
-        async with database.bell() as bell:
-            yield SqlStore(database, hold.reader, hold.writer, epoch, last, bell)
+        async with database.notifier() as notifier:
+            yield SqlStore(database, hold.reader, hold.writer, epoch, last, notifier)
 
 
 @asynccontextmanager

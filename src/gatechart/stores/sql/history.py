@@ -9,9 +9,8 @@ from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, fun
 
 from gatechart.context import patched
 from gatechart.errors import UnknownVersionError
-from gatechart.stores.sql.agent_rows import to_epochs, to_memory
+from gatechart.stores.sql.agent_rows import to_epochs, to_memory, to_open
 from gatechart.stores.sql.damage import json_names, json_object
-from gatechart.stores.sql.open_rows import to_open
 from gatechart.stores.sql.tables import agents, history
 from gatechart.values import AgentId, Snapshot, Status
 

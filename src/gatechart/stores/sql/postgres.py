@@ -10,12 +10,11 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gatechart.stores.sql.database import Bell, Hold, Writer
+from gatechart.stores.sql.connections import Reader, opened_reader
+from gatechart.stores.sql.database import Hold, Notifier, Writer
 from gatechart.stores.sql.postgres_engines import is_cut, read_errors, reading_engine, write_errors, writing_engine
-from gatechart.stores.sql.postgres_lock import HOLDER
-from gatechart.stores.sql.postgres_notifier import RING, opened_bell
-from gatechart.stores.sql.postgres_session import Session, opened_session
-from gatechart.stores.sql.reader import Reader, opened_reader
+from gatechart.stores.sql.postgres_notifier import NOTIFY, opened_notifier
+from gatechart.stores.sql.postgres_session import HOLDER, Session, opened_session
 
 LAST_NUMBER: Final = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mail_number_seq")
 KEEP_NUMBER: Final = text("SELECT setval('mail_number_seq', :number)")
@@ -58,14 +57,14 @@ class PostgresDatabase:
                 await engine.dispose()
 
     @asynccontextmanager
-    async def bell(self) -> AsyncIterator[Bell]:
+    async def notifier(self) -> AsyncIterator[Notifier]:
         """See Database."""
-        async with opened_bell(self.name, reading_engine(self._url)) as bell:
-            yield bell
+        async with opened_notifier(self.name, reading_engine(self._url)) as notifier:
+            yield notifier
 
-    def ring(self, connection: Connection) -> None:
+    def notify(self, connection: Connection) -> None:
         """See Database."""
-        connection.execute(RING)
+        connection.execute(NOTIFY)
 
     async def is_owned(self, reader: Reader) -> bool:
         """See Database."""

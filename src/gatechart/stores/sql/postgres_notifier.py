@@ -17,13 +17,13 @@ from gatechart.stores.sql.postgres_engines import FAILURES
 logger = logging.getLogger(__name__)
 
 CHANNEL: Final = "gatechart_requests"
-RING: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
+NOTIFY: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
 RAISED: Final = (*FAILURES, PostgresError, InterfaceError, InternalClientError)  # here the driver is called itself, too
 LOOK_S: Final = 2.0  # after which the owner looks for itself, for a connection may be lost without a word
 
 
-class ServerBell:
-    """See Bell. It has a connection of its own, and makes another where that is lost."""
+class ServerNotifier:
+    """See Notifier. It has a connection of its own, and makes another where that is lost."""
 
     def __init__(self, name: str, engine: AsyncEngine) -> None:
         self._name = name
@@ -32,10 +32,10 @@ class ServerBell:
         self._rings = asyncio.Event()
 
     def listen(self) -> None:
-        """See Bell. It always does."""
+        """See Notifier. It always does."""
 
-    async def rung(self) -> None:
-        """See Bell."""
+    async def notified(self) -> None:
+        """See Notifier."""
         await self.connect()
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_S):
@@ -43,13 +43,13 @@ class ServerBell:
         self._rings.clear()
 
     async def connect(self) -> None:
-        """Hears from now on who rings, where the server lets it."""
+        """Hears from now on who notifies, where the server lets it."""
         if self._connection is not None and not (await self._driver(self._connection)).is_closed():
             return
         await self.close()
         try:
             self._connection = await self._engine.connect()
-            await (await self._driver(self._connection)).add_listener(CHANNEL, self._ring)
+            await (await self._driver(self._connection)).add_listener(CHANNEL, self._notify)
         except RAISED as error:
             logger.warning("nobody can be heard who asks; the owner looks for itself", exc_info=error)
             await self.close()
@@ -62,7 +62,7 @@ class ServerBell:
                 await connection.invalidate()  # it listens, so nobody else may have it
                 await connection.close()
 
-    def _ring(self, *_told: object) -> None:
+    def _notify(self, *_told: object) -> None:
         self._rings.set()
 
     @staticmethod
@@ -72,12 +72,12 @@ class ServerBell:
 
 
 @asynccontextmanager
-async def opened_bell(name: str, engine: AsyncEngine) -> AsyncIterator[ServerBell]:
-    """A bell that hears those who ring from now on, until the end."""
-    bell = ServerBell(name, engine)
+async def opened_notifier(name: str, engine: AsyncEngine) -> AsyncIterator[ServerNotifier]:
+    """A notifier that hears those who notifies from now on, until the end."""
+    notifier = ServerNotifier(name, engine)
     try:
-        await bell.connect()
-        yield bell
+        await notifier.connect()
+        yield notifier
     finally:
-        await bell.close()
+        await notifier.close()
         await engine.dispose()

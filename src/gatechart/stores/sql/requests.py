@@ -12,10 +12,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from gatechart.api import is_about
 from gatechart.stores.sql.agent_rows import from_us, to_json, to_us
+from gatechart.stores.sql.connections import Reader
 from gatechart.stores.sql.damage import check_row, kinds_of, readable, text_of
-from gatechart.stores.sql.database import Bell, Database, Writer
+from gatechart.stores.sql.database import Database, Notifier, Writer
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.reader import Reader
 from gatechart.stores.sql.statements import Ask
 from gatechart.stores.sql.tables import owner, requests
 from gatechart.values import LATEST, AgentId, Request
@@ -56,9 +56,9 @@ class Owned(Protocol):
 class SqlRequests:
     """What is asked of the owner of a database. Fulfils Requests."""
 
-    def __init__(self, database: Owned, bell: Bell) -> None:
+    def __init__(self, database: Owned, notifier: Notifier) -> None:
         self._database = database
-        self._bell = bell
+        self._notifier = notifier
         self._tidies = 0.0  # when it does next, as monotonic time
 
     async def asked(self) -> None:
@@ -67,14 +67,14 @@ class SqlRequests:
         An owner of whom nothing is asked learns in this way, too, that it is the owner no more.
         """
         while not await self._is_there(ANY_NEW):
-            await self._bell.rung()
+            await self._notifier.notified()
             await self._tidy()
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
         """See Requests. What asks for nothing writes nothing."""
         if not await self._is_there(ANY_OPEN if again else ANY_NEW):
             return []
-        self._bell.listen()
+        self._notifier.listen()
         wanted = _to_take(limit, again=again)
 
         def write(connection: Connection) -> Sequence[Request]:
@@ -139,7 +139,7 @@ class SqlAsking:
         def write(connection: Connection) -> int:
             insert = _INSERTS[connection.dialect.name](requests).values(**row)
             connection.execute(insert.on_conflict_do_nothing())
-            self._database.ring(connection)
+            self._database.notify(connection)
             found: int = connection.execute(number).scalar_one()
             return found
 

@@ -16,12 +16,11 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from gatechart.errors import StoreBusyError, StoreMissingError, StoreReadOnlyError
-from gatechart.stores.sql.database import Bell, Hold, Writer
+from gatechart.stores.sql.connections import Reader, opened_reader, opened_writer
+from gatechart.stores.sql.database import Hold, Notifier, Writer
 from gatechart.stores.sql.ownership import owned
-from gatechart.stores.sql.reader import Reader, opened_reader
 from gatechart.stores.sql.sqlite_engines import read_errors, reading_engine, write_errors, writing_engine
-from gatechart.stores.sql.sqlite_notifier import FileBell
-from gatechart.stores.sql.writer import opened_writer
+from gatechart.stores.sql.sqlite_notifier import FileNotifier
 
 LOOKS: Final = 10  # whether the lock is free
 LOOK_S: Final = 0.005  # between two of them
@@ -74,11 +73,11 @@ class SqliteFile:
             yield reader, writer
 
     @asynccontextmanager
-    async def bell(self) -> AsyncIterator[Bell]:
+    async def notifier(self) -> AsyncIterator[Notifier]:
         """See Database. SQLite tells nobody, so the file is looked at."""
-        yield FileBell(self._path)
+        yield FileNotifier(self._path)
 
-    def ring(self, connection: Connection) -> None:
+    def notify(self, connection: Connection) -> None:
         """See Database. What is written is seen."""
 
     async def is_owned(self, reader: Reader) -> bool:  # noqa: ARG002  the lock is another file

@@ -13,7 +13,7 @@ REST_S: Final = 0.2
 LOOKS_EVERY: Final = 20  # naps: then it looks into the database, whatever the file says
 
 
-class FileBell:
+class FileNotifier:
     """Tells when the database may have changed.
 
     SQLite tells nobody, so it looks at the log beside the database: whoever writes, writes there. A look at the file
@@ -26,20 +26,20 @@ class FileBell:
         self._log = path.with_name(f"{path.name}-wal")
         self._seen: tuple[int, int] | None = None
         self._nap_s = FIRST_NAP_S
-        self._rung = 0.0  # when it did last, as monotonic time
+        self._notified = 0.0  # when it did last, as monotonic time
 
     def listen(self) -> None:
         """Looks often again, for who has asked asks more."""
         self._nap_s = FIRST_NAP_S
 
-    async def rung(self) -> None:
+    async def notified(self) -> None:
         """Returns when the database may have changed, or after two seconds."""
         for _ in range(LOOKS_EVERY):
             await asyncio.sleep(self._nap_s)
             self._nap_s = min(self._nap_s * 1.5, LONGEST_NAP_S)
             seen, now = self._look(), monotonic()
-            if seen != self._seen and now - self._rung >= min(self._nap_s * 2, REST_S):
-                self._seen, self._rung = seen, now
+            if seen != self._seen and now - self._notified >= min(self._nap_s * 2, REST_S):
+                self._seen, self._notified = seen, now
                 return
 
     def _look(self) -> tuple[int, int] | None:

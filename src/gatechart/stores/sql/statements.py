@@ -6,21 +6,49 @@ the driver raises it; the errors of a `Database` know both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, Dialect, Insert, Select, Update, UpdateBase
 
 from gatechart.stores.sql.dialects import driver_cursor
-from gatechart.stores.sql.executemany import alike, in_turn
 from gatechart.stores.sql.unnest import at_once, padded
 
 Row: TypeAlias = Mapping[str, Any]  # by column name or bound name
 Give: TypeAlias = Callable[[Connection, Sequence[Row]], None]
 
-_GIVEN: Final[Mapping[str, Callable[..., Give]]] = {"sqlite": in_turn, "postgresql": at_once}
+
+def _executemany(
+    statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect
+) -> Callable[[Connection, Sequence[Mapping[str, Any]]], None]:
+    """What gives rows to a connection, for a statement that sets these columns.
+
+    The cursor has no name, so that it goes where the statement fails: SQLite keeps a file open for as long as there is
+    one, and the traceback of an error keeps whatever has a name.
+    """
+    compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
+    names, text = tuple(compiled.positiontup or ()), str(compiled)
+    values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+
+    def give(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        driver_cursor(connection).executemany(text, [values(row) for row in rows])
+
+    return give
+
+
+def _alike(
+    _statement: UpdateBase, rows: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[tuple[str, ...], Sequence[Mapping[str, Any]]]]:
+    """Rows in their order, those side by side that name the same columns together."""
+    for names, some in groupby(rows, tuple):
+        yield names, list(some)
+
+
+_GIVEN: Final[Mapping[str, Callable[..., Give]]] = {"sqlite": _executemany, "postgresql": at_once}
 _PARTS: Final[Mapping[str, Callable[..., Iterable[tuple[tuple[str, ...], Sequence[Row]]]]]] = {
-    "sqlite": alike,
+    "sqlite": _alike,
     "postgresql": padded,
 }
 

@@ -36,25 +36,26 @@ from gatechart.stores.sql.agent_rows import (
     to_snapshot,
 )
 from gatechart.stores.sql.commit import commit_units
+from gatechart.stores.sql.connections import Reader
 from gatechart.stores.sql.damage import is_key, readable, readable_page
-from gatechart.stores.sql.database import Bell, Database, Writer
+from gatechart.stores.sql.database import Database, Notifier, Writer
 from gatechart.stores.sql.dialects import items_of, listed
 from gatechart.stores.sql.handoff_rows import to_shown as to_shown_handoff
 from gatechart.stores.sql.handoffs import forget_damaged, forget_handoffs, found_handoffs, is_offered
 from gatechart.stores.sql.history import entries_of, snapshot_at
-from gatechart.stores.sql.mail_queries import (
+from gatechart.stores.sql.mail_rows import (
     backlog_size,
     due_mail,
     found_mail,
     recorded_steps,
     running_invokes,
+    to_mail,
+    to_running,
     waiting_mail,
 )
-from gatechart.stores.sql.mail_rows import to_mail, to_running
 from gatechart.stores.sql.mail_rows import to_shown as to_shown_mail
 from gatechart.stores.sql.ownership import check_epoch, current_epoch
 from gatechart.stores.sql.pruning import prune_part, tell_part
-from gatechart.stores.sql.reader import Reader
 from gatechart.stores.sql.requests import SqlRequests, empty_answers
 from gatechart.stores.sql.tables import agents, graphs, history, mail
 from gatechart.values import (
@@ -100,15 +101,15 @@ class SqlStore:
         writer: Writer | None = None,
         epoch: int = 0,
         last_number: int = 0,
-        bell: Bell | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
-        """Without a writer it is only read. last_number: the highest of the mail that stands. bell: rung by askers."""
+        """Only read where there is no writer. last_number: the highest of stored mail. notifier: tells of requests."""
         self._database = database
         self._reader = reader
         self._writer = writer
         self._epoch = epoch
         self._last_number = self._kept_number = last_number
-        self.requests = None if bell is None else SqlRequests(self, bell)
+        self.requests = None if notifier is None else SqlRequests(self, notifier)
 
     def numbers(self, count: int) -> int:
         """See Store."""

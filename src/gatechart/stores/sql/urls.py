@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from gatechart.errors import StoreUnreadableError, StoreUrlError
-from gatechart.stores.opening import MEMORY_URL
+from gatechart.stores.memory import MEMORY_URL
 from gatechart.stores.sql.database import Database
 from gatechart.stores.sql.sqlite import SqliteFile
 
