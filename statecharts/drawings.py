@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from gatechart import HistoryEntry, Runtime, Snapshot
+from gatechart import Runtime, Snapshot
 from gatechart.drawing import draw, to_dot
+from gatechart.results import HistoryEntry
 from statecharts import examples
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import HARD_TO_SOLVE

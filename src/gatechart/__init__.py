@@ -1,46 +1,121 @@
-"""Agents driven by statecharts that have many doors: durable, typed, drawn."""
+"""Agents driven by statecharts that have many doors: durable, typed, drawn.
 
-from gatechart.agent import Agent
-from gatechart.context import AgentContext
-from gatechart.graph import (
-    ANY,
-    Accepts,
-    EntryPoint,
-    Handoff,
-    Invoke,
-    Migration,
-    OnRefusal,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
-from gatechart.handoff import ConversationContext, Fallbacks, HandoffPacket, Human, OtherGraph, SameTarget
-from gatechart.runtime import Limits, Runtime, Subscription, WhenFull, Work
-from gatechart.turn import Turn
-from gatechart.values import (
-    Event,
-    Fate,
-    Forgotten,
-    HandoffRecord,
-    HandoffStatus,
-    HistoryEntry,
-    Mail,
-    MailStatus,
-    Migrated,
-    Mode,
-    Origin,
-    Outcome,
-    Page,
-    Reason,
-    Receipt,
-    Refusal,
-    RefusalReason,
-    Retry,
-    Role,
-    Snapshot,
-    Status,
-    Stored,
-)
+Each name is imported when it is first used, so that `import gatechart` is quick. What calls return is in
+`gatechart.results`, what they raise in `gatechart.errors`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from gatechart.agent import Agent
+    from gatechart.charts import dump, load
+    from gatechart.checks import check
+    from gatechart.clients import DatabaseClient, HttpClient
+    from gatechart.context import AgentContext
+    from gatechart.drawing import draw
+    from gatechart.graph import (
+        ANY,
+        Accepts,
+        EntryPoint,
+        Handoff,
+        Initial,
+        Invoke,
+        Migration,
+        OnRefusal,
+        Recall,
+        State,
+        StateTransitionGraph,
+        Then,
+        Transition,
+    )
+    from gatechart.handoff import (
+        ConversationContext,
+        Fallbacks,
+        HandoffPacket,
+        Human,
+        OtherGraph,
+        PacketMigration,
+        SameTarget,
+    )
+    from gatechart.runtime import Limits, Runtime, Subscription, WhenFull, Work
+    from gatechart.turn import Turn
+    from gatechart.values import (
+        Event,
+        HandoffStatus,
+        Mail,
+        MailStatus,
+        Mode,
+        Outcome,
+        Reason,
+        Retry,
+        Role,
+        Snapshot,
+        Status,
+    )
+
+_NAMES: Final = {
+    "agent": ("Agent",),
+    "charts": (
+        "dump",
+        "load",
+    ),
+    "checks": ("check",),
+    "clients": (
+        "DatabaseClient",
+        "HttpClient",
+    ),
+    "context": ("AgentContext",),
+    "drawing": ("draw",),
+    "graph": (
+        "ANY",
+        "Accepts",
+        "EntryPoint",
+        "Handoff",
+        "Initial",
+        "Invoke",
+        "Migration",
+        "OnRefusal",
+        "Recall",
+        "State",
+        "StateTransitionGraph",
+        "Then",
+        "Transition",
+    ),
+    "handoff": (
+        "ConversationContext",
+        "Fallbacks",
+        "HandoffPacket",
+        "Human",
+        "OtherGraph",
+        "PacketMigration",
+        "SameTarget",
+    ),
+    "runtime": (
+        "Limits",
+        "Runtime",
+        "Subscription",
+        "WhenFull",
+        "Work",
+    ),
+    "turn": ("Turn",),
+    "values": (
+        "Event",
+        "HandoffStatus",
+        "Mail",
+        "MailStatus",
+        "Mode",
+        "Outcome",
+        "Reason",
+        "Retry",
+        "Role",
+        "Snapshot",
+        "Status",
+    ),
+}
+"""The names of this package, by the subpackage that defines them."""
+
+_HOMES: Final = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
     "ANY",
@@ -48,33 +123,28 @@ __all__ = [
     "Agent",
     "AgentContext",
     "ConversationContext",
+    "DatabaseClient",
     "EntryPoint",
     "Event",
     "Fallbacks",
-    "Fate",
-    "Forgotten",
     "Handoff",
     "HandoffPacket",
-    "HandoffRecord",
     "HandoffStatus",
-    "HistoryEntry",
+    "HttpClient",
     "Human",
+    "Initial",
     "Invoke",
     "Limits",
     "Mail",
     "MailStatus",
-    "Migrated",
     "Migration",
     "Mode",
     "OnRefusal",
-    "Origin",
     "OtherGraph",
     "Outcome",
-    "Page",
+    "PacketMigration",
     "Reason",
-    "Receipt",
-    "Refusal",
-    "RefusalReason",
+    "Recall",
     "Retry",
     "Role",
     "Runtime",
@@ -83,10 +153,26 @@ __all__ = [
     "State",
     "StateTransitionGraph",
     "Status",
-    "Stored",
     "Subscription",
+    "Then",
     "Transition",
     "Turn",
     "WhenFull",
     "Work",
+    "check",
+    "draw",
+    "dump",
+    "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found  # asked once
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from gatechart import Agent, Event, HistoryEntry
+from gatechart import Agent, Event
 from gatechart.errors import ActionFailedError, ContextInvalidError
+from gatechart.results import HistoryEntry
 from statecharts.service_desk.acts import Speaker, event_of, place_of
 from statecharts.service_desk.conversations import Act, Conversation, Frame
 from statecharts.service_desk.problems import ConversationsError

@@ -4,11 +4,12 @@ from functools import partial
 
 import pytest
 
-from gatechart import Migration, State, StateTransitionGraph, Stored, Transition
+from gatechart import Migration, State, StateTransitionGraph, Transition
 from gatechart.charts import load
 from gatechart.errors import InvalidChartError, InvalidGraphError
 from gatechart.graph import Recall, way
 from gatechart.kernel import misfit
+from gatechart.results import Stored
 from gatechart.testing import rehearse
 
 

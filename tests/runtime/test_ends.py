@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from gatechart import Limits, RefusalReason, Runtime, Status
+from gatechart import Limits, Runtime, Status
 from gatechart.errors import UnknownAgentError
+from gatechart.results import RefusalReason
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, WrappedStore, everything, gated, nothing_changes, parcel, soon

@@ -5,8 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from gatechart import RefusalReason, Runtime
+from gatechart import Runtime
 from gatechart.errors import ActionFailedError, ContextInvalidError, EventIdReusedError
+from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
 from tests.runtime.support import Gate, Parcel, gated, nothing_changes, parcel, soon
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Limits, Origin, Runtime
+from gatechart import Limits, Runtime
 from gatechart.api import SnapshotDocument, StartCommand, read_reply
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
@@ -25,6 +25,7 @@ from gatechart.errors import (
     UnknownAgentError,
     UnknownGraphError,
 )
+from gatechart.results import Origin
 from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.opening import open_asking

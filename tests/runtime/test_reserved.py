@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gatechart import ANY, AgentContext, Invoke, Origin, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import (
     ActionFailedError,
     EventIdReusedError,
@@ -18,6 +18,7 @@ from gatechart.errors import (
 from gatechart.graph import Then
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime
+from gatechart.results import Origin
 from gatechart.values import Mail, Posting, Retry, Role, Status
 from tests.runtime.support import soon
 

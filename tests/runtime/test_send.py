@@ -8,8 +8,9 @@ from enum import Enum
 import pytest
 from pydantic import BaseModel
 
-from gatechart import ANY, OnRefusal, RefusalReason, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart import ANY, OnRefusal, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import ActionFailedError, EventRefusedError, PayloadError
+from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
 from gatechart.values import GuardError
 from tests.runtime.support import Gate, Parcel, everything, gated, note, nothing_changes, parcel, soon

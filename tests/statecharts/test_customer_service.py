@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from gatechart import Agent, RefusalReason, Runtime
+from gatechart import Agent, Runtime
 from gatechart.errors import ActionFailedError, EntryRefusedError, PayloadError
+from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
 from statecharts.customer_service import customer_service, scenarios
 from statecharts.customer_service.context import CaseFile, Failure

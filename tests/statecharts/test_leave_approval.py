@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from gatechart import Agent, RefusalReason, Runtime
+from gatechart import Agent, Runtime
 from gatechart.errors import EntryGuardError, PayloadError
+from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
 from statecharts.leave_approval.context import LeaveRequest, working_days
 

@@ -7,9 +7,10 @@ from types import MappingProxyType
 
 import pytest
 
-from gatechart import Agent, HandoffRecord, HandoffStatus, Runtime, Status
+from gatechart import Agent, HandoffStatus, Runtime, Status
 from gatechart.charts import bindings_of, dump, load
 from gatechart.checks import check
+from gatechart.results import HandoffRecord
 from gatechart.testing import VirtualClock
 from statecharts.online_shop import advanced_orders, general_enquiries, online_shop, orders
 from statecharts.online_shop.actions import OPENING_HOURS, POLICY

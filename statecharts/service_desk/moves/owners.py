@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from gatechart import HandoffRecord, HandoffStatus, HistoryEntry, Mode, Runtime
+from gatechart import HandoffStatus, Mode, Runtime
+from gatechart.results import HandoffRecord, HistoryEntry
 
 Histories = Mapping[str, Sequence[HistoryEntry]]  # by agent
 Said = tuple[str, Mapping[str, Any]]  # an event and its payload

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gatechart import HandoffRecord, Mode
+from gatechart import Mode
+from gatechart.results import HandoffRecord
 from statecharts.service_desk.moves.owners import Ledger, accepted
 from statecharts.service_desk.moves.replay import Played
 from statecharts.service_desk.report import Refused, Report, Unplayed, details
