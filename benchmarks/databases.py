@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from benchmarks.ring import EVENT, STATES, ring
 from gatechart import Agent, Runtime
@@ -36,7 +36,7 @@ def new_file(folder: str | None = DISK) -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def new_agents(path: Path, count: int) -> AsyncIterator[tuple[Runtime, Sequence[Agent]]]:
+async def new_agents(path: Path, count: int) -> AsyncIterator[tuple[Runtime, Sequence[Agent[Any]]]]:
     """So many new agents on the ring, each with one event behind it."""
     async with Runtime.open(url(path), graphs=[ring]) as runtime:
         agents = await asyncio.gather(*(runtime.start("ring", at=STATES[0]) for _ in range(count)))
@@ -53,13 +53,13 @@ async def database(agents: int) -> AsyncIterator[Path]:
         yield path
 
 
-async def send(agent: Agent, count: int) -> None:
+async def send(agent: Agent[Any], count: int) -> None:
     """So many events, one after the other."""
     for _ in range(count):
         await agent.send(EVENT)
 
 
-async def send_all(agents: Iterable[Agent], count: int) -> None:
+async def send_all(agents: Iterable[Agent[Any]], count: int) -> None:
     """So many events of each, all at once."""
     await asyncio.gather(*(send(agent, count) for agent in agents))
 

@@ -72,7 +72,7 @@ async def in_memory(graph: StateTransitionGraph, count: int, *, rings: int = 1, 
         return checked(perf_counter() - began, agent.context, before + count, rings)
 
 
-async def _send(agent: Agent, count: int) -> None:
+async def _send(agent: Agent[Any], count: int) -> None:
     for _ in range(count):
         await agent.send(EVENT)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 from benchmarks import plain_sql
 from benchmarks.databases import DISK, filling, send_all, url
@@ -51,7 +52,7 @@ async def events_of_few(effort: Effort) -> float:
     return median(among_many / among_few for among_few, among_many in times)
 
 
-async def _slice(agents: Sequence[Agent]) -> float:
+async def _slice(agents: Sequence[Agent[Any]]) -> float:
     began = perf_counter()
     await send_all(agents, EVENTS)
     return perf_counter() - began

@@ -45,7 +45,7 @@ def server() -> Server:
 
 
 @asynccontextmanager
-async def new_agents(url: str, count: int) -> AsyncIterator[tuple[Runtime, Sequence[Agent]]]:
+async def new_agents(url: str, count: int) -> AsyncIterator[tuple[Runtime, Sequence[Agent[Any]]]]:
     """So many new agents on the ring, each with one event behind it."""
     async with Runtime.open(url, graphs=[ring]) as runtime:
         agents = await asyncio.gather(*(runtime.start("ring", at=STATES[0]) for _ in range(count)))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from benchmarks import plain_handoffs
 from benchmarks.databases import new_file, url
@@ -90,12 +91,12 @@ async def _handed_on(count: int, event: str, end: str, status: HandoffStatus) ->
 
 
 @asynccontextmanager
-async def _talking(path: Path, count: int) -> AsyncIterator[Sequence[Agent]]:
+async def _talking(path: Path, count: int) -> AsyncIterator[Sequence[Agent[Any]]]:
     async with Runtime.open(url(path), graphs=[orders, refunds]) as runtime:
         yield await asyncio.gather(*(runtime.start("orders", at="TALKING") for _ in range(count)))
 
 
-async def _hand_on(agents: Iterator[Agent], event: str, end: str) -> None:
+async def _hand_on(agents: Iterator[Agent[Any]], event: str, end: str) -> None:
     """One after the other, as long as there are any."""
     for agent in agents:
         await agent.send(event)

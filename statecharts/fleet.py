@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from gatechart import Agent, Outcome, Runtime
 from gatechart.errors import AgentExistsError
@@ -57,7 +57,7 @@ async def _live(runtime: Runtime, number: int, on_outcome: Callable[[Outcome], N
             on_outcome(outcome)
 
 
-async def _begin_or_resume(runtime: Runtime, number: int) -> Agent:
+async def _begin_or_resume(runtime: Runtime, number: int) -> Agent[Any]:
     try:
         return await begin(scenario_of(number), runtime, agent_id_of(number))
     except AgentExistsError:

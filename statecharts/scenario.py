@@ -59,14 +59,16 @@ class Scenario:
         return any(isinstance(step, Awaited) and bool(step.after) for step in self.events)
 
 
-async def begin(scenario: Scenario, runtime: Runtime, agent_id: str | None = None) -> Agent:
+async def begin(scenario: Scenario, runtime: Runtime, agent_id: str | None = None) -> Agent[Any]:
     """Start an agent at the scenario's entry point."""
     if scenario.at is not None:
         return await runtime.start(scenario.graph, at=scenario.at, payload=scenario.payload, agent_id=agent_id)
     return await runtime.start_on(scenario.on or "", scenario.payload, agent_id=agent_id)
 
 
-async def tell(agent: Agent, scenario: Scenario, position: int, clock: VirtualClock | None = None) -> Outcome | None:
+async def tell(
+    agent: Agent[Any], scenario: Scenario, position: int, clock: VirtualClock | None = None
+) -> Outcome | None:
     """Has the event at this position happen to the agent, unless it has; None where nothing is sent.
 
     Its id is made of the agent's and the position, so telling it again is a repeat.
@@ -87,7 +89,7 @@ async def tell(agent: Agent, scenario: Scenario, position: int, clock: VirtualCl
 
 async def play(
     scenario: Scenario, runtime: Runtime, agent_id: str | None = None, clock: VirtualClock | None = None
-) -> Agent:
+) -> Agent[Any]:
     """Play all events of the scenario and return the agent. clock: the runtime's, for scenarios that take time."""
     agent = await begin(scenario, runtime, agent_id)
     for position in range(len(scenario.events)):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, Generic
 
-from gatechart.context import AgentContext, read_context
+from gatechart.context import ContextT, read_context
 from gatechart.ports import Host
 from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Snapshot, StateName, Status
 
 
-class Agent:
+class Agent(Generic[ContextT]):
     """An agent of a runtime: send it events, read what is committed. Got by `Runtime.start` and `Runtime.resume`."""
 
     __slots__ = ("_host",)
@@ -43,9 +43,9 @@ class Agent:
         return self._host.snapshot.status
 
     @property
-    def context(self) -> AgentContext:
+    def context(self) -> ContextT:
         """A copy of the committed context, of the graph's context type. What is done to it touches nothing else."""
-        context: AgentContext = read_context(self._host.graph.context, self._host.snapshot.context)
+        context: ContextT = read_context(self._host.graph.context, self._host.snapshot.context)
         return context
 
     def send(

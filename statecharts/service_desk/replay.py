@@ -102,7 +102,9 @@ async def play_conversation(conversation: Conversation, catalogue: Catalogue, ru
     )
 
 
-async def begin_or_resume(runtime: Runtime, teller: Teller, graph: str, entry_point: str, request: Request) -> Agent:
+async def begin_or_resume(
+    runtime: Runtime, teller: Teller, graph: str, entry_point: str, request: Request
+) -> Agent[Any]:
     """Return the agent of a conversation; an earlier replay may have started it."""
     try:
         return await runtime.start(graph, at=entry_point, payload=request, agent_id=teller.conversation)

@@ -66,7 +66,7 @@ class Teller:
     refused: list[Refused] = field(default_factory=list)
     _past: dict[str, dict[int, HistoryEntry]] = field(default_factory=dict)  # by agent: what it took before, by place
 
-    async def recall(self, agent: Agent) -> None:
+    async def recall(self, agent: Agent[Any]) -> None:
         """Look up what the agent was told by an earlier replay, if there was one."""
         if self.is_resumed and agent.id not in self._past:
             turns = await agent.history()
@@ -75,7 +75,7 @@ class Teller:
             if len(turns) > 1 and not self._past[agent.id] and agent.id == self.conversation:
                 raise taken(self.conversation)
 
-    async def tell(self, agent: Agent, line: Line) -> bool:
+    async def tell(self, agent: Agent[Any], line: Line) -> bool:
         """Tell the agent, unless it was told before; return whether it took it."""
         self.said += 1
         refused = await self._refusal(agent, line)
@@ -85,7 +85,7 @@ class Teller:
         self.heard.append((line.event, _plain(line.payload)))
         return True
 
-    async def _refusal(self, agent: Agent, line: Line) -> Refused | None:
+    async def _refusal(self, agent: Agent[Any], line: Line) -> Refused | None:
         """Return the answer an earlier replay got; say the line now only if that replay did not reach it."""
         past = self._past.get(agent.id, {})
         if self.said in past:
@@ -117,7 +117,7 @@ def taken(conversation: str) -> ConversationsError:
     return ConversationsError(f"conversation {conversation!r}", problem)
 
 
-async def _refusal(agent: Agent, line: Line, id: str) -> Refused | None:  # noqa: A002
+async def _refusal(agent: Agent[Any], line: Line, id: str) -> Refused | None:  # noqa: A002
     try:
         outcome = await agent.send(line.event, line.payload, event_id=id)
     except (ActionFailedError, ContextInvalidError) as error:  # the turn is undone

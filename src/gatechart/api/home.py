@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar, overload
 
 from pydantic import ValidationError
 
@@ -35,9 +35,9 @@ from gatechart.api.commands import (
     StopCommand,
 )
 from gatechart.api.remote_agent import RemoteAgent
-from gatechart.context import problems_of
+from gatechart.context import ContextT, problems_of
 from gatechart.errors import ElsewhereError, PayloadError
-from gatechart.graph import AnyGraph, Delay, Fallbacks, graph_name
+from gatechart.graph import AnyGraph, Delay, Fallbacks, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket, fallback_steps
 from gatechart.turn import checked_name, plain_payload
 from gatechart.values import (
@@ -85,6 +85,28 @@ class AgentHome(ABC):
         """Execute a command and return its result, a value. Raises what the verb raises."""
         ...
 
+    @overload
+    async def start(
+        self,
+        graph: StateTransitionGraph[ContextT],
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent[ContextT]: ...
+
+    @overload
+    async def start(
+        self,
+        graph: Name,
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent[Any]: ...
+
     async def start(
         self,
         graph: Name | AnyGraph,
@@ -93,7 +115,7 @@ class AgentHome(ABC):
         payload: Any = None,
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
-    ) -> Agent:
+    ) -> Agent[Any]:
         """Start an agent at an entry point, run its entry actions and commit its first turn.
 
         at: the entry point's name, by default that of its state.
@@ -122,7 +144,7 @@ class AgentHome(ABC):
         *,
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
-    ) -> Agent:
+    ) -> Agent[Any]:
         """Start an agent at the entry point that opens on a business trigger. See `start` for the parameters.
 
         Raises UnknownTriggerError, AmbiguousTriggerError if several graphs have such an entry point, and what `start`
@@ -137,7 +159,7 @@ class AgentHome(ABC):
         )
         return self._agent(await self.execute(command))
 
-    async def resume(self, agent_id: AgentId) -> Agent:
+    async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """Return the agent as it was last committed; no action runs.
 
         Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError if the registered graph cannot take over
@@ -393,7 +415,7 @@ class AgentHome(ABC):
         """Return the graph that drives an agent. Raises ElsewhereError if this home does not know any."""
         self._elsewhere(f"the graph {snapshot.graph!r}", "open it with graphs=[...]")
 
-    def _agent(self, snapshot: Snapshot) -> Agent:
+    def _agent(self, snapshot: Snapshot) -> Agent[Any]:
         """Make a handle of an agent."""
         return Agent(RemoteAgent(self, snapshot))
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, overload
 from weakref import WeakValueDictionary
 
 from pydantic_core import to_json
@@ -38,6 +38,7 @@ from gatechart.api import (
     StartOnCommand,
     StopCommand,
 )
+from gatechart.context import ContextT
 from gatechart.errors import (
     EngineRefusedError,
     IncompatibleGraphError,
@@ -46,7 +47,7 @@ from gatechart.errors import (
     RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.graph import AnyGraph
+from gatechart.graph import AnyGraph, StateTransitionGraph
 from gatechart.handoff import is_open
 from gatechart.hosting.arguments import (
     checked_operator_reason,
@@ -183,6 +184,28 @@ class RestateRuntime(AgentHome):
         """Execute a command and return its result. Raises what the verb raises."""
         return await _EXECUTORS[type(command)](self, command)
 
+    @overload
+    async def start(
+        self,
+        graph: StateTransitionGraph[ContextT],
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent[ContextT]: ...
+
+    @overload
+    async def start(
+        self,
+        graph: Name,
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent[Any]: ...
+
     async def start(
         self,
         graph: Name | AnyGraph,
@@ -191,7 +214,7 @@ class RestateRuntime(AgentHome):
         payload: Any = None,
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
-    ) -> Agent:
+    ) -> Agent[Any]:
         """See AgentHome. Keys are recognised among the agent's newest ids, `capabilities.keeps_ids` of them."""
         self._admit("start")
         chosen = self._registry.graph(graph)
@@ -209,14 +232,14 @@ class RestateRuntime(AgentHome):
         *,
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
-    ) -> Agent:
+    ) -> Agent[Any]:
         """See AgentHome."""
         graph, entry = self._registry.opened_by(trigger)
         return await self.start(
             graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
         )
 
-    async def resume(self, agent_id: AgentId) -> Agent:
+    async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """See AgentHome."""
         return await self._handle(await self.looked("resume", agent_id))
 
@@ -432,7 +455,7 @@ class RestateRuntime(AgentHome):
             raise UnknownAgentError(agent_id)
         return told
 
-    async def _handle(self, told: Mapping[str, Any]) -> Agent:
+    async def _handle(self, told: Mapping[str, Any]) -> Agent[Any]:
         snapshot = SNAPSHOT.validate_python(told["snapshot"])
         try:
             graph = self._registry.graph_for(snapshot)

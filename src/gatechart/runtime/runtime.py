@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from pydantic import BaseModel
 
@@ -38,8 +38,9 @@ from gatechart.api import (
     StopCommand,
     execute_once,
 )
+from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph
 from gatechart.handoff import PacketMigration, is_open
 from gatechart.hosting.arguments import handoff_query
 from gatechart.hosting.group_commit import Committer
@@ -206,6 +207,28 @@ class Runtime(AgentHome):
         """Execute a command and return its result. Raises what the verb raises."""
         return await _EXECUTORS[type(command)](self, command)
 
+    @overload
+    async def start(
+        self,
+        graph: StateTransitionGraph[ContextT],
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent[ContextT]: ...
+
+    @overload
+    async def start(
+        self,
+        graph: Name,
+        *,
+        at: Name,
+        payload: Any = None,
+        agent_id: AgentId | None = None,
+        idempotency_key: str | None = None,
+    ) -> Agent[Any]: ...
+
     async def start(
         self,
         graph: Name | AnyGraph,
@@ -214,7 +237,7 @@ class Runtime(AgentHome):
         payload: Any = None,
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
-    ) -> Agent:
+    ) -> Agent[Any]:
         """See AgentHome. It makes no command, as many agents are started at once."""
         self._core.admit("start", writes=True)
         chosen = self._registry.graph(graph)
@@ -239,14 +262,14 @@ class Runtime(AgentHome):
         *,
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
-    ) -> Agent:
+    ) -> Agent[Any]:
         """See AgentHome."""
         graph, entry = self._registry.opened_by(trigger)
         return await self.start(
             graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
         )
 
-    async def resume(self, agent_id: AgentId) -> Agent:
+    async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """See AgentHome. The handle shows what is committed at any time."""
         self._core.admit("resume", writes=False)
         agent = await self._effects.directory.get(known_id(agent_id))
@@ -458,7 +481,7 @@ class Runtime(AgentHome):
 
     async def _begin(
         self, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
-    ) -> Agent:
+    ) -> Agent[Any]:
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
         turn = self._core.numbered(turn)

@@ -52,7 +52,9 @@ async def rehearse(
 class Rehearsal:
     """An agent whose clock moves only when told to. Created by `rehearse`."""
 
-    def __init__(self, agent: Agent, clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool) -> None:
+    def __init__(
+        self, agent: Agent[Any], clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool
+    ) -> None:
         self.agent = agent
         self.clock = clock
         self._under_way = under_way
@@ -71,7 +73,8 @@ class Rehearsal:
     @property
     def context(self) -> AgentContext:
         """A copy of the committed context."""
-        return self.agent.context
+        context: AgentContext = self.agent.context
+        return context
 
     async def send(self, event: Name, payload: Any = None) -> Outcome:
         """Send an event, let everything that follows from it at this moment happen, and return the event's outcome.

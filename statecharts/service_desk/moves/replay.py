@@ -147,7 +147,7 @@ class Playing:
             calls_foreseen=sum(self.calls),
         )
 
-    async def _begin(self) -> Agent:
+    async def _begin(self) -> Agent[Any]:
         """Start the agent of the first service, for the user's first wish."""
         name = self.conversation.first_service
         intent = self.catalogue.intent(name, self.conversation.opening.value)
@@ -156,7 +156,7 @@ class Playing:
         self.agents[name] = agent.id
         return agent
 
-    async def _say(self, owner: Agent, part: Part, without: frozenset[str] = frozenset()) -> None:
+    async def _say(self, owner: Agent[Any], part: Part, without: frozenset[str] = frozenset()) -> None:
         for line, act in lines_of(part.speaker, part.frame):
             if act is self.conversation.opening or (act is not None and act.act in without):
                 continue
@@ -166,7 +166,7 @@ class Playing:
             if owner.configuration[0] in ("CALLING_PERSON", "WITH_PERSON"):
                 await self._ask_a_person(owner)
 
-    async def _move(self, owner: Agent, part: Part, wish: Wish) -> Agent:
+    async def _move(self, owner: Agent[Any], part: Part, wish: Wish) -> Agent[Any]:
         """Return the agent that has the conversation next: a new one, an earlier one, or the same if it refused."""
         name = wish.service.name
         asked = {
@@ -184,13 +184,13 @@ class Playing:
         await self._say(target, part, without=CARRIED)
         return target
 
-    def _refuse(self, owner: Agent, part: Part) -> None:
+    def _refuse(self, owner: Agent[Any], part: Part) -> None:
         """Count what travels with a move as refused with it."""
         carried = [act for act in part.frame.acts if act.act in CARRIED]
         state = owner.configuration[0]
         self.teller.refused += [Refused(state, f"{part.speaker} {act.act}", "the move was refused") for act in carried]
 
-    async def _taken_by(self, owner: Agent) -> Agent:
+    async def _taken_by(self, owner: Agent[Any]) -> Agent[Any]:
         """Return the agent that took the owner's last handoff. Raises ConversationsError if none did."""
         self.left[owner.id] = self.left.get(owner.id, 0) + 1
         if owner.configuration == ("HANDING_ON",):
@@ -203,7 +203,7 @@ class Playing:
             raise ConversationsError(f"conversation {self.conversation.id!r}", "no agent took it over")
         return await self.runtime.resume(taken[0].target)
 
-    async def _ask_a_person(self, owner: Agent) -> None:
+    async def _ask_a_person(self, owner: Agent[Any]) -> None:
         """Do what an operator does about a call that failed."""
         if owner.configuration == ("CALLING_PERSON",):
             await _first_of(owner, "WITH_PERSON", "PARTING")
@@ -215,14 +215,14 @@ class Playing:
             async with asyncio.timeout(PATIENCE_S):
                 await owner.until("CLOSING")
 
-    async def _handoffs(self, owner: Agent, mode: Mode) -> list[HandoffRecord]:
+    async def _handoffs(self, owner: Agent[Any], mode: Mode) -> list[HandoffRecord]:
         found = list[HandoffRecord]()
         while page := await self.runtime.handoffs(source=owner.id, after=found[-1].number if found else 0):
             found += page
         return [each for each in found if each.mode is mode]
 
 
-async def _first_of(agent: Agent, *states: str) -> None:
+async def _first_of(agent: Agent[Any], *states: str) -> None:
     """Wait until the agent is in one of the states."""
     waits = [asyncio.ensure_future(agent.until(state)) for state in states]
     try:
