@@ -75,7 +75,7 @@ HOSTILE = {
                 "states": {f"s{n}": {"on": {"GO": f"q{n}"}} for n in range(2_000)},
             }
         ).encode(),
-        "there is no state",
+        "unknown state",
     ),
     "long delay of XState": (
         b'{"id": "x", "initial": "s0", "states": {"s0": {"after": {"' + b"9" * 600 + b'": "s0"}}}}',

@@ -24,7 +24,7 @@ _MISSING: Final = object()
 
 
 class Bindings:
-    """What the names of a chart can stand for. A name that begins with an underscore stands for nothing."""
+    """What the names of a chart are bound to. A name that begins with an underscore is never bound."""
 
     def __init__(self, bind: Bind, faults: Faults) -> None:
         self.sources = tuple(bind) if isinstance(bind, list | tuple) else (bind,)
@@ -32,7 +32,7 @@ class Bindings:
         self.renamed: dict[str, Callable[..., Any]] = {}  # one for each name, so that equal names stay equal
 
     def function(self, reference: Reference, what: str) -> Callable[..., Any]:
-        """The function of a reference, under the reference's name; one that does nothing where there is none, noted."""
+        """Return the function of a reference under the reference's name; `nothing` after a fault, which is added."""
         if not reference.name:  # which is noted already
             return nothing
         found = self._look_up(reference.name)
@@ -47,7 +47,7 @@ class Bindings:
         return named if reference.params is None else self._with_params(named, reference)
 
     def guard(self, question: Question | None) -> Callable[..., Any] | None:
-        """The guard of a question."""
+        """Return the guard of a form."""
         if question is None:
             return None
         if isinstance(question, Exceptions):
@@ -57,14 +57,14 @@ class Bindings:
         return self.function(question, "guard")
 
     def expression(self, expression: Expression) -> Callable[..., Any]:
-        """The guard of an expression; one that does nothing where it cannot be compiled, noted."""
+        """Return the guard of an expression; `nothing` after a fault, which is added."""
         guard, faults = compiled(expression.text)
         for fault in faults:
             self.faults.add(expression.spot.get("cel") or expression.spot, fault.problem, fault.remedy)
         return guard or nothing
 
     def type(self, reference: Reference, base: type[ModelT]) -> type[ModelT] | None:
-        """The type of a reference; None where there is none, noted. Its own name must be the reference's."""
+        """Return the type of a reference, which must have that very name; None after a fault, which is added."""
         found = self._look_up(reference.name)
         if not (isinstance(found, type) and issubclass(found, base)):
             known = (name for name, each in self._all() if isinstance(each, type) and issubclass(each, base))
@@ -76,7 +76,7 @@ class Bindings:
         return found
 
     def value(self, name: str) -> Any:
-        """Whatever is bound to the name; None where nothing is."""
+        """Return whatever is bound to the name; None if nothing is."""
         found = self._look_up(name)
         return None if found is _MISSING else found
 
@@ -121,7 +121,7 @@ class Bindings:
 
 
 def renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function under another name."""
+    """Return the function under another name."""
 
     async def wait(*args: Any, **params: Any) -> Any:
         return await function(*args, **params)
@@ -135,7 +135,7 @@ def renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def nothing(*_args: Any, **_params: Any) -> Any:
-    """Stands in for what is not bound, until all faults are told."""
+    """Stand in for what is not bound, until all faults are reported."""
 
 
 def _is_function(found: object) -> bool:
@@ -143,7 +143,7 @@ def _is_function(found: object) -> bool:
 
 
 def _public(source: object) -> tuple[str, ...]:
-    """The names of a module or an object that a chart may use; for a module, what `__all__` offers if it has one."""
+    """Return the names of a module or an object that a chart may use; of a module, its `__all__` if it has one."""
     offered = getattr(source, "__all__", None) if isinstance(source, ModuleType) else None
     return tuple(name for name in (dir(source) if offered is None else offered) if not name.startswith("_"))
 

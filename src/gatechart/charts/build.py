@@ -60,14 +60,14 @@ def build(
     entry_points: Sequence[EntryPoint | Name] | None,
     migrations: Iterable[Migration] | Migration,
 ) -> AnyGraph:
-    """The graph of a chart. entry_points: in place of the chart's own. Raises InvalidChartError with every fault."""
+    """Build the graph of a chart. entry_points: replace the chart's own. Raises InvalidChartError with every fault."""
     if chart.dialect is Dialect.XSTATE:
         chart = xstate.wrapped(chart)
     return _Building(chart, bindings, faults).graph(entry_points, migrations)
 
 
 class _Building:
-    """A chart, while it is being made into a graph."""
+    """The builder of one chart's graph."""
 
     def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
         self.chart = chart
@@ -81,7 +81,7 @@ class _Building:
     def graph(
         self, entry_points: Sequence[EntryPoint | Name] | None, migrations: Iterable[Migration] | Migration
     ) -> AnyGraph:
-        """The graph, once nothing is wrong with the chart."""
+        """Return the graph. Raises InvalidChartError if anything is wrong with the chart."""
         root = self.chart.root
         doors = [self.entry_point(each) for each in self.chart.entry_points]
         states = [self.state(each) for each in root.states]
@@ -109,7 +109,7 @@ class _Building:
         return graph
 
     def beginning(self, states: Sequence[State[Any]]) -> Iterator[EntryPoint]:
-        """Where a machine of XState's begins that lists no entry points."""
+        """Yield the entry point of an XState machine that lists none."""
         root = self.chart.root
         if not self.is_xstate or root.spot.get("entry_points") is not None:
             return
@@ -121,7 +121,7 @@ class _Building:
         self.faults.add(self.places["entry_points"], problem, "write one of the two, or pass load(entry_points=[...])")
 
     def note(self, error: InvalidGraphError) -> None:
-        """Tells the graph's faults at their places, unless something is known to be wrong there already."""
+        """Add the graph's faults at their positions, unless a fault is known there already."""
         known = Faults(self.faults.file)
         known.found = list(self.faults.found)
         for fault in error.faults:
@@ -133,7 +133,7 @@ class _Building:
                 self.faults.add(spot, problem, fault.remedy)
 
     def context(self) -> type[AgentContext]:
-        """The type of the context: a bound one, or one made from initial values."""
+        """Return the type of the context: a bound one, or one made from initial values."""
         context = self.chart.context
         if context is None:
             return AgentContext
@@ -146,7 +146,7 @@ class _Building:
         return context_of(values) if values else AgentContext
 
     def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
-        """The findings that are meant to be so. gone: places of the file that the graph does not have."""
+        """Yield the allowances. gone: places of the file that the graph does not have."""
         codes = tuple(rule.code for rule in RULES)
         for index, each in enumerate(each for each in self.chart.allow if each.place not in gone):
             self.places[f"allow[{index}]"] = each.spot
@@ -158,7 +158,7 @@ class _Building:
             yield Allow(each.code, each.place, each.reason)
 
     def state(self, form: StateForm) -> State[Any]:
-        """A state with all that is inside it."""
+        """Return a state with everything inside it."""
         name = self.names.names[form]
         self.places.setdefault(f"state {name!r}", form.spot)
         return State(
@@ -178,14 +178,14 @@ class _Building:
         )
 
     def initial(self, form: StateForm, inside: StateForm) -> Initial | None:
-        """Where a state begins. inside: the state whose children its targets name."""
+        """Return where a state begins. inside: the state whose children its targets name."""
         if form.initial is None:
             return None
         targets = [self.names.inside(each, inside) for each in form.initial.targets]
         return Initial(targets, actions=self.actions(form.initial.actions))
 
     def history_default(self, form: StateForm) -> Initial | None:
-        """Where a history state goes while it remembers nothing; in XState, where its parent begins."""
+        """Return where a history state goes while it remembers nothing; in XState, where its parent begins."""
         parent = self.names.parents[form]
         if form.initial is not None or not self.is_xstate:
             return self.initial(form, parent)
@@ -195,13 +195,13 @@ class _Building:
         return self.initial(parent, parent) or own
 
     def data(self, form: StateForm) -> Callable[..., Any] | None:
-        """What a final state hands on."""
+        """Return the data that a final state hands on."""
         if form.data is None:
             return None
         return Fixed(form.data.values) if isinstance(form.data, Values) else self.bindings.function(form.data, "data")
 
     def after(self, after: AfterForm, form: StateForm) -> tuple[Delay, list[Then]]:
-        """A delay with what follows; in XState also by a bound name, which stands for milliseconds."""
+        """Return a delay with its transitions; in XState it may be a bound name, which stands for milliseconds."""
         delay: Delay = after.delay
         bound = self.bindings.value(after.delay) if self.is_xstate else None
         if isinstance(bound, timedelta | str):
@@ -215,7 +215,7 @@ class _Building:
         return delay, [self.then(each, form, event) for each in after.then]
 
     def then(self, then: ThenForm, form: StateForm, event: str) -> Then:
-        """What follows of itself. event: that tells of it."""
+        """Return a delayed transition. event: its name, for the label."""
         targets, internal = self.aim(then, form)
         label = Transition(self.names.names[form], event, targets).label
         self.places.setdefault(f"transition {label!r}", then.spot)
@@ -223,7 +223,7 @@ class _Building:
         return Then(targets, guard=guard, actions=self.actions(then.actions), internal=internal)
 
     def aim(self, then: ThenForm, form: StateForm) -> tuple[list[str] | None, bool]:
-        """The targets, and whether the source stays: where it is said; in XState wherever it can, unless `reenter`."""
+        """Return the targets, and whether the source stays: if `internal`; in XState if it can, unless `reenter`."""
         targets = [self.names.target(each, form) for each in then.targets]
         if not self.is_xstate or not targets or form is self.chart.root:
             return targets or None, then.internal
@@ -233,7 +233,7 @@ class _Building:
         return targets, not then.reenter and all(self.names.may_be_inside(target, form) for target in targets)
 
     def note_also_left(self, then: ThenForm, form: StateForm, targets: Sequence[str]) -> None:
-        """Notes a transition between regions that XState would take otherwise."""
+        """Add a fault for a transition between regions that XState would take differently."""
         states = [form, *(self.names.named[each] for each in targets if each in self.names.named)]
         if len(states) <= len(targets):  # one is missing, which is noted already
             return
@@ -247,14 +247,14 @@ class _Building:
             self.faults.add(then.spot, problem, remedy)
 
     def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
-        """What is done on the way."""
+        """Return the functions and handoffs of some actions."""
         return [
             self.handoff(each) if isinstance(each, HandoffForm) else self.bindings.function(each, "action")
             for each in actions
         ]
 
     def handoff(self, form: HandoffForm) -> Handoff:
-        """An action that hands on work."""
+        """Return an action that hands on work."""
         return Handoff(
             form.to or "?",
             at=form.at or "?",
@@ -268,11 +268,11 @@ class _Building:
         )
 
     def told(self, reference: Reference | None) -> Callable[..., Any] | None:
-        """A function that tells something of a handoff."""
+        """Return a function about a handoff, if there is one."""
         return None if reference is None else self.bindings.function(reference, "function")
 
     def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
-        """A function that runs meanwhile, or an agent that works."""
+        """Return the invoke of a function or of an agent."""
         if invoke.function is not None:
             function = self.bindings.function(invoke.function, "invoke")
             return Invoke(function, id=id_, timeout_s=invoke.timeout_s, retry=invoke.retry)
@@ -286,7 +286,7 @@ class _Building:
         )
 
     def accepts(self) -> Accepts:
-        """Which handoffs agents of the graph take."""
+        """Return the handoffs that agents of the graph accept."""
         form = self.chart.accepts
         if form is None:
             return Accepts()
@@ -294,7 +294,7 @@ class _Building:
         return Accepts(form.capacity, self.told(form.policy))
 
     def transitions(self, form: StateForm) -> Iterator[Transition[Any]]:
-        """The transitions of a state, in the order in which they are asked."""
+        """Yield the transitions of a state, in the order in which they are asked."""
         source = self.names.names[form]
         for each, event in self.events.of(form):
             targets, internal = self.aim(each.then, form)
@@ -313,13 +313,13 @@ class _Building:
             yield transition
 
     def maps(self, entry: EntryForm) -> Mapping[str, str] | Callable[..., Any] | None:
-        """Which fields of the context a payload fills."""
+        """Return which fields of the context a payload fills."""
         if isinstance(entry.maps, Reference):
             return self.bindings.function(entry.maps, "function")
         return None if entry.maps is None else dict(entry.maps.values)
 
     def entry_point(self, entry: EntryForm) -> EntryPoint:
-        """A state in which an agent may begin."""
+        """Return a state in which an agent may begin."""
         is_root = entry.state.node.text == ANY
         state = ANY if is_root else self.names.inside(entry.state, self.names.machine)
         takes = None if entry.takes is None else self.bindings.type(entry.takes, BaseModel)
@@ -343,12 +343,12 @@ def _place(door: EntryPoint | Name) -> str:
 
 
 def _is_told(fault: Fault, spot: Spot, known: Faults) -> bool:
-    """Whether what the graph found only follows from what is known to be wrong there."""
+    """Whether a fault of the graph only follows from one that is known at the position."""
     if fault.place.startswith("state") and "initial" not in fault.problem:
         return any(each.path == spot.path for each in known.found)
     return known.touches(spot)
 
 
 def _entry_points(chart: Spot) -> Spot:
-    """Where a chart lists its entry points, or where it would."""
+    """Return where a chart lists its entry points, or where it would."""
     return chart.get("entry_points") or chart.key("entry_points")

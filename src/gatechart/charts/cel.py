@@ -52,7 +52,7 @@ _WIDE_STEPS: Final = 600  # of each of its characters that stands for hundreds
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One `all`, `map` or such: what a round costs beside the loops inside it."""
+    """A loop of an expression (`all`, `map` and such): what a round costs beside the loops inside it."""
 
     depth: int  # of loops, this one with those around it
     copies: bool  # what it has so far, in each round
@@ -64,7 +64,7 @@ class Loop:
     paths: tuple[tuple[str, ...], ...]  # from `context` and `event`, read in each round
 
     def cost(self, longest: int, size: int, data: Mapping[str, Any]) -> int:
-        """Steps at the most."""
+        """Return the number of steps at most."""
         read = sum(_size_along(data, path) for path in self.paths) // _READ
         each = self.steps + read + size * self.compares // _COMPARED + size * self.joins // _JOINED
         rounds: int = longest**self.depth
@@ -77,7 +77,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the loops of an expression cost."""
+    """The cost of an expression's loops."""
 
     loops: tuple[Loop, ...]
     growth: int  # of lists and texts by `+`, at the most
@@ -85,7 +85,7 @@ class Costs:
     written: int = 1  # entries of a list that stands in the expression, at the most
 
     def of(self, data: Mapping[str, Any]) -> int:
-        """The steps that it takes over these JSON values, at the most; 0 where it neither loops nor joins."""
+        """Return the number of steps over these JSON values at most; 0 if it neither loops nor joins."""
         if not self.loops and not self.joins:
             return 0
         longest, size = measured(data)
@@ -95,7 +95,7 @@ class Costs:
 
 
 def costs_of(expression: str) -> Costs:
-    """What the expression costs."""
+    """Estimate the cost of an expression."""
     text = plain(expression)
     patterns = max((_pattern_steps(found[0]) for found in TEXT.finditer(expression)), default=0)
     found = list(LOOP.finditer(text))
@@ -107,7 +107,7 @@ def costs_of(expression: str) -> Costs:
 
 
 def plain(expression: str) -> str:
-    """The expression with empty texts, and without comments.
+    """Return the expression with empty texts, and without comments.
 
     >>> plain("a == 'x.map(y, y)' // or not")
     'a == ""  '
@@ -116,7 +116,7 @@ def plain(expression: str) -> str:
 
 
 def measured(data: Any) -> tuple[int, int]:
-    """The length of the longest list or object in JSON values, and how many there are, texts by their characters.
+    """Return the length of the longest list or object in JSON values, and their total size, texts by characters.
 
     >>> measured([{"a": [1, 2, 3]}, "twelve chars"])
     (3, 20)
@@ -135,7 +135,7 @@ def measured(data: Any) -> tuple[int, int]:
 
 
 def repeated(pattern: str) -> int:
-    """How long a regular expression is with what it counts written out, at the most.
+    """Return how long a regular expression is at most, with its repetitions written out.
 
     >>> repeated("[a-z]{1,64}@[a-z]{1,64}"), repeated("(a{50}){50}")
     (151, 27500)
@@ -149,7 +149,7 @@ def _pattern_steps(pattern: str) -> int:
 
 
 def _size_along(data: Any, path: tuple[str, ...]) -> int:
-    """How much is copied on the way to a value."""
+    """Return how much is copied on the way to a value."""
     size, value = 0, data[path[0]]
     for name in path[1:]:
         value = value.get(name) if isinstance(value, dict) else None
@@ -179,7 +179,7 @@ def _loop(
 
 
 def _operators(text: str, names: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    """Each operator that may go through data, and whether it may go through all of them.
+    """Yield each operator that may go through data, and whether it may go through all of them.
 
     What goes through parts of a loop's list goes through all data once, whatever the number of rounds.
     """
@@ -197,7 +197,7 @@ def _operators(text: str, names: frozenset[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the arguments end that begin behind the next parenthesis."""
+    """Return where the arguments behind the next parenthesis end."""
     depth = 0
     for place in range(start, len(text)):
         if text[place] in "([{":
@@ -247,7 +247,7 @@ _HIDDEN_BRACE: Final = re.compile(r"\\(?:[xX]|u00|U000000)7[bB]|\\173")  # of wh
 
 
 class Cel:
-    """A guard that is an expression, compiled; its name is the expression.
+    """A guard that is a compiled expression; its name is the expression.
 
     `context` holds the context's fields as JSON values, `event` has name, payload, id, sender and time. Asking raises
     what the evaluation raises, and TypeError where it comes to something that is neither true nor false.
@@ -258,14 +258,14 @@ class Cel:
     """
 
     def __init__(self, expression: str) -> None:
-        """Compiles. Raises ValueError where it is no CEL."""
+        """Compile the expression. Raises ValueError if it is not CEL."""
         self.__name__ = expression
         self.expression = expression
         self._program = cel.compile(expression)
         self._costs = costs_of(expression)
 
     def __call__(self, context: AgentContext, event: Event) -> bool:
-        """The answer of the expression. Raises GuardBudgetError where it could take too long over so much data."""
+        """Evaluate the expression. Raises GuardBudgetError if it could take too long over so much data."""
         asked = {"context": context.model_dump(mode="json", warnings=False), "event": _of(event)}
         steps = self._costs.of(asked)
         if steps > MAX_STEPS:
@@ -286,12 +286,12 @@ class Cel:
 
     @property
     def context_fields(self) -> tuple[str, ...]:
-        """The fields of the context that the expression names."""
+        """The fields of the context that the expression uses."""
         return tuple(dict.fromkeys(_FIELD.findall(plain(self.expression))))
 
     @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The variables and the functions that it names, those aside that it binds itself and all operators."""
+        """The variables and the functions that it uses, without operators and the variables that it binds itself."""
         bound = [found[2] for found in LOOP.finditer(plain(self.expression))]
         variables = (name for name in self._program.variables() if name not in bound)
         functions = (name for name in self._program.functions() if name.isidentifier() and not name.startswith("_"))
@@ -299,7 +299,7 @@ class Cel:
 
 
 def compiled(expression: str) -> tuple[Cel | None, tuple[Fault, ...]]:
-    """The guard of an expression, None where it cannot be compiled, and all that is wrong with it."""
+    """Compile an expression into a guard, None if that fails, and everything that is wrong with it."""
     if len(expression) > MAX_LENGTH:
         return None, (Fault("", f"it has more than {MAX_LENGTH} characters", "write a function, and name it"),)
     rounds = len(LOOP.findall(plain(expression)))
@@ -326,7 +326,7 @@ def _faults(guard: Cel) -> Iterator[Fault]:
 
 
 def _pattern_faults(expression: str) -> Iterator[Fault]:
-    """Patterns take time by what they say, so that is for the chart to say, rather than for what is sent to it."""
+    """Yield what is wrong with patterns. Their cost depends on their text, so the chart must write it."""
     inside = [range(found.start(), found.end()) for found in TEXT.finditer(expression)]
     for found in _PATTERN.finditer(expression):
         if any(found.start() in text for text in inside):

@@ -45,7 +45,7 @@ _LONGEST_KEY: Final = 500  # with a mark of its own beyond; YAML allows 1,024 ch
 
 
 def write_yaml(value: Mapping[str, Any]) -> str:
-    """The text, with a line break at its end.
+    """Return the text, with a line break at its end.
 
     >>> print(write_yaml({"on": {"A": "B", "C": [{"target": "1"}, "~"]}, "n": None, "x": {}}), end="")
     on:
@@ -83,7 +83,7 @@ def _under(head: str, value: Any) -> Iterator[str]:
 
 
 def _is_flow(value: Any) -> bool:
-    """Whether it goes into one line: a scalar, nothing at all, or a short list of scalars."""
+    """Whether it fits on one line: a scalar, nothing, or a short list of scalars."""
     if isinstance(value, list):
         return not any(isinstance(each, Mapping | list) for each in value) and len(_flow(value)) <= _LONGEST_LINE
     return not isinstance(value, Mapping) or not value
@@ -104,9 +104,9 @@ def _scalar(value: Any) -> str:
 
 
 def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  # noqa: A002
-    """The graph as a chart, in YAML or JSON, with a line break at its end.
+    """Write a graph as a chart, in YAML or JSON, with a line break at its end.
 
-    Raises InvalidChartError where a chart cannot hold it: one name for two functions, or parameters that are no JSON.
+    Raises InvalidChartError if a chart cannot hold it: one name for two functions, or parameters that are not JSON.
     """
     dumping = _Dumping(graph)
     chart = dumping.chart()
@@ -116,19 +116,19 @@ def dump(graph: AnyGraph, *, format: Literal["yaml", "json"] = "yaml") -> str:  
 
 
 def bindings_of(graph: AnyGraph) -> Mapping[str, Any]:
-    """The functions and types of a graph by the names that its dump has for them: what `load` needs as `bind`."""
+    """Return the functions and types of a graph by their names in its dump: what `load` needs as `bind`."""
     dumping = _Dumping(graph)
     dumping.chart()
     return dumping.bound
 
 
 def _without_blanks(**values: Any) -> dict[str, Any]:
-    """What there is something to say about; for the rest the default holds."""
+    """Return the values without those that are left out of a chart, where the default holds."""
     return {key: value for key, value in values.items() if value or (value == 0 and value is not False)}
 
 
 class _Dumping:
-    """A graph, while it is being written; with all functions and types met so far."""
+    """The writer of one graph, with all functions and types met so far."""
 
     def __init__(self, graph: AnyGraph) -> None:
         self.graph = graph
@@ -136,7 +136,7 @@ class _Dumping:
         self.faults: list[FileFault] = []
 
     def chart(self) -> dict[str, Any]:
-        """The whole."""
+        """Return the whole chart."""
         graph = self.graph
         return {"id": graph.name, "version": graph.version} | _without_blanks(
             description=graph.description,
@@ -152,7 +152,7 @@ class _Dumping:
         )
 
     def begins(self) -> Any:
-        """Where the graph begins, unless that is its first state."""
+        """Return where the graph begins, unless that is its first state."""
         default = self.graph.nodes[ROOT].default
         first = next((state.name for state in self.graph.tree if state.history is None), None)
         if default is None or (default.targets == (first,) and not default.steps):
@@ -160,13 +160,13 @@ class _Dumping:
         return self.initial(Initial(default.targets, actions=[step.function for step in default.steps]))
 
     def context(self, context: type[AgentContext]) -> Any:
-        """The name of a type, or the initial values that it was made of; nothing for that without fields."""
+        """Return the name of a type, or the initial values it was made of; nothing for the type without fields."""
         if issubclass(context, InitialContext):
             return self.json(initial_values(context), "context") or None
         return "" if context is AgentContext else self.name(context.__name__, context)
 
     def state(self, state: State[Any]) -> dict[str, Any]:
-        """A state with all that is inside it."""
+        """Return a state with everything inside it."""
         is_history = state.history is not None
         is_leaf = state.final and not state.states
         kind = "history" if is_history else "final" if is_leaf else "parallel" if state.parallel else ""
@@ -190,12 +190,12 @@ class _Dumping:
         )
 
     def initial(self, initial: Initial) -> Any:
-        """Where a compound state begins."""
+        """Return where a compound state begins."""
         targets = _one_or_many(map(_reference, initial.targets))
         return {"target": targets, "actions": self.functions(initial.actions)} if initial.actions else targets
 
     def transitions(self, source: str) -> dict[str, Any]:
-        """By event under `on`, those without one under `always`; as a list where that would change their order."""
+        """Return transitions under `on` and `always`; as a list if that would change their order."""
         own = [each for each in self.graph.transitions if each.source == source]
         grouped = [(event, list(some)) for event, some in groupby(own, key=lambda each: each.event)]
         events = [event for event, _ in grouped]
@@ -211,7 +211,7 @@ class _Dumping:
         return found
 
     def transition(self, each: Transition[Any] | Then) -> dict[str, Any]:
-        """A transition, its event aside."""
+        """Return a transition without its event."""
         return _without_blanks(
             target=_one_or_many(map(_reference, each.targets)),
             guard=None if each.guard is None else self.guard(each.guard),
@@ -221,7 +221,7 @@ class _Dumping:
         )
 
     def after(self, state: State[Any]) -> dict[str, Any]:
-        """Delays with what follows them."""
+        """Return the delays with their transitions."""
         found: dict[str, Any] = {}
         for after in state.after:
             if after.delay in found:
@@ -230,7 +230,7 @@ class _Dumping:
         return found
 
     def invoke(self, invoke: Invoke) -> Any:
-        """A function that runs meanwhile, or an agent that works."""
+        """Return the invoke of a function or of an agent."""
         if invoke.function is None:
             return self.agent(invoke)
         function = self.function(invoke.function)
@@ -240,7 +240,7 @@ class _Dumping:
         return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s), **retry}
 
     def agent(self, invoke: Invoke) -> dict[str, Any]:
-        """An agent that works meanwhile."""
+        """Return the invoke of an agent."""
         return {
             "agent": invoke.agent,
             "at": invoke.at,
@@ -253,7 +253,7 @@ class _Dumping:
         }
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
-        """An action that hands on work."""
+        """Return an action that hands on work."""
         return {
             "to": handoff.to,
             "at": handoff.at,
@@ -269,21 +269,21 @@ class _Dumping:
         }
 
     def told(self, function: Callable[..., Any] | None) -> Any:
-        """A function that tells something of a handoff."""
+        """Return a function about a handoff, if there is one."""
         return None if function is None else self.function(function)
 
     def accepts(self, accepts: Accepts) -> dict[str, Any]:
-        """Which handoffs agents of the graph take, unless it is all."""
+        """Return which handoffs agents of the graph accept, unless all."""
         return _without_blanks(capacity=accepts.capacity, policy=self.told(accepts.policy))
 
     def data(self, state: State[Any]) -> Any:
-        """What a final state hands on."""
+        """Return the data that a final state hands on."""
         if isinstance(state.data, Fixed):
             return {"value": self.json(state.data.values, f"state {state.name!r}")}
         return None if state.data is None else self.function(state.data)
 
     def entry_point(self, entry: EntryPoint) -> Any:
-        """A state in which an agent may begin; its name alone where nothing more is to be said."""
+        """Return an entry point; its state's name alone if there is nothing more to say."""
         maps: Any = self.function(entry.maps) if callable(entry.maps) else entry.maps and dict(entry.maps)
         more = _without_blanks(
             name="" if entry.name == entry.state else entry.name,
@@ -298,7 +298,7 @@ class _Dumping:
         return {"state": state, **more} if more else state
 
     def guard(self, guard: Callable[..., Any]) -> Any:
-        """A guard: a name, an expression, or another guard with exceptions."""
+        """Return a guard: a name, an expression, or another guard with exceptions."""
         if isinstance(guard, Cel):
             return {"cel": guard.expression}
         if isinstance(guard, Except):
@@ -307,13 +307,13 @@ class _Dumping:
         return self.function(guard)
 
     def functions(self, functions: Iterable[Callable[..., Any]]) -> list[Any]:
-        """Several of them, and handoffs."""
+        """Return the names of several functions, and handoffs."""
         return [
             {"handoff": self.handoff(each)} if isinstance(each, Handoff) else self.function(each) for each in functions
         ]
 
     def function(self, function: Callable[..., Any]) -> Any:
-        """The name of a function, with the parameters that it is given already."""
+        """Return the name of a function, with the parameters that it is given already."""
         params: dict[str, Any] = {}
         while isinstance(function, partial):
             if function.args:
@@ -324,13 +324,13 @@ class _Dumping:
         return {"type": name, "params": self.json(params, name)} if params else name
 
     def name(self, name: str, meaning: object) -> str:
-        """The name, which can only mean one thing."""
+        """Return the name, which can only mean one thing."""
         if self.bound.setdefault(name, meaning) != meaning:
             self.fault(f"{name!r} is the name of more than one function or type", "give each a name of its own")
         return name
 
     def json(self, values: Mapping[str, Any], place: str) -> dict[str, Any]:
-        """The values as they are, if JSON gives them back as they are."""
+        """Return the values; add a fault if JSON cannot hold them as they are."""
         try:
             plain = json.loads(json.dumps(values, allow_nan=False))
         except (TypeError, ValueError):
@@ -340,12 +340,12 @@ class _Dumping:
         return dict(values)
 
     def fault(self, problem: str, remedy: str) -> None:
-        """Notes what cannot be written. There is no place in a file yet."""
+        """Add a fault about what cannot be written. There is no position in a file yet."""
         self.faults.append(FileFault(1, 1, (), problem, remedy))
 
 
 def _reference(state: str) -> str:
-    """The state's name, with the mark of an id where the name would be read as a path.
+    """Return the state's name, marked as an id if it would be read as a path.
 
     >>> _reference("IDLE"), _reference("a.b")
     ('IDLE', '#a.b')
@@ -362,7 +362,7 @@ def _fallbacks(fallbacks: Fallbacks | None) -> dict[str, Any]:
 
 
 def _fallback_step(step: SameTarget | OtherGraph | Human) -> dict[str, Any]:
-    """A step as a chart has it, without what goes without saying."""
+    """Return a fallback as a chart has it, without defaults."""
     if isinstance(step, SameTarget):
         return {"same_target": _told_apart(step, SameTarget())}
     kind = "human" if isinstance(step, Human) else "other_graph"
@@ -370,7 +370,7 @@ def _fallback_step(step: SameTarget | OtherGraph | Human) -> dict[str, Any]:
 
 
 def _told_apart(retry: Retry, usual: Retry) -> dict[str, Any]:
-    """Where a retry is not the usual one."""
+    """Return the fields in which a retry differs from the usual one."""
     given = {each.name: getattr(retry, each.name) for each in fields(retry)}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
@@ -381,7 +381,7 @@ def _one_or_many(values: Iterable[Any]) -> Any:
 
 
 def _alone(transitions: Sequence[dict[str, Any]]) -> Any:
-    """One transition without its list, and a target without its mapping."""
+    """Return one transition without its list, and a target without its mapping."""
     if len(transitions) > 1:
         return list(transitions)
     only = transitions[0]

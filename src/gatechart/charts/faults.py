@@ -50,13 +50,13 @@ class Spot:
         return isinstance(self.node.value, tuple)
 
     def items(self) -> Iterator[tuple[str, Spot]]:
-        """The keys of a mapping with their values, in the order of the file; nothing where it is no mapping."""
+        """Yield the keys of a mapping with their values, in the order of the file; nothing if it is not a mapping."""
         if isinstance(self.node.value, Mapping):
             for key, node in self.node.value.items():
                 yield key, Spot(node, (*self.path, key))
 
     def elements(self) -> Iterator[Spot]:
-        """The values of a list; where it is none, the one value itself."""
+        """Yield the values of a list; if it is not a list, the value itself."""
         if isinstance(self.node.value, tuple):
             for index, node in enumerate(self.node.value):
                 yield Spot(node, (*self.path, index))
@@ -64,16 +64,16 @@ class Spot:
             yield self
 
     def get(self, key: str) -> Spot | None:
-        """The value under a key of a mapping."""
+        """Return the value under a key of a mapping."""
         return next((spot for name, spot in self.items() if name == key), None)
 
     def key(self, key: str) -> Spot:
-        """The place of a key of a mapping rather than of its value."""
+        """Return the position of a key of a mapping rather than of its value."""
         line, column = self.node.keys.get(key, (self.node.line, self.node.column))
         return Spot(Node(key, line, column, key), (*self.path, key))
 
     def plain(self) -> Any:
-        """The value with all its parts as JSON values."""
+        """Return the value with all its parts as JSON values."""
         return _plain(self.node)
 
 
@@ -86,36 +86,36 @@ def _plain(node: Node) -> Any:
 
 
 class Faults:
-    """The faults of one file, while they are being gathered."""
+    """The faults of one file, while they are collected."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.found: list[FileFault] = []
 
     def add(self, spot: Spot, problem: str, remedy: str) -> None:
-        """Notes one more, at a place. Raises InvalidChartError where there are too many to go on."""
+        """Add a fault at a position. Raises InvalidChartError if there are too many to go on."""
         self.found.append(FileFault(spot.node.line, spot.node.column, spot.path, problem, remedy))
         if len(self.found) == MAX_FAULTS:
             raise self.error()
 
     def touches(self, spot: Spot) -> bool:
-        """Whether something at the place, or inside it, is wrong already."""
+        """Whether a fault was found at the position or inside it."""
         return any(fault.path[: len(spot.path)] == spot.path for fault in self.found)
 
     def check(self) -> None:
-        """Raises InvalidChartError if there are any."""
+        """Raise InvalidChartError if there are any."""
         if self.found:
             raise self.error()
 
     def error(self) -> InvalidChartError:
-        """All of them, in the order of the file."""
+        """Return the error with all faults, in the order of the file."""
         ordered = sorted(dict.fromkeys(self.found), key=lambda fault: (fault.line, fault.column))
         return InvalidChartError(self.file, tuple(ordered))
 
     def note_double(self, key: Spot, first: tuple[int, int]) -> None:
-        """Notes a key that occurs twice in a mapping. first: line and column of the one that counts."""
+        """Add the fault of a key that occurs twice in a mapping. first: line and column of the one that counts."""
         self.add(key, f"the key {key.value!r} occurs twice", f"keep one of them; the first is in line {first[0]}")
 
     def stop(self, line: int, column: int, problem: str, remedy: str, path: Path = ()) -> InvalidChartError:
-        """The error that ends the reading at a place from which on nothing can be understood."""
+        """Return the error that ends the reading, because nothing after this position can be understood."""
         return InvalidChartError(self.file, (*self.found, FileFault(line, column, path, problem, remedy)))

@@ -15,7 +15,7 @@ class Fields:
     """The values under a mapping's keys."""
 
     def __init__(self, spot: Spot, faults: Faults, known: Mapping[str, str] | None = None) -> None:
-        """Notes a spot that is no mapping, and keys that are not among the known ones.
+        """Add a fault if the spot is not a mapping, and one for each unknown key.
 
         known: the keys, each with a kind from `schema`; None where any key will do.
         """
@@ -27,24 +27,24 @@ class Fields:
             faults.add(spot.key(key), f"unknown key {key!r}", suggestion(key, tuple(known or ())))
 
     def text(self, key: str, default: str = "") -> str:
-        """A text; a number counts as it was written."""
+        """Return a text; a number counts as it was written."""
         spot = self.spot.get(key)
         return default if spot is None else text_of(spot, self.faults, may_be_empty=True)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """One text or a list of them."""
+        """Return one text or a list of them."""
         spot = self.spot.get(key)
         return () if spot is None else tuple(text_of(each, self.faults) for each in spot.elements())
 
     def flag(self, key: str) -> bool:
-        """True or false; false where it is left out."""
+        """Return true or false; false if it is missing."""
         spot = self.spot.get(key)
         if spot is not None and not isinstance(spot.value, bool):
             self.faults.add(spot, f"expected true or false, found {kind_of(spot)}", "write true or false")
         return spot is not None and spot.value is True
 
     def number(self, key: str) -> float | None:
-        """A number as it was written; None where it is left out."""
+        """Return a number as it was written; None if it is missing."""
         spot = self.spot.get(key)
         if spot is None:
             return None
@@ -55,7 +55,7 @@ class Fields:
         return value
 
     def choice(self, key: str, choices: tuple[str, ...], default: str) -> str:
-        """One of some words."""
+        """Return one of the choices."""
         text = self.text(key, default)
         if text not in choices:
             spot = self.spot.get(key) or self.spot
@@ -64,12 +64,12 @@ class Fields:
         return text
 
     def values(self, key: str) -> Iterator[Spot]:
-        """The values of a list, or the one value in its place; none where it is left out."""
+        """Return the values of a list, or the one value in its place; nothing if it is missing."""
         spot = self.spot.get(key)
         return iter(()) if spot is None else spot.elements()
 
     def needs(self, key: str, remedy: str) -> Spot | None:
-        """The value of a key that must be there."""
+        """Return the value of a required key; None after a fault, which is added."""
         found = self.spot.get(key)
         if found is None and self.spot.is_mapping:
             self.faults.add(self.spot, f"{key!r} is missing", remedy)
@@ -80,7 +80,7 @@ _EMPTY: Final = "write a text"
 
 
 def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:
-    """A text; a number counts as it was written. Empty where there is none, noted."""
+    """Return a text; a number counts as it was written. Without one the result is empty, and a fault is added."""
     if spot.value == "" and not may_be_empty:
         faults.add(spot, "the text is empty", _EMPTY)
     if spot.is_mapping or spot.is_list or isinstance(spot.value, bool | None):
@@ -90,7 +90,7 @@ def text_of(spot: Spot, faults: Faults, *, may_be_empty: bool = False) -> str:
 
 
 def kind_of(spot: Spot) -> str:
-    """What stands at the place, for a fault to name it."""
+    """Describe what is at the position, for the text of a fault."""
     if spot.is_mapping:
         return "a mapping"
     if spot.is_list:
@@ -104,7 +104,7 @@ _REMEDY: Final = "write `{attempts: 3, first_s: 1, factor: 2, most_s: 60}`"
 
 
 def retry_of(kind: type[R], spot: Spot, faults: Faults, known: Mapping[str, str]) -> R | None:
-    """What stands there as a retry of this kind, with its own values for the keys left out; None for a fault, noted.
+    """Return the retry that is there, with its defaults for missing keys; None after a fault, which is added.
 
     known: the keys that it can have, see `Fields`.
     """

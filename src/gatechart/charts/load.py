@@ -21,7 +21,7 @@ def load(
     entry_points: Sequence[EntryPoint | Name] | None = None,
     migrations: Iterable[Migration] | Migration = (),
 ) -> AnyGraph:
-    r"""The graph of a chart in YAML or JSON.
+    r"""Return the graph of a chart in YAML or JSON.
 
     source: a path; or the chart itself, as bytes, or as a text with a line break or a brace at its beginning.
     bind: what the chart's names stand for: a mapping, a module, an object with functions, or a list of such, the first

@@ -21,7 +21,7 @@ from gatechart.values import Retry
 
 
 class Dialect(StrEnum):
-    """Whose meanings a chart has."""
+    """Whose semantics a chart has."""
 
     SCXML = "scxml"  # as in code
     XSTATE = "xstate"  # XState, version 5
@@ -29,7 +29,7 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The name of a function, with the parameters that it is to be called with."""
+    """The name of a function, with the parameters for its call."""
 
     spot: Spot
     name: str
@@ -38,7 +38,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A question in CEL."""
+    """A guard written in CEL."""
 
     spot: Spot
     text: str
@@ -46,7 +46,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """JSON values that stand in the file itself."""
+    """JSON values written in the file itself."""
 
     spot: Spot
     values: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """A question that is not asked about some events; these are denied."""
+    """A guard that denies some events without being asked."""
 
     spot: Spot
     events: tuple[str, ...]
@@ -85,7 +85,7 @@ ActionForm: TypeAlias = Reference | HandoffForm
 
 @dataclass(frozen=True, slots=True)
 class ThenForm:
-    """A transition, its event aside."""
+    """A transition without its event."""
 
     spot: Spot
     targets: tuple[Spot, ...] = ()
@@ -116,7 +116,7 @@ class TransitionForm:
 
 @dataclass(frozen=True, slots=True)
 class AfterForm:
-    """What follows when a state has been active for so long."""
+    """The transitions taken after a state has been active for some time."""
 
     spot: Spot
     delay: str
@@ -125,7 +125,7 @@ class AfterForm:
 
 @dataclass(frozen=True, slots=True)
 class InvokeForm:
-    """A function that runs while a state is active, or an agent that works meanwhile."""
+    """A function that runs, or an agent that works, while a state is active."""
 
     spot: Spot
     function: Reference | None
@@ -139,7 +139,7 @@ class InvokeForm:
 
     @property
     def own_id(self) -> str:
-        """What it goes by."""
+        """The id that it goes by."""
         return self.id or self.agent or (self.function.name if self.function else "") or "?"
 
 
@@ -154,7 +154,7 @@ class InitialForm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateForm:
-    """A state, or the chart as a whole, with all that stands inside it."""
+    """A state, or the chart as a whole, with everything inside it."""
 
     spot: Spot
     key: str
@@ -174,7 +174,7 @@ class StateForm:
     description: str = ""
 
     def walk(self) -> Iterator[StateForm]:
-        """All states inside, a parent before its children, without this one."""
+        """Yield all states inside, a parent before its children, without this one."""
         for state in self.states:
             yield state
             yield from state.walk()
@@ -196,7 +196,7 @@ class EntryForm:
 
 @dataclass(frozen=True, slots=True)
 class AllowForm:
-    """A finding that is meant to be so, and why."""
+    """A finding that is intended, and why."""
 
     spot: Spot
     code: str
@@ -206,7 +206,7 @@ class AllowForm:
 
 @dataclass(frozen=True, slots=True)
 class AcceptsForm:
-    """Which handoffs agents take."""
+    """The handoffs that agents accept."""
 
     spot: Spot
     capacity: int | None
@@ -231,14 +231,14 @@ class ChartForm:
 
 
 class Fixed:
-    """The data of a final state that stand in the chart; their name is their JSON text."""
+    """The data of a final state, written in the chart; their name is their JSON text."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = dict(values)
         self.__name__ = canonical_json(self.values)
 
     def __call__(self, _context: Any, _event: Any) -> dict[str, Any]:
-        """A copy of the values."""
+        """Return a copy of the values."""
         return deepcopy(self.values)
 
     def __repr__(self) -> str:
@@ -246,7 +246,7 @@ class Fixed:
 
 
 class Except:
-    """A guard that says no to some events, and asks another guard, if there is one, about all others."""
+    """A guard that denies some events and asks another guard, if there is one, about all others."""
 
     def __init__(self, events: tuple[str, ...], guard: Callable[..., Any] | None = None) -> None:
         self.events = events
@@ -256,7 +256,7 @@ class Except:
         self._takes_configuration = guard is not None and takes_third(guard, "configuration")
 
     def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool:
-        """Whether the event is another one and the guard agrees."""
+        """Whether the event is not an exception and the guard agrees."""
         if event.name in self.events:
             return False
         if self.guard is None:
@@ -273,13 +273,13 @@ class InitialContext(AgentContext):
 
 
 def context_of(values: Mapping[str, Any]) -> type[InitialContext]:
-    """A type whose contexts begin with the values, which are JSON values."""
+    """Make a context type whose contexts start with these JSON values."""
     fields: dict[str, Any] = {name: (Any, value) for name, value in values.items()}
     return create_model("Context", __base__=InitialContext, __module__=__name__, **fields)
 
 
 def initial_values(context: type[InitialContext]) -> dict[str, Any]:
-    """The values from which a type was made."""
+    """Return the values from which a type was made."""
     return {name: info.default for name, info in context.model_fields.items()}
 
 

@@ -17,7 +17,7 @@ from gatechart.graph import ANY
 
 
 class Names:
-    """The states of a chart by all that they can be called by."""
+    """The states of a chart by everything that can name them."""
 
     def __init__(self, chart: ChartForm, faults: Faults) -> None:
         self.faults = faults
@@ -34,7 +34,7 @@ class Names:
         self.ids = self._ids(chart.name)
 
     def _names(self, dialect: Dialect) -> Mapping[StateForm, str]:
-        """A state's key; in XState its dotted path where the key occurs twice."""
+        """Return the name of each state: its key; in XState its dotted path if the key occurs twice."""
         states = tuple(self.root.walk())
         often = Counter(state.key for state in states)
         is_path = dialect is Dialect.XSTATE
@@ -43,12 +43,12 @@ class Names:
         }
 
     def path(self, state: StateForm) -> str:
-        """The keys from the top to the state, with dots between them."""
+        """Return the keys from the top to the state, joined by dots."""
         outside = (each for each in reversed(self.outside(state)[:-1]) if each is not self.machine)
         return ".".join(each.key for each in (*outside, state))
 
     def outside(self, state: StateForm) -> tuple[StateForm, ...]:
-        """The states around a state, innermost first, the chart as a whole last."""
+        """Return the states around a state, innermost first, the chart as a whole last."""
         found: list[StateForm] = []
         while state in self.parents:
             state = self.parents[state]
@@ -56,13 +56,13 @@ class Names:
         return tuple(found)
 
     def id_of(self, state: StateForm) -> str:
-        """What XState takes for the id of a state that is given none: its path behind the chart's id."""
+        """Return the id of a state; without one XState uses its path behind the chart's id."""
         if state.id is not None:
             return state.id.node.text
         return self.chart if state in (self.root, self.machine) else f"{self.chart}.{self.path(state)}"
 
     def _ids(self, chart: str) -> Mapping[str, StateForm]:
-        """All that may follow a `#`: ids that are given before names, names before paths."""
+        """Return everything that may follow a `#`: given ids win over names, names over paths."""
         states = tuple(self.root.walk())
         given: dict[str, StateForm] = {}
         for state in states:
@@ -75,22 +75,22 @@ class Names:
         return {chart: self.machine, **paths, **self.named, **given}
 
     def target(self, spot: Spot, source: StateForm) -> str:
-        """The name of the state that a target of the source means; its own text where there is none, noted."""
+        """Return the name of the state that a target means; the target itself after a fault, which is added."""
         return self._checked(spot, self._find(spot.node.text, source))
 
     def inside(self, spot: Spot, state: StateForm) -> str:
-        """The same for where a state begins: a target is looked for among its children."""
+        """Return the same for an initial state: its target is looked for among the state's children."""
         text = spot.node.text
         found = None if text.startswith("#") else _descend(state, text.removeprefix("."))
         return self._checked(spot, found or self._find(text, state))
 
     def is_inside(self, name: str, outer: StateForm) -> bool:
-        """Whether the state of this name is the outer one or lies in it."""
+        """Whether the state of this name is the outer one or lies inside it."""
         state = self.named.get(name)
         return state is not None and outer in (state, *self.outside(state))
 
     def may_be_inside(self, name: str, outer: StateForm) -> bool:
-        """The same, or whether it is a history state around the outer one, which may stand for states inside it."""
+        """Whether that holds, or it is a history state around the outer one, which may stand for states inside it."""
         state = self.named.get(name)
         is_around = state is not None and state.history is not None and self.parents[state] in self.outside(outer)
         return is_around or self.is_inside(name, outer)
@@ -103,7 +103,7 @@ class Names:
         return _descend(self.parents.get(source, source), text) or self.named.get(text)
 
     def _by_id(self, text: str) -> StateForm | None:
-        """The state of an id, or one below it: `id.child.grandchild`."""
+        """Return the state of an id, or one below it: `id.child.grandchild`."""
         if text in self.ids:
             return self.ids[text]
         id_, dot, _ = text.rpartition(".")
@@ -122,7 +122,7 @@ class Names:
 
 
 def _descend(state: StateForm, path: str) -> StateForm | None:
-    """The state at the end of a path of keys; a key may have dots itself."""
+    """Return the state at the end of a path of keys; a key may contain dots itself."""
     for child in state.states:
         if path == child.key:
             return child
@@ -157,11 +157,11 @@ class Events:
         self.longer = xstate.by_beginning(known)
 
     def of(self, state: StateForm) -> tuple[tuple[TransitionForm, str | None], ...]:
-        """The transitions of a state with their events, in the order in which they are asked."""
+        """Return the transitions of a state with their events, in the order in which they are asked."""
         return self.by_state[state]
 
     def not_taken(self, event: str | None, state: StateForm) -> tuple[str, ...]:
-        """The events that a transition of the state would be given, but XState does not give it."""
+        """Return the events that a transition of the state would take, but that XState does not give it."""
         if not self.is_xstate or event is None:
             return ()
         return xstate.not_taken(event, self._beside(state).items(), self.known, self.longer)
@@ -170,7 +170,7 @@ class Events:
         return xstate.by_precedence(state.transitions) if self.is_xstate else list(state.transitions)
 
     def _beside(self, state: StateForm) -> Mapping[str, bool]:
-        """The descriptors of a state, each with whether all its transitions have guards."""
+        """Return the descriptors of a state, each with whether all its transitions have guards."""
         found: dict[str, bool] = {}
         for each, event in self.by_state[state]:
             if event is not None:
@@ -178,7 +178,7 @@ class Events:
         return found
 
     def _known(self) -> Iterator[str]:
-        """All events that the chart waits for or makes of itself."""
+        """Yield all events that the chart waits for or raises itself."""
         yield "error.execution"
         for state in self.states:
             yield from (event for _, event in self.by_state[state] if event is not None and not event.endswith("*"))
@@ -187,7 +187,7 @@ class Events:
                 yield from (f"done.invoke.{id_}", f"error.invoke.{id_}")
 
     def _invoke_ids(self) -> Mapping[StateForm, tuple[str, ...]]:
-        """What each invoke goes by: its id, or the function's name; in XState not by a name that others go by, too."""
+        """Return the id of each invoke: its own, or the function's name; in XState only if it is unique."""
         often = Counter(invoke.own_id for state in self.states for invoke in state.invoke)
         return {
             state: tuple(
@@ -200,7 +200,7 @@ class Events:
         }
 
     def _name(self, event: EventForm, state: StateForm) -> str | None:
-        """The event of a transition by its name here; what XState has and there is not is noted."""
+        """Return the name of a transition's event here; XState's events without a counterpart are faults."""
         if event.is_done:
             return f"done.state.{self.names.names[state]}"
         if event.of_invoke is not None:
@@ -208,7 +208,7 @@ class Events:
         return self._of_xstate(event, event.name) if self.is_xstate and event.name is not None else event.name
 
     def _of_xstate(self, event: EventForm, theirs: str) -> str:
-        """The event that XState calls so."""
+        """Return the event that XState calls so."""
         if xstate.is_wild(theirs) and " " in theirs:
             problem = f"{theirs!r} would be taken for several events, by the spaces in it"
             self.faults.add(event.spot, problem, "write a name without spaces before `.*`")
@@ -224,7 +224,7 @@ class Events:
         return name
 
     def _state_done(self, event: EventForm, id_: str) -> str:
-        """The event of the end of the state with this id of XState's."""
+        """Return the event of the end of the state with this XState id."""
         state = self.names.ids.get(id_)
         if state is None:
             self.faults.add(event.spot, f"no state has the id {id_!r}", suggestion(id_, tuple(self.names.ids)))

@@ -37,7 +37,7 @@ _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
 
 def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> ChartForm:
-    """The form of a chart. dialect: as the caller wants it; what the file says where None."""
+    """Parse a chart into its form. dialect: overrides what the file says, unless None."""
     spot = Spot(top)
     if not spot.is_mapping:
         raise faults.stop(top.line, top.column, f"expected a chart, found {kind_of(spot)}", "write `id: ...`")
@@ -47,10 +47,10 @@ def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> Cha
 
 
 class _Shape(Entries):
-    """The reading of a whole chart, states and transitions."""
+    """The parser of a whole chart, its states and transitions."""
 
     def chart(self, spot: Spot) -> ChartForm:
-        """The whole file."""
+        """Return the form of the whole file."""
         fields = Fields(spot, self.faults, self.known["chart"])
         spot = fields.spot = self.filled(spot)
         if self.is_xstate:
@@ -74,7 +74,7 @@ class _Shape(Entries):
         )
 
     def machine(self, spot: Spot) -> Spot:
-        """An XState machine without what would follow its end, noted."""
+        """Drop what would follow the end of an XState machine, with a fault for each."""
         for key in (key for key in _OF_THE_END if spot.get(key) is not None):
             problem, remedy = xstate.NOTHING_AFTER_THE_END if key == "onDone" else _NO_OUTPUT
             self.faults.add(spot.key(key), problem, remedy)
@@ -85,7 +85,7 @@ class _Shape(Entries):
         return without(spot, _OF_THE_END)
 
     def state(self, spot: Spot, key: str, known: str = "state") -> StateForm:
-        """A state, or the chart as the outermost one."""
+        """Return the form of a state, or of the chart as the outermost one."""
         if spot.value is None:  # `IDLE:` with nothing behind it
             return StateForm(spot, key)
         fields = Fields(spot, self.faults, self.known[known] if known == "state" else None)
@@ -113,19 +113,19 @@ class _Shape(Entries):
         )
 
     def is_history(self, spot: Spot) -> bool:
-        """Whether it is a history state without saying so, as in XState `history` alone says it."""
+        """Whether it is a history state without a `type`: in XState `history` alone makes it one."""
         recall = spot.get("history")
         return self.is_xstate and recall is not None and recall.value is not False and spot.get("states") is None
 
     def recall(self, fields: Fields) -> str:
-        """How deep a history state remembers; XState also has true, for shallow."""
+        """Return how deep a history state remembers; XState also has true, for shallow."""
         recall = fields.spot.get("history")
         if self.is_xstate and recall is not None and recall.value is True:
             return "shallow"
         return fields.choice("history", ("shallow", "deep"), "shallow")
 
     def misplaced(self, spot: Spot, kind: str) -> None:
-        """Notes what only a state of another kind can have."""
+        """Add a fault for each key that only a state of another kind can have."""
         for key, value in spot.items():
             if key in _OF_HISTORY and kind != "history" and not (self.is_xstate and value.value is False):
                 self.faults.add(
@@ -138,7 +138,7 @@ class _Shape(Entries):
             self.faults.add(children, "an atomic state has no states", "drop `type: atomic`")
 
     def failed(self, fields: Fields) -> bool:
-        """Whether an agent that ends in the state has failed; in XState, what `meta.gatechart` says of that."""
+        """Whether an agent that ends in the state has failed; in XState, `meta.gatechart` says so."""
         if not self.is_xstate:
             return fields.flag("failed")
         meta = fields.spot.get("meta")
@@ -146,14 +146,14 @@ class _Shape(Entries):
         return own is not None and Fields(own, self.faults, self.known["own"]).flag("failed")
 
     def states(self, spot: Spot | None) -> Iterator[StateForm]:
-        """The states under their keys."""
+        """Yield the states under their keys."""
         if spot is not None:
             Fields(spot, self.faults)
             for key, body in spot.items():
                 yield self.state(body, key)
 
     def initial(self, spot: Spot | None) -> InitialForm | None:
-        """The name of a state, or a target with actions."""
+        """Return the initial state, or a target with actions."""
         if spot is None:
             return None
         if not spot.is_mapping:
@@ -163,13 +163,13 @@ class _Shape(Entries):
         return InitialForm(spot, self.targets(target), self.actions(fields, "actions"))
 
     def default_of(self, spot: Spot) -> InitialForm | None:
-        """Where a history state goes while it remembers nothing."""
+        """Return where a history state goes while it remembers nothing."""
         target = spot.get("target")
         actions = self.actions(Fields(spot, self.faults), "actions")
         return None if target is None else InitialForm(target, self.targets(target), actions)
 
     def transitions(self, spot: Spot) -> Iterator[TransitionForm]:
-        """All transitions of a state but the delayed ones, in the order of the file."""
+        """Yield all transitions of a state but the delayed ones, in the order of the file."""
         for key, value in spot.items():
             if key == "on":
                 yield from self.on(value)
@@ -182,7 +182,7 @@ class _Shape(Entries):
                     yield from self.ends(invoke, index)
 
     def on(self, spot: Spot) -> Iterator[TransitionForm]:
-        """Transitions under their events, or a list in which each names its event."""
+        """Yield transitions under their events, or from a list in which each names its event."""
         if not spot.is_list:
             Fields(spot, self.faults)
             for event, value in spot.items():
@@ -196,12 +196,12 @@ class _Shape(Entries):
                 yield TransitionForm(EventForm(found, name), self.then(each, known="listed"))
 
     def each(self, event: EventForm, spot: Spot) -> Iterator[TransitionForm]:
-        """The transitions of one event: a target, a transition, or a list of either."""
+        """Yield the transitions of one event: a target, a transition, or a list of either."""
         for each in spot.elements():
             yield TransitionForm(event, self.then(each))
 
     def then(self, spot: Spot, known: str = "transition") -> ThenForm:
-        """A transition, or just its target."""
+        """Return a transition, or just its target."""
         if not spot.is_mapping and (spot.value is not None or not self.is_xstate):
             return ThenForm(spot, self.targets(spot))
         if spot.value is None:
@@ -219,7 +219,7 @@ class _Shape(Entries):
         )
 
     def after(self, spot: Spot | None) -> Iterator[AfterForm]:
-        """Delays with what follows them; a number without a unit is seconds, in XState milliseconds."""
+        """Yield delays with their transitions; a number without a unit is seconds, in XState milliseconds."""
         if spot is None:
             return
         Fields(spot, self.faults)
@@ -229,7 +229,7 @@ class _Shape(Entries):
             yield AfterForm(spot.key(delay), delay + unit, then)
 
     def invoke(self, spot: Spot) -> InvokeForm:
-        """The name of a function, or a mapping with more about it, or about an agent."""
+        """Return the name of a function, or a mapping with more about it, or about an agent."""
         if not spot.is_mapping:
             function = self.reference(spot)
             return InvokeForm(spot, function, "", None)
@@ -251,7 +251,7 @@ class _Shape(Entries):
         return InvokeForm(spot, function, fields.text("id"), fields.number("timeout_s"), retry)
 
     def ends(self, spot: Spot, index: int) -> Iterator[TransitionForm]:
-        """The transitions that the end of a state's invoke takes."""
+        """Yield the transitions taken when an invoke of the state ends."""
         spot = self.filled(spot)
         for key, event in (("onDone", "done.invoke"), ("onError", "error.invoke")):
             value = spot.get(key)

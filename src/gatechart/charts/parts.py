@@ -31,7 +31,7 @@ _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 
 
 class References:
-    """The reading of one chart: its dialect, and where its faults go."""
+    """The parser of references, for one chart with its dialect and its faults."""
 
     def __init__(self, faults: Faults, dialect: Dialect) -> None:
         self.faults = faults
@@ -40,17 +40,17 @@ class References:
 
     @property
     def is_xstate(self) -> bool:
-        """Whether XState's meanings hold."""
+        """Whether the chart has XState's semantics."""
         return self.dialect is Dialect.XSTATE
 
     def filled(self, spot: Spot) -> Spot:
-        """In XState's dialect without the keys that hold null, which JSON may have for undefined."""
+        """Drop the keys that hold null in XState's dialect: JSON may have null for undefined."""
         if not self.is_xstate:
             return spot
         return without(spot, [key for key, value in spot.items() if value.value is None])
 
     def targets(self, spot: Spot | None) -> tuple[Spot, ...]:
-        """One reference to a state or a list of them."""
+        """Return one reference to a state or a list of them."""
         if spot is None or (spot.value is None and self.is_xstate):
             return ()
         several = tuple(spot.elements())
@@ -59,7 +59,7 @@ class References:
         return tuple(each for each in several[:_MOST_TARGETS] if text_of(each, self.faults))
 
     def reference(self, spot: Spot) -> Reference:
-        """The name of a function, or its name under `type` with `params`."""
+        """Return the name of a function, or its name under `type` with `params`."""
         if not spot.is_mapping:
             return Reference(spot, text_of(spot, self.faults))
         fields = Fields(spot, self.faults, self.known["reference"])
@@ -69,12 +69,12 @@ class References:
         return Reference(spot, "" if name is None else text_of(name, self.faults), params)
 
     def params(self, spot: Spot) -> dict[str, object]:
-        """The parameters of a function, by name."""
+        """Return the parameters of a function, by name."""
         Fields(spot, self.faults)
         return dict(spot.plain()) if spot.is_mapping else {}
 
     def guard(self, spot: Spot | None) -> Question | None:
-        """The name of a function, an expression under `cel`, or events under `except` with another guard."""
+        """Return the name of a function, an expression under `cel`, or events under `except` with another guard."""
         if spot is None:
             return None
         if spot.get("cel") is not None:
@@ -85,7 +85,7 @@ class References:
         return self.reference(spot)
 
     def data(self, spot: Spot | None) -> Reference | Values | None:
-        """The name of a function, or values under `value`."""
+        """Return the name of a function, or values under `value`."""
         if spot is None:
             return None
         value = spot.get("value")
@@ -94,26 +94,26 @@ class References:
         return self.reference(spot)
 
     def output(self, spot: Spot | None) -> Reference | Values | None:
-        """XState's word for data: the values themselves, or the name of a function."""
+        """Return what XState calls output: values, or the name of a function."""
         if spot is None:
             return None
         return Values(spot, spot.plain()) if spot.is_mapping else self.reference(spot)
 
     def context(self, spot: Spot | None) -> Reference | Values | None:
-        """The name of a type, or initial values."""
+        """Return the name of a type, or initial values."""
         if spot is None:
             return None
         return Values(spot, spot.plain()) if spot.is_mapping else Reference(spot, text_of(spot, self.faults))
 
     def maps(self, spot: Spot) -> Reference | Values:
-        """Fields of the payload with those of the context, or the name of a function."""
+        """Return fields of the payload with those of the context, or the name of a function."""
         if not spot.is_mapping:
             return self.reference(spot)
         return Values(spot, {key: text_of(value, self.faults) for key, value in spot.items()})
 
 
 def without(spot: Spot, keys: Collection[str]) -> Spot:
-    """The spot without some keys of its mapping."""
+    """Return the spot without some keys of its mapping."""
     if not spot.is_mapping or not keys:
         return spot
     kept = {key: node for key, node in spot.value.items() if key not in keys}
@@ -131,14 +131,14 @@ _FALLBACK: Final = "write `same_target: {attempts: 3}`, `other_graph: <graph>` o
 
 
 class Handoffs(References):
-    """The reading of handoffs, of agents that are invoked, and of what is accepted."""
+    """The parser of handoffs, invoked agents, and what is accepted."""
 
     def actions(self, fields: Fields, key: str) -> tuple[ActionForm, ...]:
-        """One action or a list of them."""
+        """Return one action or a list of them."""
         return tuple(self.action(each) for each in fields.values(key))
 
     def action(self, spot: Spot) -> ActionForm:
-        """The name of a function, or a handoff."""
+        """Return the name of a function, or a handoff."""
         content = spot.get("handoff")
         if content is None:
             return self.reference(spot)
@@ -150,7 +150,7 @@ class Handoffs(References):
         return self.handoff(content)
 
     def handoff(self, spot: Spot) -> HandoffForm:
-        """Whereto, and how."""
+        """Return where a handoff goes, and how."""
         fields = Fields(spot, self.faults, self.known["handoff"])
         return HandoffForm(
             spot=spot,
@@ -166,7 +166,7 @@ class Handoffs(References):
         )
 
     def agent(self, fields: Fields) -> InvokeForm:
-        """An agent that works while a state is active."""
+        """Return an agent that works while a state is active."""
         spot = fields.spot
         for key in ("src", "params", "retry"):
             if spot.get(key) is not None:
@@ -183,7 +183,7 @@ class Handoffs(References):
         )
 
     def accepts(self, spot: Spot | None) -> AcceptsForm | None:
-        """How many handoffs are taken at once, and by what policy."""
+        """Return how many handoffs are accepted at once, and by what policy."""
         if spot is None:
             return None
         fields = Fields(spot, self.faults, self.known["accepts"])
@@ -197,17 +197,17 @@ class Handoffs(References):
         return AcceptsForm(spot, capacity.value if is_whole and number is not None else None, self.told(spot, "policy"))
 
     def needed(self, fields: Fields, key: str, remedy: str) -> str:
-        """A text that must be there; empty where it is not, noted."""
+        """Return a required text; empty after a fault, which is added."""
         spot = fields.needs(key, remedy)
         return "" if spot is None else text_of(spot, self.faults)
 
     def told(self, spot: Spot, key: str) -> Reference | None:
-        """The name of a function, where there is one."""
+        """Return the name of a function, if there is one."""
         found = spot.get(key)
         return None if found is None else self.reference(found)
 
     def delay(self, spot: Spot | None) -> Delay | None:
-        """How long something takes; a number is seconds."""
+        """Return a delay; a number is seconds."""
         if spot is None:
             return None
         value = spot.value
@@ -219,11 +219,11 @@ class Handoffs(References):
         return delay
 
     def fallbacks(self, spot: Spot | None) -> Fallbacks | None:
-        """What to try when an offer is rejected."""
+        """Return what to try when an offer is rejected."""
         return None if spot is None else Fallbacks(*self.fallback_steps(spot))
 
     def fallback_steps(self, spot: Spot) -> Iterator[SameTarget | OtherGraph | Human]:
-        """Those that can be read."""
+        """Yield the fallbacks that can be read."""
         for each in spot.elements():
             fields = Fields(each, self.faults, self.known["fallback"])
             kinds = [kind for kind in _KINDS if each.get(kind) is not None]
@@ -238,7 +238,7 @@ class Handoffs(References):
                 yield kind(graph or "?", at=at or "?", agent=fields.text("agent"))
 
     def same_target(self, step: Spot) -> Iterator[SameTarget]:
-        """The same target again, so often and after such waits."""
+        """Yield the fallback to the same target, with its number of attempts and its waits."""
         for key in ("at", "agent"):
             if step.get(key) is not None:
                 self.faults.add(step.key(key), f"{key!r} belongs to another target", "drop it; it is the same target")
@@ -256,10 +256,10 @@ _NEEDED_TO_ALLOW: Final = {
 
 
 class Entries(Handoffs):
-    """The reading of entry points and allowances."""
+    """The parser of entry points and allowances."""
 
     def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:
-        """A list of states, or a mapping of names to what makes an entry point."""
+        """Yield a list of states, or a mapping of names to what makes an entry point."""
         if spot is None:
             return
         if spot.is_mapping:
@@ -276,7 +276,7 @@ class Entries(Handoffs):
                 yield self.entry_point(each, "", state)
 
     def entry_point(self, spot: Spot, name: str, state: Spot) -> EntryForm:
-        """One entry point. state: where it is if it does not say."""
+        """Return one entry point. state: where it is, unless it says so itself."""
         if spot.value is None:
             return EntryForm(spot, state, name)
         if not spot.is_mapping:
@@ -296,7 +296,7 @@ class Entries(Handoffs):
         )
 
     def allowances(self, spot: Spot | None) -> Iterator[AllowForm]:
-        """A list of codes with places and reasons."""
+        """Yield the allowances of a list of codes with places and reasons."""
         if spot is None:
             return
         if not spot.is_list:

@@ -80,7 +80,7 @@ _HANDOFF: Final = {
     "handing_on": {"handoff": "handoff"},
     "fallback": {"same_target": "retry", "other_graph": "name", "human": "name", "at": "name", "agent": "text"},
 }
-"""What XState has nothing like."""
+"""Return the kinds that XState has no counterpart for."""
 
 _SHARED: Final = {
     "accepts": {"capacity": "whole", "policy": "function"},
@@ -211,9 +211,9 @@ _NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke") 
 
 
 def schema() -> dict[str, Any]:
-    """The schema, JSON Schema draft 2020-12, for both dialects: a file's `dialect` chooses.
+    """Return the JSON Schema, draft 2020-12, for both dialects: a file's `dialect` chooses.
 
-    It knows shapes only; whether targets and bound names exist is told by `load`.
+    It knows shapes only; `load` checks whether targets and bound names exist.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -229,7 +229,7 @@ def schema() -> dict[str, Any]:
 
 
 def _definitions(dialect: str) -> dict[str, Any]:
-    """The parts of a chart in a dialect, each under the dialect's name and its own."""
+    """Return the parts of a chart in a dialect, each under the dialect's name and its own."""
     nullable = _NULLABLE if dialect == "xstate" else ()
     parts = {part: _object(dialect, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
     parts["chart"]["required"] = ["states"] if dialect == "xstate" else ["id", "entry_points", "states"]
@@ -247,7 +247,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
 
 
 def _require_in_handoffs(parts: dict[str, Any]) -> None:
-    """A function or an agent is invoked, and a fallback is of one kind."""
+    """Require that a function or an agent is invoked, and that a fallback is of one kind."""
     function = {"required": ["src"], **_without("agent", "at", "packet", "fallbacks")}
     agent = {"required": ["agent", "at"], **_without("src", "params", "retry")}
     parts["invoke"]["oneOf"] = [function, agent]
@@ -263,7 +263,7 @@ def _without(*keys: str) -> dict[str, Any]:
 
 
 def _object(dialect: str, keys: dict[str, str], *, is_nullable: bool) -> dict[str, Any]:
-    """A mapping with these keys and no others. is_nullable: whether null may stand for a key that is left out."""
+    """Return a mapping with these keys and no others. is_nullable: whether null may stand for a missing key."""
     kinds: dict[str, dict[str, Any]] = {key: {"$ref": f"#/$defs/{dialect}.kind.{kind}"} for key, kind in keys.items()}
     if is_nullable:
         kinds = {key: {"anyOf": [kind, {"type": "null"}]} for key, kind in kinds.items()}
@@ -276,7 +276,7 @@ def _described(key: str, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(dialect: str) -> dict[str, Any]:
-    """The kinds of values that `keys` speaks of."""
+    """Return the kinds of values that `KEYS` names."""
     xstate = dialect == "xstate"
     text: dict[str, Any] = {"type": ["string", "number"]}
     values = {"type": "object"}
@@ -318,7 +318,7 @@ def _kinds(dialect: str) -> dict[str, Any]:
 
 
 def _handoff_kinds(dialect: str) -> dict[str, Any]:
-    """What XState has nothing like."""
+    """Return the kinds that XState has no counterpart for."""
     return {
         "handoff": _part(dialect, "handoff"),
         "mode": {"enum": [mode.value for mode in Mode]},
@@ -330,7 +330,7 @@ def _handoff_kinds(dialect: str) -> dict[str, Any]:
 
 
 def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
-    """Those that have no parts."""
+    """Return the kinds that have no parts."""
     return {
         "anything": {},
         "flag": {"type": "boolean"},
@@ -348,7 +348,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
 
 
 def _entry_points(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
-    """A list of states, or a mapping of names to what makes an entry point."""
+    """Return a list of states, or a mapping of names to what makes an entry point."""
     listed = {"anyOf": [text, _part(dialect, "listed_entry_point")]}
     named = {"anyOf": [{"type": "null"}, _part(dialect, "entry_point")]}
     return {

@@ -40,12 +40,12 @@ _JSON_WORDS: Final[dict[str, Scalar]] = {"true": True, "false": False, "null": N
 
 
 def parse_json(text: str, faults: Faults) -> Node:
-    """The value of the text. Keys that occur twice are noted; the first one counts. Raises InvalidChartError."""
+    """Parse JSON. A key that occurs twice is a fault, and the first one counts. Raises InvalidChartError."""
     return _Parser(text, faults).document()
 
 
 class _Parser:
-    """A text and how far it has been read."""
+    """A JSON text and how far it has been read."""
 
     def __init__(self, text: str, faults: Faults) -> None:
         self.text = text
@@ -56,7 +56,7 @@ class _Parser:
         self.lines = [0, *(found.end() for found in re.finditer("\n", text))]  # where each begins
 
     def document(self) -> Node:
-        """The value, which must be the only one."""
+        """Return the value, which must be the only one."""
         top = self._value(0)
         if self._peek():
             raise self._stop("unexpected text after the end", "put one chart into one file")
@@ -101,7 +101,7 @@ class _Parser:
             self.path.pop()
 
     def _rounds(self, closing: str) -> Iterator[None]:
-        """One round for each part between the brackets, with the commas between them."""
+        """Yield once for each part between the brackets, and read the commas between them."""
         self.at += 1
         if self._peek() == closing:
             self.at += 1
@@ -134,7 +134,7 @@ class _Parser:
         return str(text)
 
     def _peek(self) -> str:
-        """The next character that is no space, empty at the end."""
+        """Return the next character that is not white space, empty at the end."""
         self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
         return self.text[self.at : self.at + 1]
 
@@ -167,7 +167,7 @@ _WORDS: Final[dict[str, Scalar]] = {
 
 
 def parse_yaml(text: str, faults: Faults) -> Node:
-    """The one document of the text. Keys that occur twice are noted; the first one counts. Raises InvalidChartError."""
+    """Parse the one document of a YAML text."""
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
         raise faults.stop(
@@ -185,7 +185,7 @@ def parse_yaml(text: str, faults: Faults) -> Node:
 
 
 def scalar_of(text: str) -> Scalar:
-    """What a plain scalar means.
+    """Return what a plain scalar means.
 
     >>> [scalar_of(text) for text in ("on", "yes", "true", "~", "017", "0o17", "1e3", "2020-01-01")]
     ['on', 'yes', True, None, 17, 15, 1000.0, '2020-01-01']
@@ -200,7 +200,7 @@ def scalar_of(text: str) -> Scalar:
 
 
 class _Composer:
-    """The events of a YAML text, while they are being made into nodes."""
+    """The composer that turns the events of a YAML text into nodes."""
 
     def __init__(self, text: str, faults: Faults) -> None:
         self.events: Iterator[Any] = iter(YAML(typ="safe", pure=True).parse(text))
@@ -210,7 +210,7 @@ class _Composer:
         self.path: list[str | int] = []
 
     def document(self) -> Node:
-        """The node of the first document, which must be the only one."""
+        """Return the node of the first document, which must be the only one."""
         top = None
         for event in self.events:
             if isinstance(event, DocumentStartEvent):
@@ -316,10 +316,10 @@ _JSON: Final = ".json"
 
 
 def read(source: Source) -> tuple[Node, Faults]:
-    """The top node of a chart, and where its faults go.
+    """Read the top node of a chart, and the collection for its faults.
 
     source: a path, or the chart itself: bytes, or a text with a line break or a brace at its beginning.
-    Raises InvalidChartError where nothing can be understood.
+    Raises InvalidChartError if nothing can be understood.
     """
     if isinstance(source, bytes):
         return _parse(source, Faults("<text>"), suffix="")
@@ -330,7 +330,7 @@ def read(source: Source) -> tuple[Node, Faults]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """At most one byte more than a chart may have."""
+    """Read at most one byte more than a chart may have, which is enough to refuse it."""
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -347,7 +347,7 @@ def _parse(content: bytes, faults: Faults, suffix: str) -> tuple[Node, Faults]:
 
 
 def _looks_like_json(text: str) -> bool:
-    """Whether the first key is quoted, as JSON asks; YAML's braces mostly hold plain keys."""
+    """Whether the first key is quoted, as JSON requires; YAML's braces mostly hold plain keys."""
     return text.lstrip()[1:].lstrip()[:1] in ('"', "}", "")
 
 

@@ -36,7 +36,7 @@ _WILDCARDS: Final = {
 
 
 def event_of(name: str) -> str:
-    """XState's name of an event in the words of this package.
+    """Translate XState's name of an event.
 
     >>> event_of("xstate.error.actor.search"), event_of("PRESSED")
     ('error.invoke.search', 'PRESSED')
@@ -50,7 +50,7 @@ def event_of(name: str) -> str:
 
 
 def by_precedence(transitions: Iterable[TransitionForm]) -> list[TransitionForm]:
-    """The transitions of a state in the order in which XState asks them."""
+    """Return the transitions of a state in the order in which XState asks them."""
     return sorted(transitions, key=lambda each: _rank(each.event.name))
 
 
@@ -60,12 +60,12 @@ def _rank(descriptor: str | None) -> tuple[bool, int]:
 
 
 def is_wild(descriptor: str) -> bool:
-    """Whether it takes events of any name, or of any that begins so."""
+    """Whether the descriptor takes events of any name, or of any with this beginning."""
     return descriptor == "*" or descriptor.endswith(".*")
 
 
 def by_beginning(events: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The events that begin with the same whole words, and more, by these words; in alphabetical order.
+    """Return the longer events by the whole words that they begin with, in alphabetical order.
 
     >>> by_beginning(["a.b.c", "a.b", "d"])
     {'a': ('a.b', 'a.b.c'), 'a.b': ('a.b.c',)}
@@ -85,7 +85,7 @@ def not_taken(
     known: Collection[str],
     longer: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
-    """The events that SCXML would give to the descriptor, but XState does not, in alphabetical order.
+    """Return the events that SCXML would give to the descriptor and XState does not, in alphabetical order.
 
     beside: the descriptors of the same state, each with whether all its transitions have guards. known: all events that
     the chart knows of. longer: the same as `by_beginning` has them; a descriptor also takes unknown ones that it is a
@@ -107,9 +107,9 @@ def not_taken(
 
 
 def wrapped(chart: ChartForm) -> ChartForm:
-    """The chart with its machine as a state of its own, where the machine is more than its states.
+    """Return the chart with its machine as a state of its own, if the machine is more than its states.
 
-    It is a final one where it can end at all, as a machine's end is the agent's.
+    The state is final if it can end at all, because a machine's end is the agent's.
     """
     root = chart.root
     if not (root.parallel or root.entry or root.exit or root.after or root.invoke):
@@ -119,14 +119,14 @@ def wrapped(chart: ChartForm) -> ChartForm:
 
 
 def _can_end(state: StateForm) -> bool:
-    """Whether a final state ends it, or each of its regions, where it is parallel."""
+    """Whether a final state ends it, or each of its regions if it is parallel."""
     if state.parallel:
         return all(_can_end(child) for child in state.states if not child.history)
     return any(child.final for child in state.states)
 
 
 def also_left(lines: Sequence[Sequence[StateForm]]) -> tuple[StateForm, ...]:
-    """The parallel states that SCXML leaves and XState does not, innermost first; none where it makes no difference.
+    """Return the parallel states that SCXML leaves and XState does not, innermost first; none if that changes nothing.
 
     lines: the states around the source, and around each target, innermost first; the transition leaves its source.
     XState stays in the innermost state around all of them, SCXML in the innermost that is not parallel.
@@ -138,7 +138,7 @@ def also_left(lines: Sequence[Sequence[StateForm]]) -> tuple[StateForm, ...]:
 
 
 def doings(state: StateForm) -> Iterator[str]:
-    """What would be noticed if the state were left and entered again, by its keys."""
+    """Yield the keys of the state that would take effect if it were left and entered again."""
     found = {"entry": state.entry, "exit": state.exit, "after": state.after, "invoke": state.invoke}
     yield from (key for key, value in found.items() if value)
     if any(child.history for child in state.states):
@@ -146,5 +146,5 @@ def doings(state: StateForm) -> Iterator[str]:
 
 
 def _text_at(state: StateForm, text: str) -> Spot:
-    """A text that stands nowhere, with the place of the state."""
+    """Return a text that is not in the file, with the position of the state."""
     return Spot(Node(text, state.spot.node.line, state.spot.node.column, text), state.spot.path)

@@ -19,7 +19,7 @@ from gatechart.values import EventName, Memory, Name, StateName
 
 @dataclass(eq=False)
 class TooManyConfigurationsError(DefinitionError):
-    """The graph has more configurations than were to be tried. Paths were not found."""
+    """The graph has more configurations than the bound allows. No paths were found."""
 
     graph: str
     entry_point: str
@@ -44,7 +44,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Events that lead from an entry point to some transitions, provided that guards agree."""
+    """Events that lead from an entry point to some transitions, if guards agree."""
 
     entry_point: str
     begins_in: Configuration  # before any step
@@ -52,7 +52,7 @@ class Path:
 
     @property
     def events(self) -> tuple[EventName, ...]:
-        """What is to be sent, in this order."""
+        """The events to send, in this order."""
         return tuple(step.event for step in self.steps if step.is_sent and step.event is not None)
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What leads from one moment to the next."""
+    """The way from one moment to the next."""
 
     event: EventName | None  # None for eventless transitions
     is_sent: bool  # by someone outside; else it follows within the turn
@@ -93,7 +93,7 @@ class _Leg:
 
 
 def paths(graph: AnyGraph, *, from_: Name, most: int = 100_000) -> tuple[Path, ...]:
-    """Paths from an entry point that take every transition reachable from there, shortest first.
+    """Return paths from an entry point that take every transition reachable from there, shortest first.
 
     from_: the entry point's name. Guards are taken to answer as needed, alike for all who ask at once; whether a
     payload can make them do so is the tester's to find out. Each transition is reached with as few sent events as can
@@ -115,7 +115,7 @@ def paths(graph: AnyGraph, *, from_: Name, most: int = 100_000) -> tuple[Path, .
 def _explore(
     graph: AnyGraph, first: Moment, too_many: TooManyConfigurationsError
 ) -> tuple[dict[Moment, _Leg | None], dict[Edge, _Leg]]:
-    """The best leg into each moment, and the best leg that takes each transition; best is with the fewest events sent.
+    """Return the best leg into each moment and for each transition: the one with the fewest events sent.
 
     A breadth-first search in which only sent events have a length.
     """
@@ -154,7 +154,7 @@ def _legs_to(arrivals: dict[Moment, _Leg | None], last: _Leg) -> tuple[_Leg, ...
 
 
 def _needed(found: list[tuple[_Leg, ...]]) -> list[tuple[_Leg, ...]]:
-    """The ways that take something that the longer ones do not, shortest first."""
+    """Return the ways that take something that longer ones do not, shortest first."""
     covered: set[Edge] = set()
     kept: list[tuple[_Leg, ...]] = []
     for legs in sorted(found, key=len, reverse=True):
@@ -177,12 +177,12 @@ def _steps(legs: tuple[_Leg, ...]) -> tuple[PathStep, ...]:
 
 
 def beginning(graph: AnyGraph, state: StateName) -> Moment:
-    """The moment after entering at a state."""
+    """Return the moment after entering at a state."""
     return _moment(plan_entry(graph, (state,)), ())
 
 
 def moves(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
-    """Every move that some answers of the guards make possible, as SCXML orders them: eventless, raised, sent."""
+    """Yield every move that some answers of the guards make possible, in SCXML's order: eventless, raised, sent."""
     if moment.is_final:
         return
     eventless = candidates(graph, moment.configuration, None)
@@ -220,7 +220,7 @@ def _moment(plan: Plan, raised: tuple[EventName, ...]) -> Moment:
 
 
 def choices(groups: Candidates) -> Iterator[tuple[Edge, ...]]:
-    """The transitions that could be enabled together. A guard asked for several leaves gives each the same answer.
+    """Yield the transitions that could be enabled together. A guard asked for several leaves answers alike.
 
     Cost: the product of the groups' sizes.
     """
@@ -232,7 +232,7 @@ def choices(groups: Candidates) -> Iterator[tuple[Edge, ...]]:
 
 
 def _options(edges: Sequence[Edge]) -> tuple[Edge | None, ...]:
-    """Those that are asked: up to the first without a guard; None stands for all guards saying no."""
+    """Return those that are asked: up to the first without a guard; None stands for all guards saying no."""
     certain = next((place for place, edge in enumerate(edges) if edge.ask is None), None)
     return (*edges, None) if certain is None else tuple(edges[: certain + 1])
 
@@ -246,7 +246,7 @@ def _can_all_refuse(groups: Candidates) -> bool:
 
 
 def _sendable(graph: AnyGraph, configuration: Configuration) -> Iterator[EventName]:
-    """An event for each descriptor that waits here; done events come from the machine alone."""
+    """Yield an event for each descriptor that waits here; done events come from the machine alone."""
     words = (word for event in awaited_events(graph, configuration) for word in words_of(event))
     for word in dict.fromkeys(words):
         if word == EVERY:

@@ -33,7 +33,7 @@ _Ports = Mapping[tuple[str, str], str]  # of doors or states, by graph and name
 
 
 def write_map_dot(drawing: Map, **attributes: Value) -> str:
-    """Each graph as a card, and the ways from the states on it to the doors on others."""
+    """Return each graph as a card, and the ways from the states on it to the doors on others."""
     doors = {(card.name, door.name): f"door{at}" for card in drawing.cards for at, door in enumerate(card.doors)}
     states = {(card.name, name): f"state{at}" for card in drawing.cards for at, name in enumerate(card.sources)}
     back = _backward(drawing)
@@ -63,7 +63,7 @@ def _map_defaults(attributes: Mapping[str, Value]) -> tuple[str, ...]:
 
 
 def _backward(drawing: Map) -> frozenset[Handing]:
-    """The ways that run from right to left: to graphs that others hand on from, seen from the first graph."""
+    """Return the ways that run from right to left: to graphs that others hand on from, seen from the first graph."""
     onward: dict[str, list[Handing]] = {}
     for each in drawing.handings:
         onward.setdefault(each.origin, []).append(each)
@@ -114,7 +114,7 @@ def to_dot(
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
 ) -> str:
-    """The drawing of a graph as DOT text, for Graphviz's `dot`; of several, the map of their doors and handoffs.
+    """Return the drawing of a graph as DOT text, for Graphviz's `dot`; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
@@ -123,7 +123,7 @@ def to_dot(
 
 
 def write_dot(drawing: Outline | Map, **attributes: Value) -> str:
-    """An outline, or a map, as DOT text. attributes: of the graph, besides the usual ones."""
+    """Return an outline, or a map, as DOT text. attributes: of the graph, besides the usual ones."""
     return _outline(drawing, attributes) if isinstance(drawing, Outline) else write_map_dot(drawing, **attributes)
 
 
@@ -168,11 +168,11 @@ class _End:
     cluster: str = ""
 
     def entered(self) -> dict[str, Value]:
-        """What the head of an edge needs; a border takes more room than a node."""
+        """Return what the head of an edge needs; a border takes more room than a node."""
         return {"lhead": self.cluster, "minlen": 2} if self.cluster else {}
 
     def left(self) -> dict[str, Value]:
-        """What the tail of an edge needs."""
+        """Return what the tail of an edge needs."""
         return {"ltail": self.cluster} if self.cluster else {}
 
 
@@ -204,7 +204,7 @@ def _box(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
 
 
 def _history(sheet: _Sheet, box: Box, recall: Recall) -> Iterator[str]:
-    """A circle with an H in it, as in UML; with a star where it remembers deeply."""
+    """Yield a circle with an H in it, as in UML; with a star where it remembers deeply."""
     tone, text = sheet.box_tone(box), "H*" if recall is Recall.DEEP else "H"
     look: dict[str, Value] = {"color": tone.line, "fontcolor": tone.ink, "penwidth": tone.width}
     told = tooltip(f"{box.name}: {box.description}" if box.description else box.name)
@@ -231,7 +231,7 @@ def _look(sheet: _Sheet, box: Box) -> dict[str, Value]:
 
 
 def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
-    """The regions of a parallel state have dashed borders, as in UML."""
+    """Draw the regions of a parallel state with dashed borders, as in UML."""
     fill = ACTIVE_CLUSTER if box.is_active else CLUSTERS[depth % len(CLUSTERS)]
     style = "rounded,filled,dashed" if sheet.is_region(box) else "rounded,filled"
     yield f"subgraph {node(_entry(sheet, box).cluster)} {{"
@@ -247,7 +247,7 @@ def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
 
 
 def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:
-    """The dot of a compound state, with a line to each state that it begins in."""
+    """Yield the dot of a compound state, with a line to each state that it begins in."""
     if not box.initial:
         return
     dot, ink = _entry(sheet, box).node, sheet.tone(marked=box.is_visited).ink
@@ -258,14 +258,14 @@ def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:
 
 
 def _anywhere(sheet: _Sheet) -> Iterator[str]:
-    """What happens in any state without leaving it."""
+    """Write what happens in any state without leaving it."""
     parts = sheet.drawing.parts
     if parts:
         yield _roaming("any:", "any state", parts, _tone(sheet, parts))
 
 
 def _labels(sheet: _Sheet, home: StateName) -> Iterator[str]:
-    """The labels that lie directly in a state, each a node on the way of its line."""
+    """Yield the labels that lie directly in a state, each a node on the way of its line."""
     for arrow in (line.arrow for line in sheet.lines if line.arrow.home == home):
         name, tone = _label(arrow), _tone(sheet, arrow.parts)
         yield statement(node(name), label=labels.transitions(arrow.parts, tone), shape="plain", style="solid")
@@ -304,13 +304,13 @@ def _tail(sheet: _Sheet, line: Line) -> _End:
 
 
 def _head(sheet: _Sheet, arrow: Arrow) -> _End:
-    """A line from within a cluster crosses no border to reach its initial state."""
+    """Return a line from within a cluster crosses no border to reach its initial state."""
     end = _entry(sheet, sheet.boxes[arrow.target])
     return _End(end.node) if arrow.home == arrow.target else end
 
 
 def _entry(sheet: _Sheet, box: Box) -> _End:
-    """Where a state is entered: a compound one at the dot of its initial child, a parallel one at its border."""
+    """Return where a state is entered: a compound one at the dot of its initial child, a parallel one at its border."""
     name = identity(box.name)
     if box.initial:
         return _End(f"initial:{name}", f"cluster:{name}")
@@ -318,7 +318,7 @@ def _entry(sheet: _Sheet, box: Box) -> _End:
 
 
 def _elsewhere(sheet: _Sheet, graph: str, entry_point: str) -> str:
-    """A door of another graph, dashed as what lies outside."""
+    """Return a door of another graph, dashed as what lies outside."""
     leading = (each for each in sheet.drawing.handings if (each.graph, each.entry_point) == (graph, entry_point))
     width = sheet.tone(marked=any(each.places for each in leading)).width
     look: dict[str, Value] = {"style": "filled,dashed", "color": DOOR, "penwidth": width}

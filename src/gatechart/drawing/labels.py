@@ -27,7 +27,7 @@ Value: TypeAlias = Markup | str | float
 
 
 def identity(name: str) -> str:
-    """A name as part of an identifier: other for every other name, and free of colons, so that parts can be joined.
+    """Return a name as part of an identifier: unique, and free of colons, so that parts can be joined.
 
     >>> identity("IDLE"), identity('say "hi": 1')
     ('IDLE', 'say%20%22hi%22%3A%201')
@@ -36,7 +36,7 @@ def identity(name: str) -> str:
 
 
 def statement(subject: str, **attributes: Value) -> str:
-    """The subject with its attributes.
+    """Return the subject with its attributes.
 
     >>> statement(node("IDLE"), label="Idle", penwidth=1.5)
     '"IDLE" [label="Idle", penwidth=1.5]'
@@ -46,12 +46,12 @@ def statement(subject: str, **attributes: Value) -> str:
 
 
 def node(identifier: str) -> str:
-    """A node, or a graph's name, as the language has it. identifier: made of identities."""
+    """Return a node, or a graph's name, as the language has it. identifier: made of identities."""
     return f'"{identifier}"'
 
 
 def edge(tail: str, head: str) -> str:
-    """An edge from node to node."""
+    """Return an edge from node to node."""
     return f"{node(tail)} -> {node(head)}"
 
 
@@ -84,7 +84,7 @@ _ENTITIES = {
 
 
 def escape(text: str) -> str:
-    r"""The text as it stands in a label, whatever it is.
+    r"""Return the text as it stands in a label, whatever it is.
 
     >>> escape("a<b&c\n")
     'a&lt;b&amp;c<FONT>\\</FONT>n'
@@ -93,7 +93,7 @@ def escape(text: str) -> str:
 
 
 def title(drawing: Outline) -> Markup:
-    """The graph's name and version, and under it what it is for."""
+    """Return the graph's name and version, and under it what it is for."""
     name = f"<B>{_font(drawing.name, LARGE, PLAIN.ink)}</B>"
     lines = [f"{name}  {_font(f'version {drawing.version}', SMALL, PLAIN.soft_ink)}"]
     lines += (_font(line, MEDIUM, PLAIN.soft_ink) for line in wrap(one_line(drawing.description), _LONGEST_PROSE))
@@ -101,7 +101,7 @@ def title(drawing: Outline) -> Markup:
 
 
 def state(box: Box, tone: Tone) -> Markup:
-    """The state's name and, below, what happens inside it."""
+    """Return the state's name and, below, what happens inside it."""
     name = _font(box.name, MEDIUM, tone.ink)
     if box.boxes:
         return _table([_cell(f"<B>{name}</B>"), *_inside(box, tone)], padding=2)
@@ -120,12 +120,12 @@ def anywhere(text: str, parts: Sequence[Part], tone: Tone) -> Markup:
 
 
 def transitions(parts: Sequence[Part], tone: Tone) -> Markup:
-    """What is written on an arrow."""
+    """Return what is written on an arrow."""
     return _table([_part(part, tone) for part in parts], padding=1)
 
 
 def door(entry: Door, ink: str) -> Markup:
-    """A doorway, and beside it what opens it and what it takes."""
+    """Return a doorway, and beside it what opens it and what it takes."""
     lines = [
         *([f"<B>{_font(entry.title, MEDIUM, ink)}</B>"] if entry.title else []),
         *(_font(term, SMALL, ink) for term in entry.terms),
@@ -139,19 +139,19 @@ def door(entry: Door, ink: str) -> Markup:
 
 
 def elsewhere(graph: str, entry_point: str, ink: str) -> Markup:
-    """The door of another graph, with its name."""
+    """Return the door of another graph, with its name."""
     lines = [f"<B>{_font(graph, MEDIUM, ink)}</B>", _font(entry_point, SMALL, ink)]
     return _bare_table(_row(f'<TD VALIGN="MIDDLE">{_doorway(ink)}</TD>{_cell(_lines(lines))}'), padding=4)
 
 
 def handing(words: Sequence[str], places: Sequence[int], tone: Tone) -> Markup:
-    """What is written on the way of work that is handed on."""
+    """Return what is written on the way of work that is handed on."""
     cells = [_cell(f"<I>{_font(each, SMALL, tone.soft_ink)}</I>") for each in words]
     return _table([*([_badge(places)] if places else []), *cells], padding=1)
 
 
 def card(drawn: Card) -> Markup:
-    """A graph on a map: name and purpose, below on the left its doors, on the right the states that hand on work."""
+    """Return a graph on a map: name and purpose, its doors on the left, the states that hand on work on the right."""
     version = f"  {_font(f'version {drawn.version}', SMALL, PLAIN.soft_ink)}" if drawn.version else ""
     head = [f"<B>{_font(drawn.name, LARGE, PLAIN.ink)}</B>{version}"]
     head += (_font(line, SMALL, PLAIN.soft_ink) for line in wrap(one_line(drawn.description), _LONGEST_LINE))
@@ -164,7 +164,7 @@ def card(drawn: Card) -> Markup:
 
 
 def _card_door(number: int, entry: Door) -> str:
-    """A doorway with its name and terms, to which lines lead; only outlined where the graph does not have it."""
+    """Return a doorway with its name and terms, to which lines lead; only outlined where the graph does not have it."""
     ink = DOOR_INK if entry.is_known else DOOR
     lines = [f"<B>{_font(entry.name, MEDIUM, ink)}</B>", *(_font(term, SMALL, ink) for term in entry.terms)]
     text = f'<TD ALIGN="LEFT" COLSPAN="{_MANY}">{_lines(lines)}</TD>'
@@ -174,7 +174,7 @@ def _card_door(number: int, entry: Door) -> str:
 
 
 def _card_source(number: int, name: StateName) -> str:
-    """A state from which lines lead."""
+    """Return a state from which lines lead."""
     text = f"<I>{_font('any state', SMALL, PLAIN.soft_ink)}</I>" if name == ROOT else _font(name, MEDIUM, PLAIN.ink)
     return f'<TD PORT="state{number}" BORDER="1" STYLE="ROUNDED" COLOR="{PLAIN.line}">{text}</TD>'
 
@@ -192,7 +192,7 @@ def _part(part: Part, tone: Tone) -> str:
 
 
 def _part_lines(part: Part, tone: Tone) -> list[str]:
-    """The transition in one line where it is short, else broken before what follows the event."""
+    """Return the transition in one line where it is short, else broken before what follows the event."""
     lines, length = [_font(part.event, SMALL, tone.ink)], len(part.event)
     for text in part.details:
         piece, length = _font(text, SMALL, tone.soft_ink), length + 1 + len(text)
@@ -205,7 +205,7 @@ def _part_lines(part: Part, tone: Tone) -> list[str]:
 
 
 def _doorway(ink: str) -> str:
-    """A door frame with the door in it half open."""
+    """Return a door frame with the door in it half open."""
     frame = f'BORDER="1" SIDES="LTR" COLOR="{ink}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
     leaf = f'<TD FIXEDSIZE="TRUE" WIDTH="6" HEIGHT="13" BGCOLOR="{ink}"></TD>'
     opening = '<TD FIXEDSIZE="TRUE" WIDTH="4" HEIGHT="13"></TD>'

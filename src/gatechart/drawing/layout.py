@@ -35,7 +35,7 @@ class _Order:
 
 
 def lines_of(drawing: Outline) -> tuple[Line, ...]:
-    """A line for each arrow, in their order."""
+    """Return a line for each arrow, in their order."""
     boxes = {box.name: box for box in drawing.every_box()}
     ways = {
         arrow: (_entered(boxes, arrow.source), _entered(boxes, arrow.target))
@@ -47,7 +47,7 @@ def lines_of(drawing: Outline) -> tuple[Line, ...]:
 
 
 def _line(boxes: Mapping[StateName, Box], order: _Order, arrow: Arrow, way: _Way | None) -> Line:
-    """A line that runs down starts from the lowest leaf of its source that lies above its end."""
+    """Return a line that runs down starts from the lowest leaf of its source that lies above its end."""
     if way is None:
         return Line(arrow, arrow.source, runs_up=False, is_direct=False)
     start, end = way
@@ -59,14 +59,14 @@ def _line(boxes: Mapping[StateName, Box], order: _Order, arrow: Arrow, way: _Way
 
 
 def _entered(boxes: Mapping[StateName, Box], state: StateName) -> StateName:
-    """The leaf that is active once the state was entered."""
+    """Return the leaf that is active once the state was entered."""
     box = boxes[state]
     first = box.initial or tuple(region.name for region in box.boxes)
     return _entered(boxes, first[0]) if first else state
 
 
 def leaves_of(box: Box) -> tuple[StateName, ...]:
-    """The states without children inside it; itself where it has none."""
+    """Return the states without children inside it; itself where it has none."""
     return tuple(leaf for child in box.boxes for leaf in leaves_of(child)) or (box.name,)
 
 

@@ -62,13 +62,13 @@ CLASSES = (  # each sets its own colours of text and ground, so that both a ligh
 
 
 def whole(title: str, body: Iterable[str], *, direction: str = "TB") -> str:
-    """A flowchart with its title, from top to bottom or from left to right, "LR"."""
+    """Return a flowchart with its title, from top to bottom or from left to right, "LR"."""
     told = json.dumps(visible(title).translate(_IN_TITLES), ensure_ascii=False)
     return "\n".join([_HEAD.format(title=told, line=BETWEEN, direction=direction), *indented(body), ""])
 
 
 def id_of(prefix: str, name: str) -> str:
-    """An identifier that no other name has: the name itself where it is plain, else its bytes."""
+    """Return an identifier that no other name has: the name itself where it is plain, else its bytes."""
     if re.fullmatch(r"[A-Za-z0-9]+(_[A-Za-z0-9]+)*", name):
         return f"{prefix}_{name}"
     return f"{prefix}__{name.encode(errors='surrogatepass').hex()}"
@@ -80,17 +80,17 @@ def lines_of(lines: Iterable[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """The text with all that Mermaid or Markdown could take for its own written as an entity."""
+    """Return the text with all that Mermaid or Markdown could take for its own written as an entity."""
     return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", visible(text))
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, moved to the right."""
+    """Yield the lines, moved to the right."""
     return (f"  {line}" for line in lines)
 
 
 def write_map_mermaid(drawing: Map) -> str:
-    """Each graph with its doors and the states that hand on work, and the ways between them."""
+    """Return each graph with its doors and the states that hand on work, and the ways between them."""
     known = [card.name for card in drawing.cards if card.is_known]
     body = [
         *CLASSES,
@@ -150,7 +150,7 @@ def to_mermaid(
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
 ) -> str:
-    """The drawing of a graph as Mermaid text; of several, the map of their doors and of the handoffs between them.
+    """Return the drawing of a graph as Mermaid text; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
@@ -159,7 +159,7 @@ def to_mermaid(
 
 
 def write_mermaid(drawing: Outline | Map) -> str:
-    """An outline, or a map, as Mermaid text."""
+    """Return an outline, or a map, as Mermaid text."""
     return _outline(drawing) if isinstance(drawing, Outline) else write_map_mermaid(drawing)
 
 
@@ -212,14 +212,14 @@ def _box(drawing: Outline, box: Box, *, depth: int) -> Iterator[str]:
 
 
 def _note(box: Box) -> Iterator[str]:
-    """What happens inside a compound state stands in a node of its own: its title has room for one line."""
+    """Yield what happens inside a compound state stands in a node of its own: its title has room for one line."""
     inside = _inside(box)
     if inside:
         yield f'{id_of("inside", box.name)}["{lines_of(inside)}"]:::state'
 
 
 def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterator[str]:
-    """The labels that lie directly in a state, each a node on the way of its line, and where roaming arrows begin."""
+    """Yield the labels directly in a state, each a node on its line, and the beginnings of roaming arrows."""
     words = "any state" if home == ROOT else f"any in {home}"
     if parts:
         yield f'{id_of("inside", home)}(["{lines_of([words, *map(_part_text, parts)])}"]):::anywhere'
@@ -252,7 +252,7 @@ def _arrow_links(drawing: Outline, boxes: Mapping[StateName, Box]) -> Iterator[_
 
 
 def _handing(each: Handing) -> Iterator[str]:
-    """The label on the way of what is handed on, and where that begins if it is in any state."""
+    """Yield the label on the way of what is handed on, and where that begins if it is in any state."""
     words = [" ".join([*_place(each.places), first]) for first in each.words[:1]]
     yield f'{_handing_id(each)}["{lines_of([*words, *each.words[1:]])}"]:::label'
     if each.is_roaming:

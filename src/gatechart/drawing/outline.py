@@ -45,16 +45,16 @@ class Trail:
     visited: frozenset[StateName] = frozenset()
 
     def through(self, entry_point: str) -> tuple[int, ...]:
-        """The places at which the agent came in here."""
+        """Return the places at which the agent came in here."""
         return tuple(passage.place for passage in self.passages if passage.entry_point == entry_point)
 
     def along(self, transition: str) -> tuple[int, ...]:
-        """The places at which a transition with this label was taken."""
+        """Return the places at which a transition with this label was taken."""
         return tuple(passage.place for passage in self.passages if passage.transition == transition)
 
 
 def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[StateName]:
-    """The active leaves and their ancestors; none without a snapshot.
+    """Return the active leaves and their ancestors; none without a snapshot.
 
     Raises DrawingError for what is no snapshot, UnknownGraphError for another graph's snapshot, UnknownStateError for a
     state that is not in the graph.
@@ -69,7 +69,7 @@ def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[State
 
 
 def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
-    """The way that the turns of a history took, oldest first.
+    """Return the way that the turns of a history took, oldest first.
 
     Raises UnknownStateError and DrawingError where it tells of a state, an entry point or a transition that is not
     there.
@@ -98,7 +98,7 @@ def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
 
 
 def _labelled(graph: AnyGraph) -> dict[str, Edge]:
-    """The transitions by their labels; older histories write the arrow of one without an event as `---->`."""
+    """Return the transitions by their labels; older histories write the arrow of one without an event as `---->`."""
     edges = [edge for node in graph.nodes.values() for edge in node.edges]
     eventless = [edge for edge in edges if edge.event is None and edge.targets]
     older = {f"{edge.source} --{edge.label.removeprefix(f'{edge.source} ')}": edge for edge in eventless}
@@ -156,7 +156,7 @@ ELSE: Final = "else"
 
 
 def outline(graph: AnyGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()) -> Outline:
-    """The drawing of a graph, with what is active in `highlight` and the way that `trail` took.
+    """Return the drawing of a graph, with what is active in `highlight` and the way that `trail` took.
 
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
@@ -180,7 +180,7 @@ def sketch(
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
 ) -> Outline | Map:
-    """The drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
+    """Return the drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
     if isinstance(graph, StateTransitionGraph):
         return outline(graph, highlight=highlight, trail=trail)
     if highlight is not None or trail:
@@ -191,7 +191,7 @@ def sketch(
 
 
 def chart_map(graphs: Sequence[AnyGraph]) -> Map:
-    """The map of several graphs; what is handed on to others leads to cards on which only the door stands."""
+    """Return the map of several graphs; what is handed on to others leads to cards on which only the door stands."""
     known = {graph.name: graph for graph in graphs}
     handings = tuple(each for graph in known.values() for each in _handings(graph, read_trail(graph, ())))
     others = dict.fromkeys(each.graph for each in handings if each.graph not in known)
@@ -222,7 +222,7 @@ def _aimed_at(graph: str, handings: Sequence[Handing]) -> tuple[str, ...]:
 
 
 def _handings(graph: AnyGraph, taken: Trail) -> tuple[Handing, ...]:
-    """One for each state and each entry point to which it hands on, in document order."""
+    """Return one for each state and each entry point to which it hands on, in document order."""
     words: dict[tuple[StateName, str, str], dict[str, None]] = {}
     places: dict[tuple[StateName, str, str], set[int]] = {}
     for asking in askings(graph.nodes):
@@ -260,7 +260,7 @@ def _box(graph: AnyGraph, state: State[Any], active: frozenset[StateName], taken
 
 
 def _door(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:
-    """The root is no box: its door leads to where the graph begins, the first state of several."""
+    """Return where a door leads: the root has no box, so its door leads to the first state where the graph begins."""
     begins = graph.nodes[ROOT].default
     return Door(
         name=entry.name,
@@ -273,7 +273,7 @@ def _door(graph: AnyGraph, entry: EntryPoint, taken: Trail) -> Door:
 
 
 def _arrows(graph: AnyGraph, taken: Trail) -> tuple[Arrow, ...]:
-    """One arrow for each two states that transitions connect, in document order."""
+    """Return one arrow for each two states that transitions connect, in document order."""
     parts: dict[tuple[StateName, StateName], list[Part]] = {}
     for node in graph.nodes.values():
         for edge in node.edges:
@@ -295,7 +295,7 @@ def _arrow(graph: AnyGraph, source: StateName, target: StateName, parts: tuple[P
 
 
 def _drawn_targets(graph: AnyGraph, edge: Edge) -> tuple[StateName, ...]:
-    """Where arrows point; nowhere where nothing is left, so that the transition is written inside its state."""
+    """Return where arrows point; nowhere where nothing is left, so that the transition is written inside its state."""
     if edge.internal and edge.source in edge.targets:
         default = graph.nodes[edge.source].default
         return default.targets if default else ()  # what a compound state enters when it is not left itself
@@ -303,7 +303,7 @@ def _drawn_targets(graph: AnyGraph, edge: Edge) -> tuple[StateName, ...]:
 
 
 def _reentered(graph: AnyGraph, edge: Edge, target: StateName) -> StateName | None:
-    """The compound state that an external transition between it and its inside leaves and enters again."""
+    """Return the compound state that an external transition between it and its inside leaves and enters again."""
     if edge.internal or edge.source == ROOT:
         return None
     source, end = graph.nodes[edge.source], graph.nodes[target]
@@ -313,7 +313,7 @@ def _reentered(graph: AnyGraph, edge: Edge, target: StateName) -> StateName | No
 
 
 def _parts_inside(node: Node, taken: Trail) -> tuple[Part, ...]:
-    """The transitions that leave nothing, and lead to nothing that an arrow could point to."""
+    """Return the transitions that leave nothing, and lead to nothing that an arrow could point to."""
     return tuple(
         _part(node, edge, taken)
         for edge in node.edges
@@ -327,13 +327,13 @@ def _part(node: Node, edge: Edge, taken: Trail, reenters: StateName | None = Non
 
 
 def _implied_guard(node: Node, edge: Edge) -> str:
-    """`else` where guarded transitions on the same event are asked before."""
+    """Return `else` where guarded transitions on the same event are asked before."""
     earlier = node.edges[: node.edges.index(edge)]
     return ELSE if any(other.ask and other.event == edge.event for other in earlier) else ""
 
 
 def _event_text(node: Node, edge: Edge) -> str:
-    """The event in words: a delay as `after 30s`, the lack of an event as `always`."""
+    """Return the event in words: a delay as `after 30s`, the lack of an event as `always`."""
     if edge.event in dict(node.timers):
         return f"after {edge.event.removeprefix('after.').removesuffix(f'.{node.name}')}"
     return edge.event or "always"

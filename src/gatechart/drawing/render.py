@@ -40,7 +40,7 @@ def draw(
     trail: Sequence[HistoryEntry] = (),
     limit_s: float = LIMIT_S,
 ) -> Path:
-    """Writes the drawing of a graph to a file, whole or not at all, and returns where.
+    """Write the drawing of a graph to a file, whole or not at all, and returns where.
 
     graph: one, with what happens in it; or several, for their map: the doors of each and the handoffs between them.
     path: .svg, .png or .pdf, drawn by Graphviz; .dot or .mmd (Mermaid), as text. Missing folders are made.

@@ -165,7 +165,7 @@ class Outline:
         return tuple(dict.fromkeys((each.graph, each.entry_point) for each in self.handings))
 
     def every_box(self) -> Iterator[Box]:
-        """All states, a parent before its children, in document order."""
+        """Yield all states, a parent before its children, in document order."""
         yield from _every_box(self.boxes)
 
 

@@ -8,7 +8,7 @@ _MOST_PLACES = 3  # of a transition taken again and again, this many are shown b
 
 
 def visible(text: str) -> str:
-    r"""The text with what cannot be printed written out, so that it stays on one line.
+    r"""Return the text with what cannot be printed written out, so that it stays on one line.
 
     >>> visible("a\nb")
     'a\\nb'
@@ -30,7 +30,7 @@ def _visible_character(character: str) -> str:
 
 
 def function_text(name: str) -> str:
-    """How a guard or an action is called in a drawing.
+    """Return how a guard or an action is called in a drawing.
 
     >>> function_text("<lambda>"), function_text("keep_query")
     ('λ', 'keep_query')

@@ -24,7 +24,7 @@ class Entry:
 
 
 def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]], stays: frozenset[StateName]) -> Entry:
-    """What is entered for the targets of each aim, within the domain that stays active.
+    """Return what is entered for the targets of each aim, within the domain that stays active.
 
     stays: the states that are active and not exited, the root among them. None of these is entered: a history state
     stands for states far inside its parent, and may be a target of transitions that stay inside the parent themselves.
@@ -48,7 +48,7 @@ def entry_of(tree: Tree, aims: Iterable[tuple[tuple[StateName, ...], StateName]]
 
 
 class _Entering:
-    """The states that are to be entered, while they are being gathered."""
+    """The states to enter, while they are collected."""
 
     def __init__(self, tree: Tree, stays: frozenset[StateName]) -> None:
         self.tree = tree
@@ -58,7 +58,7 @@ class _Entering:
         self.unremembered: dict[StateName, None] = {}  # in the order in which they are met
 
     def go_down(self, state: StateName) -> None:
-        """Adds the state and the descendants that it begins with."""
+        """Add the state and the descendants that it begins with."""
         node = self.tree.nodes[state]
         if node.kind is Kind.HISTORY:
             self._recall(state)
@@ -71,7 +71,7 @@ class _Entering:
         self.complete(state)
 
     def go_up(self, state: StateName, below: StateName) -> None:
-        """Adds the ancestors of the state, up to one that stays or is added otherwise; none if it is that itself."""
+        """Add the ancestors of the state, up to one that stays or is added otherwise; none if it is that itself."""
         for ancestor in self.tree.nodes[state].ancestors:
             if below in (state, ancestor) or ancestor in self.stays:
                 return
@@ -79,7 +79,7 @@ class _Entering:
             self.complete(ancestor)
 
     def complete(self, state: StateName) -> None:
-        """Adds those regions of a parallel state in which nothing is active or to be entered yet."""
+        """Add those regions of a parallel state in which nothing is active or to be entered yet."""
         node = self.tree.nodes[state]
         if node.kind is Kind.PARALLEL:
             for child in node.children:

@@ -14,7 +14,7 @@ from gatechart.values import Memory, StateName
 
 
 def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) -> str | None:
-    """What keeps these states from being the active leaves of the graph; None where nothing does.
+    """Return why these states cannot be the active leaves of the graph; None if they can.
 
     memory: what history states remember. Entering that must not lead to where an agent cannot be, either.
     """
@@ -28,7 +28,7 @@ def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) ->
 
 
 def path_of(graph: AnyGraph, state: StateName) -> str:
-    """The state with all that it lies in, outermost first.
+    """Return the state with all its ancestors, outermost first.
 
     >>> from gatechart.graph import State
     >>> lamp = StateTransitionGraph("lamp", states=[State("ON", states=["DIM", "BRIGHT"])], entry_points=["ON"])

@@ -28,7 +28,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The event that tells of a state's end, as it is to be raised."""
+    """The event of a state's end, as it is to be raised."""
 
     event: EventName
     data: Step | None
@@ -40,7 +40,7 @@ Deed: TypeAlias = Block | Done
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a microstep does, in the order in which it is done."""
+    """Everything that a microstep does, in order."""
 
     taken: tuple[Edge, ...]  # without those that others pre-empt
     labels: tuple[str, ...]  # of those
@@ -56,7 +56,7 @@ class Plan:
 
 
 def plan_microstep(graph: AnyGraph, configuration: Configuration, memory: Memory, enabled: tuple[Edge, ...]) -> Plan:
-    """The plan of taking the enabled transitions together, as far as they do not conflict."""
+    """Return the plan of taking the enabled transitions together, as far as they do not conflict."""
     key = (configuration, memory, enabled)
     remembered: Plan | None = graph.memo.get(key)
     if remembered is None:
@@ -66,7 +66,7 @@ def plan_microstep(graph: AnyGraph, configuration: Configuration, memory: Memory
 
 
 def plan_entry(graph: AnyGraph, targets: Sequence[StateName]) -> Plan:
-    """The plan of beginning: the targets are entered from nothing, with their ancestors and initial descendants."""
+    """Return the plan of starting: the targets are entered with their ancestors and initial descendants."""
     key = (tuple(targets),)
     remembered: Plan | None = graph.memo.get(key)
     if remembered is None:
@@ -77,7 +77,7 @@ def plan_entry(graph: AnyGraph, targets: Sequence[StateName]) -> Plan:
 
 
 def plan_start(graph: AnyGraph) -> Plan:
-    """The plan of beginning where the graph as a whole begins: at the root's initial state."""
+    """Return the plan of starting where the graph as a whole begins: at the root's initial state."""
     return plan_entry(graph, (ROOT,))
 
 
@@ -93,7 +93,7 @@ def _plan(tree: Tree, configuration: Configuration, enabled: Sequence[Edge]) -> 
 
 
 def _aims(tree: Tree, taken: Sequence[Edge]) -> Iterator[tuple[tuple[StateName, ...], StateName]]:
-    """The targets of each transition with its domain.
+    """Return the targets of each transition with its domain.
 
     Without those internal ones that lead from a leaf to itself: they enter nothing, even where another region makes the
     leaf be left meanwhile.
@@ -104,7 +104,7 @@ def _aims(tree: Tree, taken: Sequence[Edge]) -> Iterator[tuple[tuple[StateName, 
 
 
 def _without_conflicts(tree: Tree, active: frozenset[StateName], enabled: Sequence[Edge]) -> tuple[Edge, ...]:
-    """Of two that would exit the same state, the one from the inner state, else the one that was enabled first."""
+    """Drop one of two that would exit the same state: the inner source wins, else the one enabled first."""
     kept: list[Edge] = []
     for edge in dict.fromkeys(enabled):
         exits = _exit_set(tree, active, edge)
@@ -156,7 +156,7 @@ def _exit_blocks(tree: Tree, active: frozenset[StateName], exits: Sequence[State
 
 
 def _end_blocks(tree: Tree, active: frozenset[StateName], end: StateName | None) -> Iterator[Block]:
-    """What is done on the way out of a state that ends the agent. A final leaf is not left: the agent rests in it."""
+    """Return the blocks on the way out of a state that ends the agent. A final leaf is not left."""
     if end is not None and not tree.nodes[end].kind.is_leaf:
         yield from _exit_blocks(tree, active, sorted(active - {ROOT}, key=tree.order_of, reverse=True))
 
@@ -174,7 +174,7 @@ def _entry_deeds(tree: Tree, active: frozenset[StateName], entry: Entry) -> Iter
 
 
 def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, entry: Entry) -> Iterator[Block]:
-    """What is done where a state, or a history state of it, begins with its default."""
+    """Return the blocks of a state, or of a history state of it, that begins with its default."""
     node = tree.nodes[state]
     if state in entry.by_default and node.default:
         yield Block(f"initial of {state}", node.default.steps, active)
@@ -185,7 +185,7 @@ def _default_blocks(tree: Tree, active: frozenset[StateName], state: StateName, 
 
 
 def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterator[Done]:
-    """The ends that entering a final state brings about: its parent's, then those of parallel states around that."""
+    """Yield the ends caused by entering a final state: its parent's, then those of parallel states around that."""
     parent = tree.nodes[tree.nodes[final].parent]
     yield Done(f"done.state.{parent.name}", tree.nodes[final].data, active)
     for outer in parent.ancestors:
@@ -195,7 +195,7 @@ def _done(tree: Tree, active: frozenset[StateName], final: StateName) -> Iterato
 
 
 def _remember(tree: Tree, active: frozenset[StateName], exits: Sequence[StateName]) -> Memory:
-    """The memory, with what was active in each exited state that has history states."""
+    """Return the memory with what was active in each exited state that has history states."""
     memory = dict(tree.memory)
     for state in exits:
         for history in tree.nodes[state].histories:

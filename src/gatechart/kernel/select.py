@@ -17,7 +17,7 @@ Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
 
 
 def candidates(graph: AnyGraph, configuration: Configuration, event: EventName | None) -> Candidates:
-    """The transitions to ask: for each active leaf those of the leaf, then of its ancestors, each in document order.
+    """Return the transitions to ask: for each active leaf its own, then its ancestors', each in document order.
 
     The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. Worked out once for a
     configuration and an event, then remembered.
@@ -57,7 +57,7 @@ def sendable(descriptor: EventName) -> EventName:
 
 
 def matches(descriptor: EventName | None, event: EventName | None) -> bool:
-    """Whether a transition for these events takes this one. The two are None for the lack of an event.
+    """Whether a transition for these events takes this one. None stands for no event.
 
     descriptor: names with spaces between them; a name takes itself and all that it is a prefix of in whole words.
     >>> matches("error", "error.tool"), matches("error", "errors"), matches("a b.*", "b.c"), matches("*", "any")

@@ -21,7 +21,7 @@ class Tree:
     memory: Memory
 
     def order_of(self, state: StateName) -> int:
-        """The place of the state in the document."""
+        """Return the position of the state in the document."""
         return self.nodes[state].order
 
     def is_inside(self, state: StateName, outer: StateName) -> bool:
@@ -29,15 +29,15 @@ class Tree:
         return outer in self.nodes[state].ancestors
 
     def with_ancestors(self, states: Iterable[StateName]) -> frozenset[StateName]:
-        """The states and all their ancestors."""
+        """Return the states and all their ancestors."""
         return frozenset(each for state in states for each in (state, *self.nodes[state].ancestors))
 
     def remembered(self, history: StateName) -> tuple[StateName, ...]:
-        """The states that a history state remembers; none where its parent was never left."""
+        """Return the states that a history state remembers; none if its parent was never left."""
         return dict(self.memory).get(history, ())
 
     def stands_for(self, target: StateName) -> tuple[StateName, ...]:
-        """The states that a target stands for: itself, or what a history state remembers, or its default."""
+        """Return the states that a target stands for: itself, or what a history state remembers, or its default."""
         node = self.nodes[target]
         if node.kind is not Kind.HISTORY:
             return (target,)
@@ -45,7 +45,7 @@ class Tree:
         return self.remembered(target) or tuple(each for state in defaults for each in self.stands_for(state))
 
     def domain(self, edge: Edge) -> StateName:
-        """The innermost state that stays active when the transition is taken; everything inside it is exited.
+        """Return the innermost state that stays active when the transition is taken; everything inside it is exited.
 
         edge: with targets.
         """
@@ -63,21 +63,21 @@ class Tree:
         return all(self.is_inside(state, outer) for state in self.stands_for(target))
 
     def is_done(self, state: StateName, active: frozenset[StateName]) -> bool:
-        """Whether the state has come to its end: in a final child, or, where it is parallel, in all its regions."""
+        """Whether the state has come to its end: in a final child, or in all its regions if it is parallel."""
         node = self.nodes[state]
         if node.kind is Kind.PARALLEL:
             return all(self.is_done(child, active) for child in node.children)
         return any(child in active and self.nodes[child].kind is Kind.FINAL for child in node.children)
 
     def end_among(self, active: frozenset[StateName]) -> StateName | None:
-        """The active state of the graph itself that ends the agent, as it has come to its end; None where none does."""
+        """Return the active top-level state whose end ends the agent; None if there is none."""
         ends = (each for each in self.nodes[ROOT].children if each in active and self.nodes[each].is_end)
         return next((end for end in ends if self.nodes[end].kind.is_leaf or self.is_done(end, active)), None)
 
     def leaves_inside(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
-        """The active leaves below the state."""
+        """Return the active leaves below the state."""
         return {each for each in active if self.nodes[each].kind.is_leaf and self.is_inside(each, state)}
 
     def children_active(self, state: StateName, active: Iterable[StateName]) -> set[StateName]:
-        """The active children of the state."""
+        """Return the active children of the state."""
         return {each for each in active if each in self.nodes[state].children}

@@ -75,7 +75,7 @@ HOSTILE = {
     "many initial states": (targets(N).replace("<scxml>", f"<scxml initial='{'x ' * N}'>"), "more than 32 states"),
     "many unknown targets": (
         document("<state id='x'>" + "".join(f"<transition event='e' target='q{n}'/>" for n in range(N)) + "</state>"),
-        "there is no state",
+        "unknown state",
     ),
     "many elements": (document("<state/>" * 30_000), "more than 20,000 elements"),
     "many states": (document("<state/>" * N), None),

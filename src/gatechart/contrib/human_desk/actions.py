@@ -29,7 +29,7 @@ ContentT = TypeVar("ContentT", bound=BaseModel)
 
 
 def brings(kind: type[BaseModel], name: str) -> Guard[Any]:
-    """A guard that asks whether the event's payload is of this kind. name: as refusals tell it."""
+    """Return a guard that asks whether the event's payload is of this kind. name: as refusals tell it."""
 
     def is_valid(_context: DeskContext, event: Event) -> bool:
         return _content(kind, event) is not None
@@ -66,7 +66,7 @@ def others_are_open(context: DeskContext, event: Event) -> bool:
 
 
 def note_arrival(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Notes when the case came, and by the entry point how urgent it is; one that waits once more keeps both."""
+    """Note when the case came, and how urgent its entry point makes it; a case that waits again keeps both."""
     for prefix in (STARTED, OFFERED):
         if event.name.startswith(prefix):
             context.priority = Priority(event.name.removeprefix(prefix).lower())
@@ -74,30 +74,30 @@ def note_arrival(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def escalate(context: DeskContext, _event: Event) -> None:
-    """Puts a case whose time is over before all others."""
+    """Put a case whose time is over before all others."""
     context.overdue = True
     context.priority = Priority.URGENT
 
 
 def assign(context: DeskContext, event: Event) -> None:
-    """Notes who takes it."""
+    """Note who takes it."""
     context.operator = _sure(Taken, event).operator
 
 
 def release(context: DeskContext, _event: Event) -> None:
-    """Notes that nobody has it any more."""
+    """Note that nobody has it any more."""
     context.operator = ""
     _give_up_subtasks(context)
 
 
 def answer(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Says it in the conversation."""
+    """Add the answer to the conversation."""
     context.answer = _sure(Answered, event).text
     context.say(OPERATOR, context.answer, turn.now)
 
 
 def split_off(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Delegates a part to an automatic agent; the operator keeps the case."""
+    """Delegate a part to an automatic agent; the operator keeps the case."""
     asked = _sure(SubtaskAsked, event)
     entities = context.entities | asked.entities
     problem = asked.task or context.current_problem
@@ -110,17 +110,17 @@ def split_off(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def note_result(context: DeskContext, event: Event) -> None:
-    """Notes what a sub-task came to."""
+    """Note the result of a sub-task."""
     _end_subtask(context, event.payload, SubtaskStatus.COMPLETED)
 
 
 def note_failure(context: DeskContext, event: Event) -> None:
-    """Notes why a sub-task came to nothing."""
+    """Note why a sub-task failed."""
     _end_subtask(context, event.payload, SubtaskStatus.FAILED)
 
 
 def resolve(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Keeps the answer, and what the operator thinks of the handoff."""
+    """Keep the answer, and what the operator thinks of the handoff."""
     resolved = _sure(Resolved, event)
     if resolved.answer and resolved.answer != context.answer:
         context.answer = resolved.answer
@@ -129,13 +129,13 @@ def resolve(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def give_back(context: DeskContext, event: Event) -> None:
-    """Keeps what the operator thinks of the handoff."""
+    """Keep what the operator thinks of the handoff."""
     returned = _sure(Returned, event)
     _conclude(context, returned.rating, returned.note)
 
 
 def hand_back(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Offers the case to the agent that gave it away, at an entry point of that."""
+    """Offer the case to the agent that gave it away, at one of its entry points."""
     back = _sure(GoingBack, event)
     _conclude(context, back.rating, back.note)
     achieved = f"seen by {context.operator}: {context.remark or context.answer or 'not for a person'}"
@@ -150,18 +150,18 @@ def hand_back(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def note_way_back_shut(context: DeskContext, event: Event) -> None:
-    """Notes why the agent that gave the case away does not take it."""
+    """Note why the agent that gave the case away does not take it."""
     why = event.payload.get("details", "")
     context.note("return to agent", details=context.asked_by, outcome=f"{event.name}: {why}")
 
 
 def resolved(context: DeskContext, _event: Event) -> Payload:
-    """The result of a case that is done."""
+    """Return the result of a case that is done."""
     return _result(context, "resolved")
 
 
 def returned(context: DeskContext, _event: Event) -> Payload:
-    """The result of a case that was given back."""
+    """Return the result of a case that was given back."""
     return _result(context, "returned")
 
 
@@ -206,5 +206,5 @@ def _content(kind: type[ContentT], event: Event) -> ContentT | None:
 
 
 def _sure(kind: type[ContentT], event: Event) -> ContentT:
-    """What a guard found to be there."""
+    """Return the payload that a guard has checked."""
     return kind.model_validate(event.payload)

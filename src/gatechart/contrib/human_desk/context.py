@@ -1,4 +1,4 @@
-"""What is known of a case at the desk, and the payloads of the events about it."""
+"""What is known of a case at the desk, and the payloads of the events about it, which guards check."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GoingBack(_Concluded):
 
 
 class SubtaskStatus(StrEnum):
-    """What became of a sub-task."""
+    """The state of a sub-task."""
 
     ASKED = "asked"
     COMPLETED = "completed"
@@ -123,5 +123,5 @@ class DeskContext(ConversationContext):
         }
 
     def handed_on(self, reason: Reason, **more: Any) -> HandoffPacket:
-        """The packet for the next agent, without what is of the desk alone. more: see `packet`."""
+        """Return the packet for the next agent, without the desk's own fields. more: see `packet`."""
         return self.packet(reason, internal_state=self.internal_state, **more)

@@ -23,7 +23,7 @@ FAILURES: Final = ("handoff.rejected", "handoff.failed", "handoff.expired")
 
 
 def desk(name: str = "human_desk", time_limit: Delay | None = "4h", capacity: int | None = None) -> AnyGraph:
-    """A desk where people work, as a graph: each case that is handed to it is an agent.
+    """Return the graph of a desk where people work: each case that is handed to it is an agent.
 
     time_limit: after so long a case that is neither resolved nor returned becomes overdue, and urgent; None: never.
     capacity: how many cases are open at once, before others are rejected as an overload; None: any number.

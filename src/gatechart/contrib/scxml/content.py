@@ -36,7 +36,7 @@ Deed: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
 
 
 def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | None:
-    """One action for all that stands in the element; None where nothing does."""
+    """Return one action for everything in the element; None if it is empty."""
     deeds = _deeds(element.children, faults)
     if not deeds:
         return None
@@ -54,13 +54,13 @@ def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | Non
 
 
 def _raised(element: Element) -> tuple[EventName, ...]:
-    """The events that come of the element, as far as they are said outright."""
+    """Return the events that the element raises or sends, as far as it names them."""
     sources = (each for each in element.walk() if each.name in ("raise", "send"))
     return tuple(each.attributes["event"] for each in sources if "event" in each.attributes)
 
 
 def raising(message: str) -> Action[Any]:
-    """An action that tells of an error."""
+    """Return an action that raises the event of an error."""
 
     def act(_: Any, __: Event, turn: Turn) -> None:
         raise_error(turn, EvaluationError(message))
@@ -70,7 +70,7 @@ def raising(message: str) -> Action[Any]:
 
 
 def _told(element: Element) -> str:
-    """An element as drawings and refusals name it."""
+    """Return an element as drawings and refusals name it."""
     given = (element.attributes.get(name) for name in ("event", "location", "label", "cond", "sendid"))
     return " ".join([element.name, *(text for text in given if text)])
 
@@ -81,7 +81,7 @@ def _do(deeds: Sequence[Deed], scope: Scope, turn: Turn) -> None:
 
 
 def raise_error(turn: Turn, error: EvaluationError) -> None:
-    """Raises the event that tells of the error."""
+    """Raise the event of the error."""
     told = {"message": str(error)}
     turn.raise_event(error.event, {**told, ENVELOPE: {"sendid": error.sent_id}} if error.sent_id else told)
 
@@ -95,7 +95,7 @@ def _deeds(elements: Sequence[Element], faults: Faults) -> tuple[Deed, ...]:
 
 
 def _placed(element: Element, deed: Deed, scope: Scope, turn: Turn) -> None:
-    """Does it; a limit that it meets is told with the element, the innermost where several lie in each other."""
+    """Execute the element; a limit is reported with the innermost element that met it."""
     try:
         scope.budget.spend(1)
         deed(scope, turn)
@@ -160,7 +160,7 @@ def _branches(element: Element) -> Iterator[tuple[Element, list[Element]]]:
 
 
 def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
-    """A condition that cannot be evaluated counts as false, and is told of; beyond a limit the block ends."""
+    """Return whether a condition holds; one that fails is false and raises an event. A limit ends the block."""
     try:
         return is_true(condition(scope))
     except LimitError:

@@ -39,7 +39,7 @@ Bound: TypeAlias = tuple[tuple[str, Value], ...]  # variables with their values,
 
 
 def bind_when_begun(data: Bound, chart: str) -> Action[Any]:
-    """Sets `_sessionid`, then the data that nobody brought a value for. Does nothing a second time."""
+    """Set `_sessionid`, then the data that no payload brought a value for; nothing a second time."""
 
     def begin(context: Any, event: Event, turn: Turn) -> None:
         if getattr(context, SESSION):
@@ -53,7 +53,7 @@ def bind_when_begun(data: Bound, chart: str) -> Action[Any]:
 
 
 def bind_when_entered(state: str, data: Bound, chart: str) -> Action[Any]:
-    """Sets the data. Does nothing a second time."""
+    """Set the data; nothing a second time."""
 
     def bind(context: Any, event: Event, turn: Turn) -> None:
         bound = getattr(context, BOUND)
@@ -66,7 +66,7 @@ def bind_when_entered(state: str, data: Bound, chart: str) -> Action[Any]:
 
 
 def _bind(data: Bound, scope: Scope, turn: Turn) -> None:
-    """What has no value stays undefined, and is told of."""
+    """Bind the data. A variable without a value stays undefined, and an event reports it."""
     for variable, value in data:
         try:
             setattr(scope.context, variable, value(scope))
@@ -85,7 +85,7 @@ class DataModel:
 
 
 def data_model(root: Element, name: str, base: type[AgentContext], faults: Faults) -> DataModel:
-    """A context with a field for each variable, its `expr` evaluated once as its default where it can be by now.
+    """Return a context with a field for each variable; its default is its `expr`, if that can be evaluated by now.
 
     From the first data on that ask for `_sessionid` or `_ioprocessors`, they are bound when the agent begins. With
     `binding="late"`, those of a state are bound when that is entered first.
@@ -114,7 +114,7 @@ def data_model(root: Element, name: str, base: type[AgentContext], faults: Fault
 
 
 def _late(root: Element) -> dict[Element, list[Element]]:
-    """The data of each state that has some and binds them late."""
+    """Return the data of each state that has some and binds them late."""
     if root.attributes.get("binding") != "late":
         return {}
     declared = {
@@ -127,7 +127,7 @@ def _late(root: Element) -> dict[Element, list[Element]]:
 
 @dataclass(slots=True)
 class _Variables:
-    """The variables of a document, while they are being gathered."""
+    """The variables of a document, while they are collected."""
 
     chart: str
     faults: Faults
@@ -136,7 +136,7 @@ class _Variables:
     budget: Budget = field(default_factory=Budget)  # of all data together
 
     def define(self, element: Element, variable: str, value: Any) -> None:
-        """Adds one, or notes why it cannot be."""
+        """Add a variable, or a fault that says why it cannot be."""
         is_own = hasattr(AgentContext, variable) or variable.startswith(("_", "model_")) or variable in (SESSION, BOUND)
         if is_own or keyword.iskeyword(variable) or not variable.isidentifier():
             self.faults.add(element, f"{variable!r} cannot name a field of a context", "rename the variable")
@@ -146,7 +146,7 @@ class _Variables:
             setattr(self.values, variable, value)
 
     def define_items(self, root: Element) -> None:
-        """Adds what `<foreach>` declares."""
+        """Add what `<foreach>` declares."""
         for loop in (element for element in root.walk() if element.name == "foreach"):
             for attribute in ("item", "index"):
                 variable = loop.attributes.get(attribute)
@@ -154,7 +154,7 @@ class _Variables:
                     self.define(loop, variable, None)
 
     def evaluated(self, data: Element) -> Any:
-        """The value by now; None where that is an error."""
+        """Return the value by now; None if that is an error."""
         value = self.faults.expression(data, "expr")
         try:
             if value is None:
@@ -169,7 +169,7 @@ class _Variables:
             return None
 
     def bound(self, declared: Sequence[Element]) -> Bound:
-        """Adds variables without a value, which they get later."""
+        """Add variables without a value, which they get later."""
         for data in declared:
             self.define(data, data.attributes["id"], None)
         return tuple(

@@ -37,7 +37,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "
 
 
 class ExpressionError(ValueError):
-    """The text is no expression of the subset. Its message says where and why."""
+    """The text is not an expression of the subset. The message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The words, an `end` at the last. Raises ExpressionError.
+    """Return the words, with an `end` at the end. Raises ExpressionError.
 
     >>> [token.text for token in tokens_of("x >= 1 && !In('s')")][:5]
     ['x', '>=', '1', '&&', '!']
@@ -113,7 +113,7 @@ _MOST_HEIGHT: Final = 150  # of operators that wait for one another while it is 
 
 
 def expression(text: str) -> Value:
-    """The text as a function of a scope. Raises ExpressionError.
+    """Return the text as a function of a scope. Raises ExpressionError.
 
     >>> from types import SimpleNamespace
     >>> expression("x + 1 === 3 && !In('s')")(Scope(SimpleNamespace(x=2)))
@@ -126,7 +126,7 @@ def expression(text: str) -> Value:
 
 
 def location(text: str) -> Place:
-    """The text as the place of a value, a variable or a member of one. Raises ExpressionError."""
+    """Return the text as the place of a value, a variable or a member of one. Raises ExpressionError."""
     parser = _Parser(text)
     root = parser.take()
     if root.is_literal and parser.is_at_end:
@@ -171,13 +171,13 @@ class _Parser:
         self._heights: dict[int, tuple[int, Value]] = {}  # by identity; the value is kept, so that it stays the same
 
     def take(self) -> Token:
-        """The next word."""
+        """Return the next word."""
         token = self._tokens[self._at]
         self._at += token.kind != "end"
         return token
 
     def expect(self, kind: str, text: str) -> None:
-        """Takes a word that must come now."""
+        """Take a word that must come now."""
         found = self.take()
         if (found.kind, found.text) != (kind, text):
             wanted = repr(text) if text else "the end"
@@ -189,7 +189,7 @@ class _Parser:
         return self._tokens[self._at].kind == "end"
 
     def _node(self, function: Callable[..., Any], *given: Any) -> Value:
-        """A value made of others. Raises ExpressionError where so many would wait for one another."""
+        """Return a value made of others. Raises ExpressionError if too many depend on one another."""
         height = 1 + max((self._height(part) for part in given), default=0)
         if height > _MOST_HEIGHT:
             raise ExpressionError(f"more than {_MOST_HEIGHT} operators depend on one another; divide it")
@@ -208,7 +208,7 @@ class _Parser:
         return token.text in signs and (token.kind == "sign" or token.text == "in")
 
     def ternary(self) -> Value:
-        """`a ? b : c`, or anything that binds tighter."""
+        """Parse `a ? b : c`, or anything that binds tighter."""
         self._depth += 1
         if self._depth > _MOST_LEVELS:
             raise ExpressionError(f"it is nested deeper than {_MOST_LEVELS}")
@@ -225,7 +225,7 @@ class _Parser:
         return value
 
     def _change(self, first: Token) -> Value:
-        """What would change a variable is not of the subset; what would change a literal is an error of its moment."""
+        """Refuse a change of a variable; a change of a literal is an error only when it is evaluated."""
         sign = self.take().text
         if sign != "=" or not first.is_literal or self._tokens[self._at - 2] is not first:
             raise ExpressionError(f"{sign!r} changes a variable; only <assign> does")
@@ -271,7 +271,7 @@ class _Parser:
         return self._node(_call_method, name, holder, self._items(")", self.ternary))
 
     def key(self) -> Value | None:
-        """The key of a member, `.name` or `[expression]`; None where none comes."""
+        """Return the key of a member, `.name` or `[expression]`; None if there is none."""
         return self._key() if self._next_is(".", "[") else None
 
     def _key(self) -> Value:

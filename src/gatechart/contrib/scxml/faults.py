@@ -11,18 +11,18 @@ _SUBSET = "see gatechart.contrib.scxml.expressions for what there is"
 
 
 class Faults:
-    """What is wrong so far. Reading goes on behind a fault, so that all are told at once."""
+    """The faults so far. Reading goes on after a fault, so that all are reported at once."""
 
     def __init__(self, root: Element) -> None:
         self.found: list[Fault] = []
         self.wants_envelope = asks_for_envelope(root)
 
     def add(self, element: Element, problem: str, remedy: str) -> None:
-        """Notes one more."""
+        """Add a fault."""
         self.found.append(Fault(str(element), problem, remedy))
 
     def expression(self, element: Element, attribute: str) -> Value | None:
-        """The attribute as an expression; None where it is left out or wrong."""
+        """Return the attribute as an expression; None if it is missing or wrong."""
         text = element.attributes.get(attribute)
         if text is None:
             return None
@@ -33,7 +33,7 @@ class Faults:
             return _nothing
 
     def location(self, element: Element, attribute: str) -> Place:
-        """The attribute as the place of a value."""
+        """Return the attribute as the place of a value."""
         text = element.attributes[attribute]
         try:
             return location(text)

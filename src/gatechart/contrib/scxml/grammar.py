@@ -72,7 +72,7 @@ _ONE_OF: Final = {"send": ("event", "eventexpr"), "cancel": ("sendid", "sendidex
 
 
 def grammar_faults(root: Element) -> Iterator[Fault]:
-    """All that the document has and a graph has not, and what is missing in it."""
+    """Yield a fault for everything that a graph cannot have, and for what is missing."""
     if root.name != "scxml":
         yield Fault(
             str(root), "it is not an SCXML document", "begin with <scxml xmlns='http://www.w3.org/2005/07/scxml'>"

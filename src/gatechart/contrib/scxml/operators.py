@@ -29,7 +29,7 @@ from gatechart.contrib.scxml.scope import (
 
 
 def call(function: Callable[..., Any], name: str, values: list[Any]) -> Any:
-    """What the function makes of the values. Raises EvaluationError where they do not fit."""
+    """Call the function. Raises EvaluationError if the values do not fit."""
     try:
         return whole(function(*values))
     except (TypeError, ArithmeticError, ValueError) as error:
@@ -38,7 +38,7 @@ def call(function: Callable[..., Any], name: str, values: list[Any]) -> Any:
 
 
 def method(name: str, holder: Any, values: list[Any]) -> Any:
-    """What the method of an array or a text makes of the values. Raises EvaluationError."""
+    """Call the method of an array or a text. Raises EvaluationError."""
     if not isinstance(holder, list | str):
         raise EvaluationError(f"{shortened(text_of(holder))} has no {name}()")
     return call(partial(METHODS[name], holder), f"{shortened(text_of(holder))}.{name}", values)
@@ -89,14 +89,14 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def logical(sign: str, left: Callable[[Scope], Any], right: Callable[[Scope], Any], scope: Scope) -> Any:
-    """`&&` and `||`: the side that decides; the right one is not looked at where the left one does."""
+    """Return the side of `&&` or `||` that decides; the right one is evaluated only if the left one does not decide."""
     scope.budget.spend(1)
     value = left(scope)
     return value if is_true(value) == (sign == "||") else right(scope)
 
 
 def unary(sign: str, value: Callable[[Scope], Any], scope: Scope) -> Any:
-    """`!`, `-` and `+`."""
+    """Apply `!`, `-` or `+`."""
     scope.budget.spend(1)
     if sign == "!":
         return not is_true(value(scope))
@@ -105,7 +105,7 @@ def unary(sign: str, value: Callable[[Scope], Any], scope: Scope) -> Any:
 
 
 def typeof(value: Callable[[Scope], Any], scope: Scope) -> str:
-    """The kind of a value; 'undefined' for what is not there."""
+    """Return the kind of a value; 'undefined' for what is not there."""
     scope.budget.spend(1)
     try:
         return kind_of(value(scope))
@@ -116,7 +116,7 @@ def typeof(value: Callable[[Scope], Any], scope: Scope) -> str:
 
 
 def member(holder: Any, key: Any) -> Any:
-    """A member of an object, an array or a text; undefined, which is null here, where there is none."""
+    """Return a member of an object, an array or a text; null, which stands for undefined, if there is none."""
     if isinstance(holder, Mapping):
         return holder.get(key if isinstance(key, str) else text_of(key))
     if isinstance(holder, list | str):
@@ -164,7 +164,7 @@ def _bits(value: Any) -> int:
 
 
 def _has(key: Any, holder: Any) -> bool:
-    """`in`: whether the object or the array has the key."""
+    """Apply `in`: whether the object or the array has the key."""
     if isinstance(holder, Mapping):
         return text_of(key) in holder
     if isinstance(holder, list):

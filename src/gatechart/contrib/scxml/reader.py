@@ -56,7 +56,7 @@ def read(
     version: str = "1",
     max_microsteps: int = 1000,
 ) -> AnyGraph:
-    """The graph that the document describes.
+    """Return the graph that the document describes.
 
     document: its text, or the path of a file.
     entry_points: where left out, agents begin where the document does: at the entry point of its initial state's name,
@@ -94,7 +94,7 @@ def read(
 
 
 def _telling(failures: Sequence[str], initial: Initial | None, states: Sequence[State[Any]]) -> Initial | None:
-    """The initial state, with the errors that the data had told on the way."""
+    """Return the initial state, with an action for each error of the data."""
     if not failures:
         return initial
     targets = initial.targets if initial else [state.name for state in states[:1]]
@@ -107,7 +107,7 @@ def _refuse(root: Element, faults: tuple[Fault, ...]) -> None:
 
 
 class _Reading:
-    """A document on its way to become a graph."""
+    """The reader of one document."""
 
     def __init__(self, root: Element, chart: str, faults: Faults, model: DataModel) -> None:
         self.transitions: list[Transition[Any]] = []
@@ -122,7 +122,7 @@ class _Reading:
                 faults.add(element, f"the id {name!r} occurs twice", "rename one")
 
     def state(self, element: Element) -> State[Any]:
-        """The state with all inside it. Its transitions go to the list."""
+        """Return the state with everything inside it. Its transitions go to the list."""
         name = self._names[element]
         if element.name == "history":
             recall = element.attributes.get("type", "shallow")
@@ -140,7 +140,7 @@ class _Reading:
         )
 
     def initial(self, element: Element) -> Initial | None:
-        """Where a state begins: by attribute, by element, else None."""
+        """Return where a state begins: by attribute, by element, else None."""
         if not element.named("initial"):
             targets = self._targets(element, "initial")
             return Initial(targets) if targets else None
@@ -169,7 +169,7 @@ class _Reading:
         return targets
 
     def _suggested(self, target: str) -> str:
-        """What is alike, for the first faults; it takes long to look for."""
+        """Suggest similar names for the first faults only, because the search takes long."""
         names = tuple(islice(self._by_name, _MOST_NAMES))
         return suggestion(target, names) if len(self._faults.found) < _MOST_SUGGESTED else "name one that is there"
 
@@ -186,7 +186,7 @@ class _Reading:
         )
 
     def _lie_inside(self, parent: Element, targets: Sequence[str]) -> bool:
-        """What it takes for an internal transition to be one: a compound source, and targets inside.
+        """Whether a transition can be internal: a compound source, and targets inside.
 
         What a history state around the source stands for may lie inside: that is for the kernel to see each time.
         """
@@ -234,7 +234,7 @@ class _Reading:
 
 
 def _binders(root: Element, model: DataModel) -> dict[Element, list[Action[Any]]]:
-    """What binds data on entering each state."""
+    """Return the actions that bind data on entry to each state."""
     binders: dict[Element, list[Action[Any]]] = {state: [action] for state, action in model.on_entry.items()}
     if model.at_start is not None:
         for state in root.named(*_STATES):
@@ -243,17 +243,17 @@ def _binders(root: Element, model: DataModel) -> dict[Element, list[Action[Any]]
 
 
 def _names_something(element: Element) -> bool:
-    """Whether a transition without a condition ends by something else than what its content changes."""
+    """Whether a transition without a condition ends by something other than the changes of its content."""
     return not element.children or bool({"event", "target"} & set(element.attributes))
 
 
 def _always(_: Any, __: Event) -> bool:
-    """The condition of a transition that repeats its content until another one comes before it."""
+    """Return true: the transition repeats its content until another one comes before it."""
     return True
 
 
 def _names(root: Element) -> dict[Element, str]:
-    """The id of each state; one without gets the name of its element, with a number."""
+    """Return the id of each state; one without gets the name of its element, with a number."""
     states = [element for element in root.walk() if element.name in _STATES]
     taken = {element.attributes["id"] for element in states if "id" in element.attributes}
     free = {name: _free(name, taken) for name in _STATES}

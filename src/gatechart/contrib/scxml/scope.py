@@ -47,7 +47,7 @@ def _texts(element: Element) -> Iterator[str]:
 
 
 def origin_of(session: str) -> str:
-    """The target that stands for a session.
+    """Return the target that stands for a session.
 
     >>> origin_of("a1")
     '#_scxml_a1'
@@ -56,12 +56,12 @@ def origin_of(session: str) -> str:
 
 
 def processors_of(session: str) -> dict[str, Any]:
-    """`_ioprocessors`: the SCXML event processor under both of its names."""
+    """Return `_ioprocessors`: the SCXML event processor under both of its names."""
     return {name: {"location": origin_of(session)} for name in ("scxml", PROCESSOR)}
 
 
 def described(event: Event) -> dict[str, Any]:
-    """`_event`: without an envelope, an event comes from outside, or is an error or the end of a state.
+    """Return `_event`: without an envelope, an event comes from outside, or is an error or the end of a state.
 
     Only these errors are the platform's; others are events of somebody else's that are called so.
     """
@@ -74,7 +74,7 @@ def described(event: Event) -> dict[str, Any]:
 
 
 def data_of(payload: Mapping[str, Any]) -> Any:
-    """What an event carries as `_event.data`.
+    """Return what an event carries as `_event.data`.
 
     >>> data_of({}), data_of({"a": 1}), data_of({CONTENT: "text"})
     (None, {'a': 1}, 'text')
@@ -84,7 +84,7 @@ def data_of(payload: Mapping[str, Any]) -> Any:
 
 
 def payload_of(data: Any) -> Mapping[str, Any]:
-    """The payload that carries the data of an event."""
+    """Return the payload that carries the data of an event."""
     if data is None:
         return {}
     return data if isinstance(data, Mapping) else {CONTENT: data}
@@ -126,18 +126,18 @@ _SEEN: Final = 10  # values or characters that are looked at in one step
 
 @dataclass(slots=True)
 class Budget:
-    """How much is still to be done at the most, in steps of about a microsecond."""
+    """How much may still be done, in steps of about a microsecond."""
 
     left: int = MOST_STEPS
 
     def spend(self, steps: int) -> None:
-        """Takes steps away. Raises LimitError where there are not so many."""
+        """Spend steps. Raises LimitError if there are not enough."""
         self.left -= steps
         if self.left < 0:
             raise LimitError(f"it takes more than {MOST_STEPS:,} steps; do less at once")
 
     def checked(self, value: Any) -> Any:
-        """The value, which is no larger than one may be. Raises LimitError."""
+        """Return the value. Raises LimitError if it is too large."""
         if isinstance(value, str):
             self._look(len(value))
         elif isinstance(value, list | dict):
@@ -152,7 +152,7 @@ class Budget:
             raise LimitError(f"it makes a value of more than {MOST_SIZE:,} values and characters; make less")
 
     def _look_through(self, value: Any) -> None:
-        """What occurs several times counts as often, for a copy has it as often."""
+        """Spend the size of a value. What occurs several times counts as often, because a copy has it as often."""
         level: list[Any] = [value]
         size = 0
         for _ in range(MOST_DEPTH):
@@ -171,7 +171,7 @@ class Budget:
 
 
 def check_number(number: int) -> None:
-    """Raises LimitError for an integer that no float is as large as."""
+    """Raise LimitError for an integer beyond the range of a float."""
     if not -_LARGEST <= number <= _LARGEST:
         raise LimitError("it makes a number of more than 308 digits; make a smaller one")
 
@@ -187,7 +187,7 @@ class Scope:
     budget: Budget = field(default_factory=Budget)  # of all that is evaluated with this scope
 
     def lookup(self, name: str) -> Any:
-        """The value of a variable. Raises EvaluationError."""
+        """Return the value of a variable. Raises EvaluationError."""
         if name == "_event":
             return self._event()
         if name == "_name":
@@ -200,13 +200,13 @@ class Scope:
         return self.context.__dict__[name]
 
     def assign(self, name: str, value: Any) -> None:
-        """Sets a variable. Raises EvaluationError."""
+        """Set a variable. Raises EvaluationError."""
         if name not in self.context.__dict__:
             raise EvaluationError(f"{name!r} cannot be assigned to; declare it with <data id={name!r}/>")
         setattr(self.context, name, value)
 
     def _event(self) -> Any:
-        """`_event`, undefined until the first event."""
+        """Return `_event`, undefined until the first event."""
         if self.event is None or self.event.name.startswith(STARTED):
             return None
         return described(self.event)
@@ -214,7 +214,7 @@ class Scope:
 
 @contextmanager
 def scope_in(turn: Turn, context: Any, event: Event, chart: str) -> Iterator[Scope]:
-    """The scope of content in a turn, all of which shares one budget: a chart may run a block a thousand times."""
+    """Return the scope of content in a turn. All of it shares one budget: a chart may run a block a thousand times."""
     log = log_of(turn)
     budget = Budget(max(LEAST_STEPS, MOST_STEPS - log.steps))
     given = budget.left
@@ -236,12 +236,12 @@ def is_true(value: Any) -> bool:
 
 
 def shortened(text: str) -> str:
-    """The text as an error tells it."""
+    """Return the text, shortened for an error."""
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def text_of(value: Any) -> str:
-    """The value as `+` puts it behind a text.
+    """Return the value as `+` appends it to a text.
 
     >>> text_of(None), text_of(True), text_of(2.0), text_of([1, "a"])
     ('null', 'true', '2', '1,a')
@@ -258,12 +258,12 @@ def text_of(value: Any) -> str:
 
 
 def whole(number: Any) -> Any:
-    """A float without a fraction as the integer that it is; JSON and ECMAScript know only one kind of number."""
+    """Return a float without a fraction as the integer that it is; JSON and ECMAScript know only one kind of number."""
     return int(number) if isinstance(number, float) and math.isfinite(number) and number.is_integer() else number
 
 
 def number_of(value: Any) -> int | float:
-    """A number, or a truth value as one. Raises EvaluationError."""
+    """Return a number, or a truth value as one. Raises EvaluationError."""
     if kind_of(value) not in ("number", "boolean"):
         raise EvaluationError(f"{shortened(text_of(value))!r} is not a number")
     number: int | float = +value
@@ -271,7 +271,7 @@ def number_of(value: Any) -> int | float:
 
 
 def kind_of(value: Any) -> str:
-    """What `typeof` says; null and undefined are one here."""
+    """Return what `typeof` says; null and undefined are one here."""
     if value is None:
         return "undefined"
     if isinstance(value, bool):
@@ -282,12 +282,12 @@ def kind_of(value: Any) -> str:
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """`===`: equal without any conversion."""
+    """Apply `===`: equality without any conversion."""
     return kind_of(left) == kind_of(right) and bool(left == right)
 
 
 def is_alike(left: Any, right: Any) -> bool:
-    """`==`: equal once texts and truth values beside numbers are read as numbers."""
+    """Apply `==`: equality after reading texts and truth values beside numbers as numbers."""
     simple = ("number", "string", "boolean")
     if kind_of(left) != kind_of(right) and kind_of(left) in simple and kind_of(right) in simple:
         try:

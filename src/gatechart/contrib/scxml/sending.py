@@ -38,13 +38,13 @@ DoneParts: TypeAlias = Callable[[Scope, Callable[[EvaluationError], None]], Mapp
 
 
 def payload_parts(element: Element, faults: Faults) -> Parts:
-    """The payload that the element describes, as a function of a scope."""
+    """Return the payload that the element describes, as a function of a scope."""
     parts = _parts(element, faults)
     return lambda scope: {name: value for part in parts for name, value in part(scope).items()}
 
 
 def done_parts(element: Element, faults: Faults) -> DoneParts:
-    """The payload that `<donedata>` describes. What has an error is left out, and the second argument is told of it.
+    """Return the payload that `<donedata>` describes. What fails is left out and passed to the second argument.
 
     Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 5.6 and 5.7.
     """
@@ -65,7 +65,7 @@ def done_parts(element: Element, faults: Faults) -> DoneParts:
 
 
 def _parts(element: Element, faults: Faults) -> tuple[Parts, ...]:
-    """One for `<content>`, or one for each name."""
+    """Return one for `<content>`, or one for each name."""
     params, contents = element.named("param"), element.named("content")
     names = element.attributes.get("namelist", "").split()
     if contents and (params or names or len(contents) > 1):
@@ -91,7 +91,7 @@ def constant_of(element: Element, faults: Faults) -> Any:
 
 
 def json_or_text(text: str) -> Any:
-    """JSON where it is, else the text with its white space made even. Raises LimitError.
+    """Read JSON; other text gets single spaces. Raises LimitError.
 
     >>> json_or_text(" [1, 2] "), json_or_text(" one  two ")
     ([1, 2], 'one two')
@@ -105,7 +105,7 @@ def json_or_text(text: str) -> Any:
 
 
 def _integer(text: str) -> int | float:
-    """A number, as large ones are in ECMAScript."""
+    """Read an integer; a large one becomes a float, as in ECMAScript."""
     return int(text) if len(text) < _MOST_DIGITS else float(text)
 
 
@@ -129,7 +129,7 @@ ERROR_COMMUNICATION: Final = "error.communication"
 
 
 def sending(element: Element, faults: Faults) -> Sending:
-    """The element as something to do, its faults noted."""
+    """Read a `<send>`, and add its faults."""
     given = element.attributes
     if given.get("target") == INTERNAL and ("delay" in given or "delayexpr" in given):
         faults.add(element, "an internal event cannot be delayed", "drop target='#_internal', or the delay")
@@ -159,7 +159,7 @@ class Sending:
     has_envelope: bool
 
     def __call__(self, scope: Scope, turn: Turn) -> None:
-        """The id is kept first, so that it is there when sending fails."""
+        """Send. The id is kept first, so that it is there if sending fails."""
         sent_id = self.id or (turn.new_id() if self.keep_id else None)
         if self.keep_id:
             self.keep_id(scope, sent_id)
@@ -221,6 +221,6 @@ def _seconds(delay: Any) -> float:
 
 
 def text_value(element: Element, attribute: str, faults: Faults) -> Value:
-    """An attribute that says it outright, or its twin with an expression."""
+    """Return an attribute's text, or the value of its twin with an expression."""
     text = element.attributes.get(attribute, "")
     return faults.expression(element, f"{attribute}expr") or (lambda _: text)

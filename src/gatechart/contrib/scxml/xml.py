@@ -35,18 +35,18 @@ class Element:
         return f"<{self.name}> in line {self.line}"
 
     def named(self, *names: str) -> tuple[Element, ...]:
-        """The children of these names."""
+        """Return the children of these names."""
         return tuple(child for child in self.children if child.name in names)
 
     def walk(self) -> Iterator[Element]:
-        """The element and all inside it, in document order."""
+        """Yield the element and all inside it, in document order."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def parse(document: str | bytes | Path) -> Element:
-    """The root element. A path is read; text and bytes are the document itself. Raises NotCarriedError."""
+    """Return the root element. A path is read; text and bytes are the document itself. Raises NotCarriedError."""
     content = document.read_bytes() if isinstance(document, Path) else document
     if len(content) > MOST_BYTES:
         _refuse("document", f"it is {len(content)} long", f"keep it under {MOST_BYTES} bytes")
@@ -59,7 +59,7 @@ def parse(document: str | bytes | Path) -> Element:
 
 
 class _Building:
-    """The tree while it is being parsed."""
+    """The tree while it is parsed."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate(namespace_separator=" ")

@@ -59,7 +59,7 @@ def graph_from(
     context: type[AgentContext] = AgentContext,
     auto_transitions: bool | None = None,
 ) -> AnyGraph:
-    """The graph that does what the machine does.
+    """Return the graph that does what the machine does.
 
     machine_or_config: a Machine or HierarchicalMachine, or what one is made of: its keywords or its markup.
     name: the machine's where left out, else `machine`. entry_points: the initial state where left out.
@@ -97,7 +97,7 @@ def graph_from(
 
 
 class _Carrying:
-    """A machine on its way to become a graph."""
+    """The conversion of one machine into a graph."""
 
     def __init__(self, machine: Machine, context: type[AgentContext], *, with_automatic: bool) -> None:
         self.seats = seats_of(machine)
@@ -119,7 +119,7 @@ class _Carrying:
         return tuple(sorted(trigger for trigger, is_carried in self._automatic.items() if not is_carried))
 
     def state(self, seat: Seat) -> State[Any]:
-        """The state with all inside it."""
+        """Return the state with all inside it."""
         place, state = f"state {seat.name!r}", seat.state
         children = [self.state(child) for child in seat.children]
         initial = getattr(state, "initial", None)
@@ -138,7 +138,7 @@ class _Carrying:
         )
 
     def transitions(self) -> list[Transition[Any]]:
-        """All transitions, in the order in which the machine tries them."""
+        """Return all transitions, in the order in which the machine tries them."""
         moves = list(moves_of(self._machine, self.seats, self._automatic))
         moves = [move for move in moves if move.event not in self._automatic or not any(self._faults(move))]
         self.callbacks.faults.extend(fault for move in moves for fault in self._faults(move))
@@ -148,7 +148,7 @@ class _Carrying:
         return [each for number, move in enumerate(moves) for each in self._transitions(number, move)]
 
     def _noted(self, slot: str, seat: Seat) -> list[Any]:
-        """The callbacks of a slot, with the method that is named after slot and state, if the context has one."""
+        """Return the callbacks of a slot, with the method named after slot and state, if the context has one."""
         noted = list(getattr(seat.state, slot))
         method = f"{slot}_{seat.name}"
         return noted if method in noted or not hasattr(self.callbacks.context, method) else [*noted, method]
@@ -181,7 +181,7 @@ class _Carrying:
         return move.target is not None and move.target.startswith(move.source + self._separator)
 
     def _transitions(self, number: int, move: Move) -> Iterator[Transition[Any]]:
-        """The transition, and where something is to be done after the entries, the one that does it."""
+        """Yield the transition, and where something is to be done after the entries, the one that does it."""
         machine, actions, found = self._machine, self.callbacks.actions, move.transition
         before = actions([*machine.before_state_change, *found.before], f"{move.place}, before")
         after = actions([*found.after, *machine.after_state_change], f"{move.place}, after", move.event)
@@ -200,7 +200,7 @@ class _Carrying:
 
 
 def _left_out(chart: str, triggers: Sequence[str]) -> str:
-    """What the warning says."""
+    """Return what the warning says."""
     some = ", ".join(triggers[:_MOST_TOLD]) + ", …" * (len(triggers) > _MOST_TOLD)
     return (
         f"{len(triggers)} automatic triggers of the machine {chart!r} were left out: {some}; "
@@ -209,6 +209,6 @@ def _left_out(chart: str, triggers: Sequence[str]) -> str:
 
 
 def _names(states: Any) -> tuple[str, ...]:
-    """The names of one state or several, texts or Enum members."""
+    """Return the names of one state or several, texts or Enum members."""
     several = states if isinstance(states, list) else [states]
     return tuple(state.name if isinstance(state, Enum) else str(state) for state in several)

@@ -29,7 +29,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """What callbacks get where the machine was made with `send_event=True`."""
+    """What callbacks get if the machine was made with `send_event=True`."""
 
     model: AgentContext
     event: Trigger
@@ -39,19 +39,19 @@ class EventData:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Turns the callbacks of one machine into guards and actions, and notes those that cannot be."""
+    """The callbacks of one machine as guards and actions, with a fault for each that cannot be one."""
 
     machine: Machine
     context: type[AgentContext]
     faults: list[Fault] = field(default_factory=list)
 
     def actions(self, callbacks: Iterable[Any], place: str, trigger: str = "") -> list[Action[Any]]:
-        """An action for each callback. trigger: whose EventData they get; that of the event at hand where empty."""
+        """Return an action for each callback. trigger: whose EventData they get; the current event's if empty."""
         found = (self._action(callback, place, trigger) for callback in callbacks)
         return [action for action in found if action is not None]
 
     def guard(self, prepare: Sequence[Any], conditions: Sequence[Any], place: str) -> Guard[Any] | None:
-        """Asks the conditions one after the other until one says no; before that `prepare` is called, as ever."""
+        """Ask the conditions one after the other until one says no; before that `prepare` is called, as ever."""
         if not prepare and not conditions:
             return None
         before = [self._call(callback, place) for callback in prepare]
@@ -84,7 +84,7 @@ class Callbacks:
         return action
 
     def _call(self, callback: Any, place: str, *, may_wait: bool = False) -> Callable[[Any, Event, str], Any]:
-        """The callback as a function of context, event and the name that the event goes by."""
+        """Return the callback as a function of context, event and the name that the event goes by."""
         name = self._own_name(callback)
         if name and not self._is_of_context(name):
             problem = f"the callback {name!r} of the model is unknown"
@@ -106,7 +106,7 @@ class Callbacks:
         return call
 
     def _own_name(self, callback: Any) -> str:
-        """The name of what belongs to the model, which the context is to have; empty for a function."""
+        """Return the name of a method of the model, which the context should have; empty for a function."""
         if isinstance(callback, str):
             return callback
         owner = getattr(callback, "__self__", None)
@@ -117,7 +117,7 @@ class Callbacks:
 
 
 def raising(trigger: str) -> Action[Any]:
-    """An action that raises the event with what the event at hand brings."""
+    """Return an action that raises the event with what the event at hand brings."""
 
     def act(_: Any, event: Event, turn: Turn) -> None:
         turn.raise_event(trigger, event.payload)

@@ -48,14 +48,14 @@ class Seat:
     children: tuple[Seat, ...]
 
     def walk(self) -> Iterator[Seat]:
-        """It and all inside it, a parent before its children."""
+        """Yield it and everything inside it, a parent before its children."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def machine_of(source: Machine | Mapping[str, Any]) -> Machine:
-    """The machine itself, or one without a model from its configuration or markup. Raises NotCarriedError."""
+    """Return the machine itself, or one without a model from its configuration or markup. Raises NotCarriedError."""
     if isinstance(source, Machine):
         return source
     config = {key: value for key, value in source.items() if key not in ("model", "models")}
@@ -69,7 +69,7 @@ def machine_of(source: Machine | Mapping[str, Any]) -> Machine:
 
 
 def _with_target(transition: Any) -> Any:
-    """Markup leaves out the target of an internal transition."""
+    """Add the target of an internal transition, which markup leaves out."""
     return {"dest": None, **transition} if isinstance(transition, Mapping) else transition
 
 
@@ -78,12 +78,12 @@ def _is_nested(state: Any) -> bool:
 
 
 def separator_of(machine: Machine) -> str:
-    """What stands between the names of a parent and its child."""
+    """Return what stands between the names of a parent and its child."""
     return getattr(machine.state_cls, "separator", "_")
 
 
 def seats_of(machine: Machine) -> tuple[Seat, ...]:
-    """The states as they are nested."""
+    """Return the states as they are nested."""
     separator = separator_of(machine)
 
     def seat(state: Any, prefix: str) -> Seat:
@@ -95,7 +95,7 @@ def seats_of(machine: Machine) -> tuple[Seat, ...]:
 
 
 def automatic_triggers(machine: Machine, seats: Sequence[Seat]) -> dict[str, bool]:
-    """The triggers that `auto_transitions` made and nobody added to, each with whether a callback names it."""
+    """Return the triggers that `auto_transitions` made and nobody added to, each with whether a callback names it."""
     if not machine.auto_transitions:
         return {}
     attribute = machine.model_attribute
@@ -117,7 +117,7 @@ def _is_plain(transition: Any, target: str) -> bool:
 
 
 def _named_by_callbacks(machine: Machine, seats: Sequence[Seat]) -> set[str]:
-    """The names in the slots whose callbacks may be triggers."""
+    """Return the names in the slots whose callbacks may be triggers."""
     slots = [machine.before_state_change, machine.after_state_change]
     for state in (each.state for each in _walk(seats)):
         slots += [state.on_enter, state.on_exit, getattr(state, "on_timeout", [])]
@@ -133,7 +133,7 @@ def _walk(seats: Sequence[Seat]) -> Iterator[Seat]:
 
 
 def machine_faults(machine: Machine, triggers: Sequence[str]) -> Iterator[Fault]:
-    """What the machine as a whole, its events and its states have and a graph has not.
+    """Yield a fault for everything in the machine that a graph cannot have.
 
     triggers: those that are carried over.
     """
@@ -150,7 +150,7 @@ def machine_faults(machine: Machine, triggers: Sequence[str]) -> Iterator[Fault]
 
 
 def _trigger_faults(trigger: str, triggers: Sequence[str]) -> Iterator[Fault]:
-    """What a graph takes beside the trigger, whose name is a pattern of events there."""
+    """Yield what a graph takes beside the trigger, whose name is a pattern of events there."""
     place = f"trigger {trigger!r}"
     wild = next((word for word in trigger.split() if word == "*" or word.endswith(".*")), None)
     if wild is not None:
@@ -195,7 +195,7 @@ class Move:
 
 
 def moves_of(machine: Machine, seats: Sequence[Seat], automatic: Mapping[str, bool]) -> Iterator[Move]:
-    """Those that an inner state declares for its children come before those of outer states and of the machine.
+    """Yield transitions: those that an inner state declares for its children come before those of outer states.
 
     automatic: the automatic triggers, each with whether it is carried over.
     """
@@ -215,7 +215,7 @@ def _moves(events: Mapping[str, Any], prefix: str) -> Iterator[Move]:
 
 
 def with_wildcards(moves: Sequence[Move], states: Sequence[str]) -> list[Move]:
-    """The same with one from ANY in place of what every state of a flat machine tries last for an event.
+    """Replace what every state of a flat machine tries last for an event by one transition from ANY.
 
     states: all that can be left.
     """
