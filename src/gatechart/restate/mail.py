@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
+from gatechart.errors import IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import AnyGraph
-from gatechart.hosting.mail_policy import unchanged
+from gatechart.hosting.mail_policy import after_failure, after_refusal, unchanged
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.state import LARGE_BYTES, digest_of
 from gatechart.restate.unit_of_work import UnitOfWork
@@ -32,7 +32,6 @@ from gatechart.turn import (
     rejection,
     take_mail,
     take_turn,
-    told,
     withdrawn,
 )
 from gatechart.values import (
@@ -189,32 +188,17 @@ async def _take(unit: UnitOfWork, mail: Mail) -> None:
     if unit.entry.place is not None:
         return
     if outcome.refusal is not None and mail.state is None:
-        _refuse(unit, mail, str(outcome.refusal))
+        state.put(after_refusal(mail, str(outcome.refusal)))
     else:
         state.drop(mail.number)
 
 
-def _refuse(unit: UnitOfWork, mail: Mail, reason: str) -> None:
-    facts = {"agent_id": mail.recipient, "event": mail.event, "reason": reason}
-    logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
-    unit.state.put(replace(mail, status=MailStatus.REFUSED, reason=reason))
-
-
 async def _failed(unit: UnitOfWork, mail: Mail, error: Exception) -> None:
-    if isinstance(error, EventIdReusedError):
-        _refuse(unit, mail, str(error))
-        return
-    attempts = mail.attempts + 1
-    wait_s = unit.config.terms.mail_retry.wait_s(attempts)
-    failed = replace(mail, attempts=attempts, reason=told(error))
-    known = {"agent_id": mail.recipient, "event": mail.event, "number": mail.number}
-    known |= {"attempts": attempts, "reason": failed.reason}
-    if wait_s is not None:
-        logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
-        unit.state.put(replace(failed, retry_at=unit.now + timedelta(seconds=wait_s)))
-        return
-    logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
-    await _give_up(unit, replace(failed, status=MailStatus.DEAD, retry_at=None))
+    after = after_failure(mail, error, unit.now, unit.config.terms.mail_retry)
+    if after.status is MailStatus.DEAD:
+        await _give_up(unit, after)
+    else:
+        unit.state.put(after)
 
 
 async def _give_up(unit: UnitOfWork, dead: Mail) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from datetime import timedelta
 from typing import Final, Protocol, TypeAlias
 
 from gatechart.errors import (
-    EventIdReusedError,
     OutsideError,
     OwnershipLostError,
     RuntimeClosedError,
     StaleAgentError,
     UnknownAgentError,
 )
+from gatechart.hosting.mail_policy import after_failure, after_refusal
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
-from gatechart.turn import error_mail, is_awaited, is_word_of_handoff, told
+from gatechart.turn import error_mail, is_awaited, is_word_of_handoff
 from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, Verdict
 
 logger = logging.getLogger(__name__)
@@ -160,40 +158,16 @@ async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | Non
     except (OutsideError, RuntimeClosedError) as error:
         return mail if await _stands(core, mail, error) else None
     except Exception as error:
-        return _failed(core, mail, error)
+        is_erased = isinstance(error, UnknownAgentError)  # and its mail with it
+        return None if is_erased else after_failure(mail, error, core.clock.now(), core.limits.mail_retry)
     if outcome.refusal is not None and mail.state is None:
-        return _refused(mail, str(outcome.refusal))
+        return after_refusal(mail, str(outcome.refusal))
     if outcome.refusal is not None:  # what belongs to a state need not be waited for by it
-        logger.debug("mail of a state was refused", extra=_known(mail) | {"reason": str(outcome.refusal)})
+        facts = {"agent_id": mail.recipient, "event": mail.event, "reason": str(outcome.refusal)}
+        logger.debug("mail of a state was refused", extra=facts)
     if outcome.refusal is not None or outcome.repeat:
         await core.persist(MailEnd(mail.number))
     return None
-
-
-def _known(mail: Mail) -> dict[str, object]:
-    return {"agent_id": mail.recipient, "event": mail.event}
-
-
-def _refused(mail: Mail, reason: str) -> Mail:
-    facts = _known(mail) | {"reason": reason}
-    logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
-    return replace(mail, status=MailStatus.REFUSED, reason=reason)
-
-
-def _failed(core: Core, mail: Mail, error: Exception) -> Mail | None:
-    if isinstance(error, UnknownAgentError):  # erased, and its mail with it
-        return None
-    if isinstance(error, EventIdReusedError):
-        return _refused(mail, str(error))
-    attempts = mail.attempts + 1
-    wait_s = core.limits.mail_retry.wait_s(attempts)
-    failed = replace(mail, attempts=attempts, reason=told(error))
-    known = _known(mail) | {"number": mail.number, "attempts": attempts, "reason": failed.reason}
-    if wait_s is None:
-        logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
-        return replace(failed, status=MailStatus.DEAD, retry_at=None)
-    logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
-    return replace(failed, retry_at=core.clock.now() + timedelta(seconds=wait_s))
 
 
 async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedError) -> bool:
