@@ -1,4 +1,4 @@
-"""The closed set of operations that a commit comes to, and what a store loads before it: what the ledger works with.
+"""The closed set of operations that a commit comes to, and what the ledger asks of a store.
 
 A new kind of operation needs a case wherever one is applied: in memory (`memory_tables`), in SQL (`sql.commit`) and on
 Restate (`restate.sitting`). Each ends in `assert_never`, so that mypy names the places that lack it.
@@ -6,44 +6,20 @@ Restate (`restate.sitting`). Each ends in `assert_never`, so that mypy names the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
-    Answer,
-    Cancel,
-    CancelAll,
-    CancelTimer,
-    ChangeHandoff,
-    Effect,
     EventName,
     HandoffChange,
     HandoffRecord,
     HandoffStatus,
     Invocation,
     Mail,
-    MailChange,
-    MailEnd,
-    Offer,
     Payload,
-    Posting,
-    ReplaceInvocation,
-    ReplaceMail,
-    Report,
-    ReserveSlot,
-    Send,
-    StartInvoke,
     StateName,
-    StepRecord,
-    StoreTask,
-    Timer,
     TurnRecord,
-    Unit,
-    refuse_unknown,
-    refuse_unknown_unit,
 )
 from gatechart.values.frozen import value
 
@@ -228,76 +204,3 @@ class Loaded(Protocol):
     def slots_held(self, graph: str) -> int:
         """Return how many slots of a graph are held."""
         ...
-
-
-@dataclass(slots=True)
-class Touched:
-    """What a batch of units touches, for a store that has to load it."""
-
-    agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in their order
-    consumed: list[int] = field(default_factory=list)  # numbers of mail that turns consume
-    numbers: list[int] = field(default_factory=list)  # of mail that is changed or ended
-    names: list[MailId] = field(default_factory=list)  # of mail that is sent, or waits again
-    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # a report or a replacement has no step: ""
-    handoffs: set[str] = field(default_factory=set)  # that are changed, or are to have a slot
-    graphs: set[str] = field(default_factory=set)  # of slots that are asked for
-
-    def add_effect(self, effect: Effect) -> None:
-        """Note what an effect touches."""
-        match effect:
-            case Send(recipient, id=mail_id):
-                self._add_name(recipient, mail_id)
-            case Offer(handoff):
-                self.names.append((handoff.target, handoff.id))
-            case ChangeHandoff(handoff_id):
-                self.handoffs.add(handoff_id)
-            case ReplaceMail(number):
-                self.numbers.append(number)
-            case ReplaceInvocation(invocation):
-                self.steps.append((invocation, ""))
-            case Timer() | CancelTimer() | Cancel() | CancelAll() | StartInvoke():
-                pass
-            case _:
-                refuse_unknown(effect)
-
-    def add_task(self, task: StoreTask) -> None:
-        """Note what a task touches."""
-        match task:
-            case Posting(mail):
-                self._add_name(mail.recipient, mail.id)
-            case MailChange(mail):
-                self.numbers.append(mail.number)
-                self._add_name(mail.recipient, mail.id)
-            case MailEnd(number):
-                self.numbers.append(number)
-            case StepRecord(invocation, name):
-                self.steps.append((invocation, name))
-            case Report(invocation):
-                self.steps.append((invocation, ""))
-            case Answer(change, consumes=number):
-                self.numbers.append(number)
-                self.handoffs.add(change.handoff)
-            case ReserveSlot(handoff_id, graph):
-                self.handoffs.add(handoff_id)
-                self.graphs.add(graph)
-            case _:
-                refuse_unknown_unit(task)
-
-    def _add_name(self, recipient: AgentId, mail_id: str | None) -> None:
-        if mail_id is not None:
-            self.names.append((recipient, mail_id))
-
-
-def touched(units: Sequence[Unit]) -> Touched:
-    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of a foreign class."""
-    noted = Touched()
-    for unit in units:
-        if isinstance(unit, TurnRecord):
-            noted.agent_ids.append(unit.snapshot.agent_id)
-            if unit.consumes is not None:
-                noted.consumed.append(unit.consumes)
-            for effect in unit.effects:
-                noted.add_effect(effect)
-        else:
-            noted.add_task(unit)
-    return noted

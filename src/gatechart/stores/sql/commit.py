@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
 
-from gatechart.stores.ledger import apply
+from gatechart.stores.ledger import apply, touched
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,
@@ -30,7 +30,6 @@ from gatechart.stores.operations import (
     TakeSlot,
     UpdateHandoff,
     UpdateMail,
-    touched,
 )
 from gatechart.stores.sql.agent_rows import Texts, changes_row, history_row, snapshot_row, to_json
 from gatechart.stores.sql.deltas import delta_of
