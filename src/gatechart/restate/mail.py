@@ -208,9 +208,10 @@ async def _give_up(unit: UnitOfWork, dead: Mail) -> None:
         _answer(unit, rejected(event, unit.config.packet_migrations, Obstacle.FAILURE, dead.reason))
         state.drop(dead.number)
     elif is_word_of_handoff(dead) and state.snapshot is not None:
-        state.put(dead)
         try:
             await _mail_turn(unit, unit.graph(), event, dead)
+            if unit.state.waits(dead.number):  # the turn was stale, and so has not replaced it
+                state.put(dead)
         except Exception:
             logger.exception("an answer to a handoff could not be noted", extra={"agent_id": dead.recipient})
             _keep(unit, dead)
@@ -287,7 +288,7 @@ def _committed(unit: UnitOfWork, event: Event, result: TurnRecord | Outcome | Re
 
 def _answer(unit: UnitOfWork, given: Rejection) -> None:
     """Tells the agent that asked, unless the handoff is settled."""
-    if unit.settle(given.settle):
+    if unit.change_handoff(given.settle):
         unit.post(Mail(0, given.asked_by, given.event, given.told, unit.now, sender=unit.agent_id))
 
 

@@ -95,6 +95,11 @@ class AgentState:
         """The mail of this number."""
         return next((mail for mail in self.mail if mail.number == number), None)
 
+    def waits(self, number: int) -> bool:
+        """Whether the mail of this number waits."""
+        mail = self.numbered(number)
+        return mail is not None and mail.status is MailStatus.WAITING
+
     def put(self, changed: Mail) -> None:
         """Keeps mail, in the place of what stands under its number."""
         for place, mail in enumerate(self.mail):

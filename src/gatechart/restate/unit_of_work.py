@@ -6,13 +6,14 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgentError
 from gatechart.graph import AnyGraph
-from gatechart.handoff import check_change, is_open
+from gatechart.handoff import is_open
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.journal_entry import JournalEntry
+from gatechart.restate.loaded import LoadedState
 from gatechart.restate.state import (
     IDS,
     LARGE_BYTES,
@@ -33,28 +34,44 @@ from gatechart.restate.state import (
     with_payload,
 )
 from gatechart.restate.terms import ServiceConfig
+from gatechart.stores.handoff_ledger import HandoffLedger
+from gatechart.stores.ledger import apply
+from gatechart.stores.operations import (
+    AppendTurn,
+    DeleteMail,
+    EndAll,
+    EndInvocation,
+    EndOperation,
+    EndState,
+    EndTimer,
+    FreeSlot,
+    HandoffOperation,
+    InsertHandoff,
+    InsertMail,
+    InvocationOperation,
+    MailOperation,
+    MoveInvocation,
+    Operation,
+    RecordStep,
+    StartInvocation,
+    TakeSlot,
+    UpdateHandoff,
+    UpdateMail,
+)
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
-    Cancel,
-    CancelAll,
-    CancelTimer,
     ChangeHandoff,
-    Effect,
     Event,
     Invocation,
     Mail,
+    MailStatus,
     Offer,
     Outcome,
-    ReplaceInvocation,
-    ReplaceMail,
-    Send,
     Snapshot,
-    StartInvoke,
     StateName,
-    Timer,
     TurnRecord,
-    refuse_unknown,
+    Verdict,
 )
 
 T = TypeVar("T")
@@ -182,33 +199,37 @@ class UnitOfWork:
         return await in_turn(graph, self.agent_id, event, turn, self.config.terms.turn_s)
 
     def commit(self, turn: TurnRecord) -> bool:
-        """Keeps what the turn comes to; False where a handoff does not stand as it says: then nothing has changed.
+        """Keep what the turn comes to. Return False, with nothing changed, if a handoff is not as the turn expects.
 
         Raises UnknownEffectError and AgentTooLargeError.
         """
-        settles = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
-        after = self._settled(settles)
-        if after is None:
+        (verdict,), operations = apply((turn,), self._loaded())
+        if verdict is not Verdict.COMMITTED:
             return False
+        text = self._text_of(turn)
+        self._check_sent(turn)
+        for operation in operations:
+            self._apply(operation)
+        self._forget_old_handoffs()
+        if self.config.projects:
+            self.entry.turns.append((turn.snapshot.version, text))
+            self.project()
+        return True
+
+    def _loaded(self) -> LoadedState:
+        return LoadedState(self.state)
+
+    def _text_of(self, turn: TurnRecord) -> bytes:
+        """The turn as the projection takes it. Raises AgentTooLargeError if no message can carry it."""
+        changes = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
         offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
         text = TURN.dump_json(
-            Turn(turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, offers, settles)
+            Turn(turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, offers, changes)
         )
         most = self.config.terms.most_bytes
         if len(text) > most:
             raise AgentTooLargeError(self.agent_id, len(text), most)
-        self._check_sent(turn)
-        if self.state.snapshot is None:
-            self.state.life = token_hex(8)
-        self.state.snapshot, self.is_touched = turn.snapshot, True
-        self._note_id(turn)
-        self._keep_settled(after)
-        if self.config.projects:
-            self.entry.turns.append((turn.snapshot.version, text))
-            self.project()
-        if turn.effects:
-            self._carry_out(turn)
-        return True
+        return text
 
     def _check_sent(self, turn: TurnRecord) -> None:
         """Raises AgentTooLargeError where a turn sends more than fits into what the engine writes down of it."""
@@ -216,12 +237,14 @@ class UnitOfWork:
         if sent > self.config.terms.inbox_bytes:
             raise AgentTooLargeError(self.agent_id, sent, self.config.terms.inbox_bytes)
 
-    def settle(self, settle: ChangeHandoff) -> bool:
-        """Changes a handoff without a turn; False where it does not stand as that says."""
-        after = self._settled((settle,))
-        if after is None:
+    def change_handoff(self, change: ChangeHandoff) -> bool:
+        """Change a handoff without a turn; return False if it has another status than the change expects."""
+        handoffs = HandoffLedger(self._loaded())
+        if not handoffs.change((change,), self.now):
             return False
-        self._keep_settled(after)
+        for operation in handoffs.operations():
+            self._apply(operation)
+        self._forget_old_handoffs()
         self.is_touched = True
         return True
 
@@ -251,52 +274,98 @@ class UnitOfWork:
             if each.engine_id:
                 self.order("cancel", engine_id=each.engine_id)
 
-    def _carry_out(self, turn: TurnRecord) -> None:
-        for effect in turn.effects:
-            self._end_and_amend(effect)
-        for effect in turn.effects:
-            if isinstance(effect, StartInvoke):
-                after = turn.snapshot
-                call = Invocation(self.agent_id, effect.state, after.version, effect.invoke)
-                self._begin_call(ActiveInvocation(call, after.graph, after.graph_version, after.context))
-        for mail in turn.mail:
-            if mail.state is None and mail.key is None:
-                self.post(mail)
-            elif mail.due is not None:
-                timer = replace(mail, number=self.state.number())
-                self.state.put(timer)
-                self.wake_at(timer, mail.due)
+    def _apply(self, operation: Operation) -> None:
+        """Apply one operation of the ledger: to the state, or as an order to the engine."""
+        match operation:
+            case AppendTurn(turn):
+                self._append(turn)
+            case InsertMail() | UpdateMail() | DeleteMail():
+                self._apply_to_mail(operation)
+            case EndState() | EndTimer() | EndAll():
+                self._apply_end(operation)
+            case StartInvocation() | MoveInvocation() | EndInvocation() | RecordStep():
+                self._apply_to_invocations(operation)
+            case InsertHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
+                self._apply_to_handoffs(operation)
+            case _:
+                assert_never(operation)
 
-    def _end_and_amend(self, effect: Effect) -> None:
-        match effect:
-            case Cancel(state):
+    def _append(self, turn: TurnRecord) -> None:
+        if self.state.snapshot is None:
+            self.state.life = token_hex(8)
+        self.state.snapshot, self.is_touched = turn.snapshot, True
+        self._note_id(turn)
+
+    def _apply_to_mail(self, operation: MailOperation) -> None:
+        match operation:
+            case InsertMail(mail):
+                self._send(mail)
+            case UpdateMail(mail):
+                self._is_small.discard(mail.number)
+                # An empty payload in the place of a large one is no sign that it is set aside.
+                self.state.large.pop(mail.number, None)
+                self.state.put(mail)
+                if mail.due is not None:
+                    self.wake_at(mail, mail.due)
+            case DeleteMail(number):
+                self.state.drop(number)
+            case _:
+                assert_never(operation)
+
+    def _send(self, mail: Mail) -> None:
+        """Timers stay here, and so does what the agent sent to itself under the id of the turn's event."""
+        if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None:
+            self.post(mail)
+            return
+        own = replace(mail, number=self.state.number())
+        self.state.put(own)
+        if own.due is not None:
+            self.wake_at(own, own.due)
+
+    def _apply_end(self, operation: EndOperation) -> None:
+        match operation:
+            case EndState(_, state):
                 self.state.drop_timers(state=state)
                 self.end_calls(state)
-            case CancelTimer(key):
+            case EndTimer(_, key):
                 self.state.drop_timers(key=key)
-            case CancelAll():
+            case EndAll():
                 self.state.drop_timers()
                 self.end_calls()
-            case ReplaceMail(number, mail):
-                self._amend(number, mail)
-            case ReplaceInvocation(call, running):
-                self.end_call(call)
-                if running is not None:
-                    self._begin_call(running)
-            case StartInvoke() | Send() | Timer() | Offer() | ChangeHandoff():  # begun or sent later, or settled before
+            case _:
+                assert_never(operation)
+
+    def _apply_to_invocations(self, operation: InvocationOperation) -> None:
+        match operation:
+            case StartInvocation(active):
+                self._begin_call(active)
+            case MoveInvocation(invocation, active):
+                self.end_call(invocation)
+                self._begin_call(active)
+            case EndInvocation(invocation):
+                self.end_call(invocation)
+            case RecordStep():  # the engine's journal keeps the results of steps
                 pass
             case _:
-                refuse_unknown(effect)
+                assert_never(operation)
 
-    def _amend(self, number: int, mail: Mail | None) -> None:
-        if mail is None:
-            self.state.drop(number)
-            return
-        self._is_small.discard(number)
-        self.state.large.pop(number, None)  # an empty payload in the place of a large one is no sign of it
-        self.state.put(mail)
-        if mail.due is not None:
-            self.wake_at(mail, mail.due)
+    def _apply_to_handoffs(self, operation: HandoffOperation) -> None:
+        match operation:
+            case UpdateHandoff(handoff_id, state):
+                self.state.offers[handoff_id] = state.status
+            case FreeSlot(handoff_id):
+                graph = self.state.places.pop(handoff_id, None)
+                if graph is not None:
+                    self.order("release", graph=graph, handoff=handoff_id)
+            case InsertHandoff() | TakeSlot():  # the offer's mail carries the one, the graph's object counts the other
+                pass
+            case _:
+                assert_never(operation)
+
+    def _forget_old_handoffs(self) -> None:
+        over = [handoff for handoff, status in self.state.offers.items() if not is_open(status)]
+        for oldest in over[: -self.config.terms.keep_ids]:
+            del self.state.offers[oldest]
 
     def _begin_call(self, running: ActiveInvocation) -> None:
         self.state.calls.append(UnderWay(running))
@@ -316,23 +385,3 @@ class UnitOfWork:
         for oldest in list(known)[: -self.config.terms.keep_ids]:
             del known[oldest]
         self._has_ids_changed = True
-
-    def _settled(self, settles: tuple[ChangeHandoff, ...]) -> list[ChangeHandoff] | None:
-        """The changes, where each handoff stands as they say. One that is not known here is as the change expects."""
-        standing = dict(self.state.offers)
-        for each in settles:
-            check_change(each.before, each.after, each.handoff)
-            if standing.get(each.handoff, each.before) is not each.before:
-                return None
-            standing[each.handoff] = each.after
-        return list(settles)
-
-    def _keep_settled(self, settles: list[ChangeHandoff]) -> None:
-        for each in settles:
-            self.state.offers[each.handoff] = each.after
-            graph = None if is_open(each.after) else self.state.places.pop(each.handoff, None)
-            if graph is not None:
-                self.order("release", graph=graph, handoff=each.handoff)
-        over = [handoff for handoff, status in self.state.offers.items() if not is_open(status)]
-        for oldest in over[: -self.config.terms.keep_ids]:
-            del self.state.offers[oldest]
