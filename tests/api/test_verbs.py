@@ -33,8 +33,11 @@ from gatechart.api import (
     check_writable,
     perform,
 )
+from gatechart.api.routes import ROUTES
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import OnRefusal
+from gatechart.restate import runtime as restate_runtime
+from gatechart.runtime import runtime
 from gatechart.testing.records import NOON
 from tests.api.charts import Note, lamp, shade
 
@@ -258,3 +261,41 @@ async def test_a_payload_may_be_a_model(verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
     await verbs.send("a", "SWITCHED", Weight(grams=5))
     assert (await verbs.history("a"))[1].event.payload == {"grams": 5}
+
+
+async def test_a_handle_shows_and_does_the_same_in_every_home(verbs):
+    agent = await verbs.start(lamp, at="OFF", payload=Note(text="hi"), agent_id="a")
+    outcome = await agent.send("SWITCHED", {"text": "on"}, event_id="1")
+    assert (outcome.applied, agent.configuration, agent.context.text) == (True, ("ON",), "on")
+    assert (await agent.until("ON")).version == 2
+    assert (await agent.snapshot_at(1)).configuration == ("OFF",)
+    assert [turn.version for turn in await agent.history(after=1)] == [2]
+    assert (await agent.rollback(1, reason="too bright")).version == agent.snapshot.version == 3
+    assert (await verbs.resume("a")).snapshot == agent.snapshot
+
+
+async def test_a_state_that_is_passed_between_two_looks_is_seen(verbs):
+    agent = await verbs.start(lamp, at="OFF", agent_id="a")
+    waiting = asyncio.create_task(agent.until("ON"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await verbs.send("a", "SWITCHED")
+    await verbs.send("a", "SWITCHED")
+    async with asyncio.timeout(10):
+        assert ((await waiting).version, (await verbs.read("a")).configuration) == (2, ("OFF",))
+
+
+async def test_mail_is_discarded_in_every_home(verbs):
+    await verbs.start("lamp", at="ON", agent_id="a")
+    await verbs.stop("a")
+    await verbs.post("a", "SWITCHED")
+    async with asyncio.timeout(10):
+        while not (refused := await verbs.mail("a", status="refused")):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    assert (await verbs.discard(refused[0].number)).number == refused[0].number
+    assert not await verbs.mail("a")
+
+
+@pytest.mark.parametrize("executors", [runtime._EXECUTORS, restate_runtime._EXECUTORS])
+def test_a_home_executes_every_command_and_each_has_a_route(executors):
+    assert set(executors) == set(ROUTES)
