@@ -51,30 +51,8 @@ class Ids(Protocol):
         ...
 
 
-class Store(Protocol):
-    """Keeps agents, their mail and what they have under way through a crash. A call that raises has written nothing.
-
-    Raises an OutsideError that says what failed where the database does, and UnwritableError for what it will never
-    keep, such as a text that is too long for it.
-
-    What it has of one thing may be damaged; that keeps nothing else from being read. What is listed (`find`, `mail`,
-    `handoffs`, `history`) then has the status UNREADABLE, and only what can be shown of it; where it would be worked on
-    (`load_many`, `waiting`, `due`, `running`) it is left out and logged. `load` raises StoreCorruptError.
-    """
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether what is committed outlives the process."""
-        ...
-
-    @property
-    def is_instant(self) -> bool:
-        """Whether no call ever suspends, so that a turn can be committed without giving way to others."""
-        ...
-
-    def numbers(self, count: int) -> int:
-        """The first of so many numbers for mail, in sequence, higher than all that were given out before."""
-        ...
+class AgentStore(Protocol):
+    """What a store has of agents: their snapshots and their history."""
 
     async def load(self, agent_id: AgentId) -> Snapshot:
         """The newest committed snapshot. Raises UnknownAgentError."""
@@ -82,33 +60,6 @@ class Store(Protocol):
 
     async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
         """The newest committed snapshots of those that there are, in any order."""
-        ...
-
-    async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
-        """Each unit wholly or not at all, in one transaction; one verdict each, in order.
-
-        A TurnRecord is COMMITTED if the stored version is that of its `previous` snapshot (or there is no such agent
-        and it has none) and the mail that it consumes waits; otherwise it is STALE and nothing of it was written. A
-        committed turn's mail is accepted. Mail whose id waits or was applied is left out, or kept as refused if its
-        event or payload differs. The consumed mail is forgotten. Then the effects are applied, first those that end
-        something: a Cancel ends the waiting mail and the invocations of the state's earlier entries, with their steps;
-        a CancelTimer the waiting mail of that key; a CancelAll both, for all states and keys. A ReplaceMail changes or
-        ends waiting mail; a ReplaceInvocation an invocation, whose steps stay with it. A StartInvoke begins an
-        invocation of this entry with the turn's context. No two turns of a call belong to one agent, and turns go
-        before other units.
-
-        A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
-        payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
-        where there is no such mail, a MailChange that raises other mail also where its own does not wait. A StepRecord
-        or Report is STALE where its invocation is over; a StepRecord REPEATED where there is a result of this name.
-
-        An Offer keeps the handoff; a ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
-        it would change has another status than it expects; an Answer also if its mail does not wait. A ReserveSlot is
-        STALE if all slots of the graph are held. A handoff that has a slot keeps it, and frees it at its end.
-
-        Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to
-        a status that cannot follow; and then writes none of them.
-        """
         ...
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
@@ -131,6 +82,10 @@ class Store(Protocol):
     async def find(self, query: Query) -> Page:
         """The agents that a query asks for, in the order they were started. Raises UnknownAgentError for `after`."""
         ...
+
+
+class MailStore(Protocol):
+    """What a store has before agents: mail, invocations with their steps, and handoffs."""
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """The mail that a query asks for, in the order accepted."""
@@ -165,12 +120,9 @@ class Store(Protocol):
         """The handoffs that a query asks for, in the order offered."""
         ...
 
-    async def forget_handoff(self, handoff: str) -> bool:
-        """Forgets a handoff that is listed as UNREADABLE, with its place; False where it can be read, or there is none.
 
-        Raises OwnershipLostError.
-        """
-        ...
+class MaintenanceStore(Protocol):
+    """What a store does beside commits: remember graphs, and forget."""
 
     async def remember(self, graphs: Sequence[KnownGraph]) -> None:
         """Keeps what the graphs are like, for `known_graph`; one that is kept already stays as it is."""
@@ -178,6 +130,13 @@ class Store(Protocol):
 
     async def known_graph(self, fingerprint: str) -> KnownGraph | None:
         """The graph of this fingerprint; None where it was never remembered."""
+        ...
+
+    async def forget_handoff(self, handoff: str) -> bool:
+        """Forgets a handoff that is listed as UNREADABLE, with its place; False where it can be read, or there is none.
+
+        Raises OwnershipLostError.
+        """
         ...
 
     async def erase(self, agent_id: AgentId) -> bool:
@@ -198,6 +157,59 @@ class Store(Protocol):
         a part in a handoff that is not over. Raises OwnershipLostError.
 
         dry_run: only says what would be forgotten, as a reader can too; all parts together as those of a pruning do.
+        """
+        ...
+
+
+class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
+    """Keeps agents, their mail and what they have under way through a crash. A call that raises has written nothing.
+
+    Raises an OutsideError that says what failed where the database does, and UnwritableError for what it will never
+    keep, such as a text that is too long for it.
+
+    What it has of one thing may be damaged; that keeps nothing else from being read. What is listed (`find`, `mail`,
+    `handoffs`, `history`) then has the status UNREADABLE, and only what can be shown of it; where it would be worked on
+    (`load_many`, `waiting`, `due`, `running`) it is left out and logged. `load` raises StoreCorruptError.
+    """
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether what is committed outlives the process."""
+        ...
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether no call ever suspends, so that a turn can be committed without giving way to others."""
+        ...
+
+    def numbers(self, count: int) -> int:
+        """The first of so many numbers for mail, in sequence, higher than all that were given out before."""
+        ...
+
+    async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
+        """Each unit wholly or not at all, in one transaction; one verdict each, in order.
+
+        A TurnRecord is COMMITTED if the stored version is that of its `previous` snapshot (or there is no such agent
+        and it has none) and the mail that it consumes waits; otherwise it is STALE and nothing of it was written. A
+        committed turn's mail is accepted. Mail whose id waits or was applied is left out, or kept as refused if its
+        event or payload differs. The consumed mail is forgotten. Then the effects are applied, first those that end
+        something: a Cancel ends the waiting mail and the invocations of the state's earlier entries, with their steps;
+        a CancelTimer the waiting mail of that key; a CancelAll both, for all states and keys. A ReplaceMail changes or
+        ends waiting mail; a ReplaceInvocation an invocation, whose steps stay with it. A StartInvoke begins an
+        invocation of this entry with the turn's context. No two turns of a call belong to one agent, and turns go
+        before other units.
+
+        A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
+        payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
+        where there is no such mail, a MailChange that raises other mail also where its own does not wait. A StepRecord
+        or Report is STALE where its invocation is over; a StepRecord REPEATED where there is a result of this name.
+
+        An Offer keeps the handoff; a ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
+        it would change has another status than it expects; an Answer also if its mail does not wait. A ReserveSlot is
+        STALE if all slots of the graph are held. A handoff that has a slot keeps it, and frees it at its end.
+
+        Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to
+        a status that cannot follow; and then writes none of them.
         """
         ...
 
