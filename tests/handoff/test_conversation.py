@@ -376,3 +376,24 @@ def test_whether_the_fields_agree_is_not_judged() -> None:
 @given(st.dictionaries(st.sampled_from([*Order.model_fields]), json_values))
 def test_whatever_stands_under_the_name_of_a_field_makes_a_context(values: dict[str, Any]) -> None:
     again(new_context(Order, fields_for(Order, HandoffPacket(entities=values))))
+
+
+def test_validators_of_a_context_are_asked_once_for_all_fields_of_a_packet() -> None:
+    asked = []
+
+    class Checked(AgentContext):
+        one: int = 0
+        two: int = 0
+        three: int = 0
+
+        @model_validator(mode="after")
+        def note(self) -> Checked:
+            asked.append(self)
+            return self
+
+    assert fields_for(Checked, HandoffPacket(entities={"one": 1, "two": 2, "three": 3})) == {
+        "one": 1,
+        "two": 2,
+        "three": 3,
+    }
+    assert len(asked) == 1

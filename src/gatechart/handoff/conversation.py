@@ -244,7 +244,8 @@ def fitting(kind: type[AgentContext], names: Iterable[str], values: Mapping[str,
     What does not fit is left out, as if it had not been there; whether the fields agree with each other is not judged.
     """
     found = {name: read[0] for name in names if name in values and (read := _read(kind, name, values[name]))}
-    return {name: value for name, value in found.items() if name not in _refused(kind, found)} if found else {}
+    refused = _refused(kind, found) if found else set()
+    return {name: value for name, value in found.items() if name not in refused}
 
 
 def _read(kind: type[AgentContext], name: str, value: Any) -> tuple[Any] | None:
