@@ -117,9 +117,9 @@ def taken(conversation: str) -> ConversationsError:
     return ConversationsError(f"conversation {conversation!r}", problem)
 
 
-async def _refusal(agent: Agent[Any], line: Line, id: str) -> Refused | None:  # noqa: A002
+async def _refusal(agent: Agent[Any], line: Line, event_id: str) -> Refused | None:
     try:
-        outcome = await agent.send(line.event, line.payload, event_id=id)
+        outcome = await agent.send(line.event, line.payload, event_id=event_id)
     except (ActionFailedError, ContextInvalidError) as error:  # the turn is undone
         return Refused(agent.configuration[0], line.what, type(error).__name__)
     if outcome.refusal is None:

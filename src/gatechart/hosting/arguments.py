@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gatechart.api import HandoffsCommand
 from gatechart.errors import PayloadError
 from gatechart.turn import checked_words, known_id, plain_payload, sought_id
 from gatechart.values import HandoffQuery
 
-E = TypeVar("E", bound=StrEnum)
-
 MOST: Final = 2**62  # what a database can count to, with room for one more
-
-
-def checked_member(call: str, name: str, value: str, kind: type[E]) -> E:
-    """The member of the Enum. Raises PayloadError where there is none of this value."""
-    try:
-        return kind(value)
-    except ValueError:
-        raise PayloadError(
-            call, (f"{name} is {value!r}",), " or ".join(repr(str(each.value)) for each in kind)
-        ) from None
 
 
 def handoff_query(command: HandoffsCommand) -> HandoffQuery:
