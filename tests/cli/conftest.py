@@ -210,6 +210,13 @@ def shop(folder):
 
 
 @pytest.fixture
+def unhurried_shop(shop):
+    """The shop, whose timers are not due while a test runs, however slow the machine is."""
+    (shop / "shop.py").write_text(SHOP.replace('"1s": "LATE"', '"30m": "LATE"'))
+    return shop
+
+
+@pytest.fixture
 def gatechart(folder, capfd):
     """Runs the command in this process."""
 

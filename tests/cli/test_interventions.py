@@ -8,7 +8,7 @@ pytestmark = on_both
 
 
 @pytest.fixture(autouse=True)
-def agents(shop, gatechart):
+def agents(unhurried_shop, gatechart):
     gatechart("start", "shop", "--at", "NEW", "--id", "new")
     gatechart("start", "shop", "--at", "SLEEPING", "--id", "asleep")
 

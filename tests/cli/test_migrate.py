@@ -8,7 +8,7 @@ from tests.cli.homes import on_both
 
 
 @pytest.fixture(autouse=True)
-def agents(shop, gatechart):
+def agents(unhurried_shop, gatechart):
     gatechart("start", "shop", "--at", "NEW", "--id", "n")
     gatechart("start", "shop", "--at", "SEARCHING", "--id", "s")
 
@@ -43,7 +43,7 @@ def test_agents_are_migrated(gatechart):
     assert again.out.endswith("2 agents: 2 on a version that the app has\n")
     shown = gatechart("show", "n", "--app", "shop:second", "--json").document
     assert shown["configuration"] == ["OPEN"]
-    assert [mail["event"] for mail in shown["mail"]] == ["after.1s.OPEN", "after.1h.OPEN"]
+    assert [mail["event"] for mail in shown["mail"]] == ["after.30m.OPEN", "after.1h.OPEN"]
     assert gatechart("show", "s", "--json").document["configuration"] == ["SEARCHING"]  # no invoke was run
 
 
