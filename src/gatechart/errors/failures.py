@@ -46,7 +46,7 @@ def is_failure(error: BaseException) -> bool:
 
 
 def contain(error: BaseException | None) -> None:
-    """Raises an ExitRaisedError in the place of a failure that `except Exception` would not catch."""
+    """Raise an ExitRaisedError in the place of a failure that `except Exception` would not catch."""
     if error is not None and not isinstance(error, Exception) and is_failure(error):
         raise ExitRaisedError(_told(error)) from error
 

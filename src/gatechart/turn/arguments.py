@@ -133,7 +133,7 @@ def checked_reason(reason: Reason | str) -> Reason:
 
 
 def check_targets(targets: Sequence[str], what: str = "fallbacks") -> None:
-    """Raises PayloadError where a name or an id, empty perhaps, is no text that every store can keep."""
+    """Raise PayloadError where a name or an id, empty perhaps, is no text that every store can keep."""
     for each in targets:
         if each != "":
             checked_key(each, what)

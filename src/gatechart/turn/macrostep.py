@@ -82,7 +82,7 @@ class Macrostep:
         return Status.FAILED if self.failed_in else Status.DONE
 
     async def react(self) -> None:
-        """Takes the transitions that the turn's event enables, then those that follow from them."""
+        """Take the transitions that the turn's event enables, then those that follow from them."""
         await self._step(self.event.name)
         if self._raised or self._has_eventless:
             await self._settle()

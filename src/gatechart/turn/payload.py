@@ -53,7 +53,7 @@ def plain_payload(payload: Any, event: EventName) -> Payload:
 
 
 def check_finite(value: Any) -> None:
-    """Raises ValueError where a number is infinite or none; it names its place.
+    """Raise ValueError where a number is infinite or none; it names its place.
 
     value: JSON values, and models and dataclasses, which may write such numbers as null, or as texts.
 
@@ -78,7 +78,7 @@ def _taker(event: EventName) -> str:
 
 
 def _check_depth(text: bytes) -> None:
-    """Raises ValueError for what is too deep, which the parser finds once so much lies around it that it gives up."""
+    """Raise ValueError for what is too deep, which the parser finds once so much lies around it that it gives up."""
     if text.count(b"{") + text.count(b"[") <= DEEPEST:
         return
     around = _READ - DEEPEST

@@ -119,7 +119,7 @@ class Turn(Generic[ServicesT]):
         return self._random
 
     def raise_event(self, event: Name, payload: Any = None) -> None:
-        """Raises an event within the turn: the agent takes it as soon as it has done what it is about to do.
+        """Raise an event within the turn: the agent takes it as soon as it has done what it is about to do.
 
         payload: a mapping with text keys, or a pydantic model, of JSON values. Raises PayloadError.
         """
@@ -135,7 +135,7 @@ class Turn(Generic[ServicesT]):
         event_id: str | None = None,
         due: datetime | None = None,
     ) -> None:
-        """Sends an event to an agent, itself perhaps, for a turn of its own; it leaves with the commit of this turn.
+        """Send an event to an agent, itself perhaps, for a turn of its own; it leaves with the commit of this turn.
 
         to: the agent's id; where there is no such agent yet, the event waits for it.
         payload: as of `raise_event`. event_id: unique for the recipient, which applies it once.
@@ -150,7 +150,7 @@ class Turn(Generic[ServicesT]):
     def after(
         self, delay: Delay, event: Name, payload: Any = None, *, key: str | None = None, replaces: bool = True
     ) -> str:
-        """Sets a timer: the agent gets the event when so much time has passed, in whatever state it is by then.
+        """Set a timer: the agent gets the event when so much time has passed, in whatever state it is by then.
 
         delay: "30s", "2m", a timedelta, or a number of seconds. payload: as of `raise_event`.
         key: for `cancel`; made up where left out. replaces: whether timers of this key that have not fired are dropped.
@@ -167,7 +167,7 @@ class Turn(Generic[ServicesT]):
         return timer_key
 
     def cancel(self, key: str) -> None:
-        """Drops the timer of this key, unless it has arrived already. Raises PayloadError for what can be no key."""
+        """Drop the timer of this key, unless it has arrived already. Raises PayloadError for what can be no key."""
         sought_id(key, "key")
         self._log.asked[:] = [asked for asked in self._log.asked if not (isinstance(asked, Timer) and asked.key == key)]
         self._log.asked.append(CancelTimer(key))
@@ -232,7 +232,7 @@ class Turn(Generic[ServicesT]):
         return made.handoff_id
 
     def complete(self, handoff: str, result: Any = None) -> None:
-        """Ends a handoff that this agent took, with a result for the agent that waits for it.
+        """End a handoff that this agent took, with a result for the agent that waits for it.
 
         result: as a payload. Raises UnknownHandoffError where the agent has no such handoff, PayloadError.
         """
@@ -240,7 +240,7 @@ class Turn(Generic[ServicesT]):
         self._conclude(handoff, HandoffStatus.COMPLETED, "", content)
 
     def fail(self, handoff: str, details: str) -> None:
-        """Ends a handoff that this agent took and cannot complete. Raises UnknownHandoffError, PayloadError."""
+        """End a handoff that this agent took and cannot complete. Raises UnknownHandoffError, PayloadError."""
         self._conclude(handoff, HandoffStatus.FAILED, checked_words(details, "details"), None)
 
     def _conclude(self, handoff: str, status: HandoffStatus, details: str, result: Payload | None) -> None:

@@ -138,7 +138,7 @@ def _no_beginning(graph: AnyGraph, entry: EntryPoint, problems: tuple[str, ...],
 
 
 def ask_entry_guard(graph: AnyGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
-    """Raises EntryGuardError where the guard of the entry point says no, or raises."""
+    """Raise EntryGuardError where the guard of the entry point says no, or raises."""
     if entry.guard is None:
         return
     raised = None

@@ -120,7 +120,7 @@ KINDS: Final[tuple[type, ...]] = get_args(Effect)
 
 
 def refuse_unknown(effect: Never) -> Never:
-    """Ends a match over effects: `typing.assert_never` for type checkers, and an error that is told at run time.
+    """End a match over effects: `typing.assert_never` for type checkers, and an error that is told at run time.
 
     Raises UnknownEffectError.
     """
