@@ -318,7 +318,7 @@ async def test_a_change_of_the_same_version_without_the_state_is_refused(new, op
         (told,) = await all_of(runtime)
         assert told.fate is Fate.STUCK
         assert told.problem == "'NEW' is not a leaf of version '1' (the agent is in NEW, version '1')"
-        with pytest.raises(IncompatibleGraphError, match="'NEW' is no leaf"):
+        with pytest.raises(IncompatibleGraphError, match="'NEW' is not a leaf"):
             await runtime.resume("new")
 
 
