@@ -23,6 +23,16 @@ def test_every_path_that_the_architecture_names_exists(path):
     assert is_there(path)
 
 
+LAYERS = re.findall(r"^\| `([a-z_]+)/?` \| (.*) \|$", TEXT.partition("### ")[0], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("package", "told"), LAYERS, ids=[package for package, _ in LAYERS])
+def test_every_module_that_a_layer_is_said_to_hold_is_in_it(package, told):
+    there = {path.stem for path in (SOURCE / package).rglob("*")}
+    named = set(re.findall(r"`([a-z][a-z_]*)`", told))
+    assert named <= there
+
+
 def test_a_path_that_does_not_exist_would_be_noticed():
     assert is_there("kernel/select")
     assert is_there("kernel/")
