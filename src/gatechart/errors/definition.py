@@ -1,4 +1,4 @@
-"""Errors in what a developer wrote: a graph, a chart file, how the application is put together."""
+"""Errors in what a developer wrote: a graph, a chart file, or the setup of the application."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatechart.errors.root import DefinitionError, listing, remote_problem
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a definition: where, what, and what would have worked."""
+    """One fault in a definition: where it is, what is wrong, and what would have worked."""
 
     place: str
     problem: str
@@ -21,7 +21,7 @@ class Fault:
 
 @dataclass(eq=False)
 class InvalidGraphError(DefinitionError):
-    """The definition of a graph has faults; all of them are here."""
+    """The definition of a graph has faults; all of them are listed."""
 
     graph: str
     faults: tuple[Fault, ...]
@@ -33,11 +33,11 @@ class InvalidGraphError(DefinitionError):
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """One thing wrong in a file: where, what, and what would have worked."""
+    """One fault in a file: where it is, what is wrong, and what would have worked."""
 
     line: int  # from 1
     column: int  # from 1, in characters
-    path: tuple[str | int, ...]  # of keys and places in lists, from the top
+    path: tuple[str | int, ...]  # keys and list indexes, from the top
     problem: str
     remedy: str
 
@@ -46,7 +46,7 @@ class FileFault:
 
     @property
     def place(self) -> str:
-        """The path as text.
+        """Path as text.
 
         >>> FileFault(3, 7, ("states", "IDLE", "on", "GO", 0), "", "").place
         'states.IDLE.on.GO[0]'
@@ -56,7 +56,7 @@ class FileFault:
 
 @dataclass(eq=False)
 class InvalidChartError(DefinitionError):
-    """A chart that is data has faults, or a graph cannot be written as data; all of them are here."""
+    """A chart file has faults, or a graph cannot be written as data; all faults are listed."""
 
     file: str
     faults: tuple[FileFault, ...]
@@ -68,7 +68,7 @@ class InvalidChartError(DefinitionError):
 
 @dataclass(eq=False)
 class NoGraphError(DefinitionError):
-    """What a runtime was given to host is no graph."""
+    """An object given to a runtime as a graph is not a graph."""
 
     given: str
 
@@ -90,7 +90,7 @@ class DuplicateGraphError(DefinitionError):
 
 @dataclass(eq=False)
 class UnknownInvokeError(DefinitionError):
-    """An invoke was under way that the graph does not declare any more."""
+    """An invoke was running that the graph no longer declares."""
 
     graph: str
     state: str
@@ -105,7 +105,7 @@ class UnknownInvokeError(DefinitionError):
 
 @dataclass(eq=False)
 class UnknownEffectError(DefinitionError):
-    """A turn asks for something that no home of agents carries out. Nothing of it was committed."""
+    """A turn asks for an effect that no runtime carries out. Nothing of the turn was committed."""
 
     effect: str
     known: tuple[str, ...]
@@ -130,7 +130,7 @@ class AmbiguousTriggerError(DefinitionError):
 
 @dataclass(eq=False)
 class RemoteDefinitionError(DefinitionError):
-    """The host of the agents raised a DefinitionError that is not known here."""
+    """The host of the agents raised a DefinitionError that has no class here."""
 
     error: str
     message: str

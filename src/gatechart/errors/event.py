@@ -21,9 +21,9 @@ class UnknownGraphError(EventError):
 
 @dataclass(eq=False)
 class UnknownStateError(EventError):
-    """The graph, or none of several, has a state of this name."""
+    """Neither the graph, nor any of several graphs, has a state of this name."""
 
-    graph: str  # empty where all that are hosted were searched
+    graph: str  # empty if all hosted graphs were searched
     state: str
     states: tuple[str, ...]
 
@@ -58,7 +58,7 @@ class EntryRefusedError(EventError):
 
 @dataclass(eq=False)
 class EntryGuardError(EventError):
-    """The guard of the entry point said no, or raised. Nothing was started."""
+    """The guard of the entry point said no or raised. Nothing was started."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
@@ -77,14 +77,14 @@ class EntryGuardError(EventError):
 
 @dataclass(eq=False)
 class PayloadError(EventError):
-    """A payload does not fit what takes it. Nothing was changed."""
+    """A payload does not fit its recipient. Nothing was changed."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
     taker: str
     problems: tuple[str, ...]
     expected: str
-    raised: str = ""  # by a function of the application's that was to map the payload
+    raised: str = ""  # by an application function that maps the payload
 
     def __str__(self) -> str:
         raised = f" raised {self.raised}" if self.raised else ""
@@ -102,7 +102,7 @@ class ReservedEventError(EventError):
 
     @property
     def _remedy(self) -> str:
-        """What its callers may have wanted."""
+        """Suggestion of what the caller may have wanted."""
         first, _, rest = self.event.partition(".")
         if first == "after":
             return "an operator lets a timer fire now with fire_timer(), or `gatechart mail fire`"
@@ -115,7 +115,7 @@ class ReservedEventError(EventError):
 
 @dataclass(eq=False)
 class UnknownAgentError(EventError):
-    """The store holds no agent of this id."""
+    """The store holds no agent with this id."""
 
     agent_id: str
 
@@ -125,7 +125,7 @@ class UnknownAgentError(EventError):
 
 @dataclass(eq=False)
 class UnknownVersionError(EventError):
-    """The agent had no such version, or its history no longer reaches back so far."""
+    """The agent never had this version, or its history no longer reaches back that far."""
 
     agent_id: str
     version: int
@@ -141,7 +141,7 @@ class UnknownVersionError(EventError):
 
 @dataclass(eq=False)
 class AgentExistsError(EventError):
-    """An agent of this id was started before. It stays as it is."""
+    """An agent with this id was started before. It is unchanged."""
 
     agent_id: str
 
@@ -151,7 +151,7 @@ class AgentExistsError(EventError):
 
 @dataclass(eq=False)
 class AgentEndedError(EventError):
-    """The agent ended before it reached the state that was waited for."""
+    """The agent ended before it reached the awaited state."""
 
     agent_id: str
     awaited: str
@@ -167,7 +167,7 @@ class AgentEndedError(EventError):
 
 @dataclass(eq=False)
 class EventRefusedError(EventError):
-    """The event was refused by an agent whose graph asks for an error. Nothing was changed."""
+    """The agent refused the event, and its graph asks for an error. Nothing was changed."""
 
     agent_id: str
     event: str
@@ -179,7 +179,7 @@ class EventRefusedError(EventError):
 
 @dataclass(eq=False)
 class EventIdReusedError(EventError):
-    """The id stands for another event that this agent has applied. Nothing was changed."""
+    """The id belongs to another event that this agent has applied. Nothing was changed."""
 
     agent_id: str
     event_id: str
@@ -230,7 +230,7 @@ class ContextInvalidError(EventError):
 
 @dataclass(eq=False)
 class MicrostepLimitError(EventError):
-    """A turn did not come to rest within its bound of microsteps. The whole turn is undone."""
+    """A turn did not settle within its limit of microsteps. The whole turn is undone."""
 
     agent_id: str
     event: str
@@ -246,14 +246,14 @@ class MicrostepLimitError(EventError):
 
 @dataclass(eq=False)
 class PacketError(EventError):
-    """A packet cannot be read, or cannot be made. Nothing was changed."""
+    """A packet cannot be read or built. Nothing was changed."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
     problems: tuple[str, ...]
-    schema_version: int | None  # None where it cannot be told
+    schema_version: int | None  # None if unknown
     remedy: str
-    raised: str = ""  # by a migration of packets
+    raised: str = ""  # by a packet migration
 
     def __str__(self) -> str:
         version = "no schema version" if self.schema_version is None else f"schema version {self.schema_version}"
@@ -263,12 +263,12 @@ class PacketError(EventError):
 
 @dataclass(eq=False)
 class HandoffStateError(EventError):
-    """A handoff cannot go from one status to another. It stays as it is."""
+    """A handoff cannot change from one status to another. It is unchanged."""
 
     before: str
     after: str
     allowed: tuple[str, ...]
-    handoff_id: str = ""  # empty where the caller did not say
+    handoff_id: str = ""  # empty if the caller did not give it
 
     def __str__(self) -> str:
         name = f"handoff {self.handoff_id!r}" if self.handoff_id else "the handoff"
@@ -280,11 +280,11 @@ class HandoffStateError(EventError):
 
 @dataclass(eq=False)
 class UnknownHandoffError(EventError):
-    """The agent has no such handoff, or it is over."""
+    """The agent has no such handoff, or the handoff is over."""
 
     agent_id: str
     handoff: str
-    handoffs: tuple[str, ...]  # that it has
+    handoffs: tuple[str, ...]  # the agent's handoffs
 
     def __str__(self) -> str:
         return f"agent {self.agent_id!r} has no handoff {self.handoff!r} to end; it has {listing(self.handoffs)}"
@@ -292,11 +292,11 @@ class UnknownHandoffError(EventError):
 
 @dataclass(eq=False)
 class HandoffNotAwaitedError(EventError):
-    """A turn that offers a handoff ended in a final state, where nobody waits for the answer. The turn was undone."""
+    """A turn offered a handoff and ended in a final state, which cannot await the reply. The turn is undone."""
 
     agent_id: str
     event: str
-    graph: str  # to which it was offered
+    graph: str  # the target graph of the offer
     configuration: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -308,7 +308,7 @@ class HandoffNotAwaitedError(EventError):
 
 @dataclass(eq=False)
 class OpenHandoffError(EventError):
-    """A rollback would pass the beginning of a handoff that is still open. Nothing was changed."""
+    """A rollback would pass the start of a handoff that is still open. Nothing was changed."""
 
     agent_id: str
     version: int
@@ -323,10 +323,10 @@ class OpenHandoffError(EventError):
 
 @dataclass(eq=False)
 class NoHandoffError(EventError):
-    """There is no handoff of this id, or nothing can be done about it any more."""
+    """No handoff has this id, or its status no longer allows the call."""
 
     handoff: str
-    status: str | None  # None where there is none
+    status: str | None  # None if there is no such handoff
 
     def __str__(self) -> str:
         known = "there is none" if self.status is None else f"it is {self.status!r}"

@@ -1,4 +1,4 @@
-"""What an application's code raises: told apart into its failures, and the end of a task or of the interpreter."""
+"""Failures of application code, told apart from the end of a task or of the interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTERPRETER: Final = (KeyboardInterrupt, GeneratorExit)
 
 @dataclass(eq=False)
 class ExitRaisedError(EventError):
-    """Code of the application raised what is not an Exception, such as SystemExit. It counts as a failure."""
+    """Application code raised something other than an Exception, such as SystemExit. It counts as a failure."""
 
     private: ClassVar[tuple[str, ...]] = ("raised",)
 
@@ -29,10 +29,10 @@ class ExitRaisedError(EventError):
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether it is a failure of the code that raised it, rather than the end of its task or of the interpreter.
+    """Tell whether an error is a failure of the code that raised it.
 
-    SystemExit counts, as does a CancelledError in a task that nobody cancelled. KeyboardInterrupt is a person who ends
-    the process, GeneratorExit a coroutine that is being closed.
+    SystemExit counts, as does a CancelledError in a task that nobody cancelled. KeyboardInterrupt does not, because a
+    person ends the process. Nor does GeneratorExit, because a coroutine is being closed.
 
     >>> [is_failure(error) for error in (KeyError(), SystemExit(3), KeyboardInterrupt(), GeneratorExit())]
     [True, True, False, False]
@@ -46,14 +46,14 @@ def is_failure(error: BaseException) -> bool:
 
 
 def contain(error: BaseException | None) -> None:
-    """Raise an ExitRaisedError in the place of a failure that `except Exception` would not catch."""
+    """Raise an ExitRaisedError in place of a failure that `except Exception` would not catch."""
     if error is not None and not isinstance(error, Exception) and is_failure(error):
         raise ExitRaisedError(_told(error)) from error
 
 
 @contextmanager
 def contained() -> Iterator[None]:
-    """Within it, all failures of an application's code are Exceptions. See `contain`."""
+    """Turn every failure of application code inside the block into an Exception. See `contain`."""
     try:
         yield
     except BaseException as error:
@@ -62,7 +62,7 @@ def contained() -> Iterator[None]:
 
 
 def failure_in(error: BaseException) -> BaseException:
-    """What the application's code raised, where the error stands for that."""
+    """Return the original exception behind an ExitRaisedError; any other error is returned as is."""
     return error.__cause__ or error if isinstance(error, ExitRaisedError) else error
 
 

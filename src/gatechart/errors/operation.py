@@ -25,10 +25,10 @@ class TurnTimeoutError(EventError):
 
 @dataclass(eq=False)
 class GuardBudgetError(EventError):
-    """A guard would have gone through more data than it may. It counts as one that raised."""
+    """A guard would have to go through more data than allowed. It counts as a guard that raised."""
 
     expression: str
-    steps: int  # at the most
+    steps: int  # upper bound
     limit: int
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class GuardBudgetError(EventError):
 
 @dataclass(eq=False)
 class InboxFullError(EventError):
-    """So much mail waits for an agent that no more is accepted. Nothing was posted."""
+    """The agent's inbox is full. Nothing was posted."""
 
     agent_id: str
     limit: int
@@ -54,10 +54,10 @@ class InboxFullError(EventError):
 
 @dataclass(eq=False)
 class BacklogFullError(EventError):
-    """Too much mail waits for agents that do not exist, or for its time. Nothing was posted."""
+    """Too much mail waits for agents that do not exist, or for its due time. Nothing was posted."""
 
     agent_id: str
-    backlog: str  # the name of the limit: unclaimed or scheduled
+    backlog: str  # name of the limit: unclaimed or scheduled
     limit: int
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class BacklogFullError(EventError):
 
 @dataclass(eq=False)
 class UnknownMailError(EventError):
-    """There is no refused or dead mail of this number; nor, if it is to be retried, mail that failed and waits."""
+    """No refused or dead mail has this number; for a retry, no failed mail that waits has it either."""
 
     number: int
 
@@ -93,11 +93,11 @@ class NoTimerError(EventError):
 
 @dataclass(eq=False)
 class NoInvokeError(EventError):
-    """The agent is not running an invoke of this id. Nothing was changed."""
+    """The agent is not running an invoke with this id. Nothing was changed."""
 
     agent_id: str
     invoke: str
-    running: tuple[str, ...]  # ids of the invokes that it runs
+    running: tuple[str, ...]  # ids of the running invokes
 
     def __str__(self) -> str:
         return (
@@ -108,7 +108,7 @@ class NoInvokeError(EventError):
 
 @dataclass(eq=False)
 class RollbackError(EventError):
-    """Another version of the graph drove the agent at the version asked for. Nothing was changed."""
+    """A different version of the graph drove the agent at the requested version. Nothing was changed."""
 
     agent_id: str
     version: int
@@ -124,7 +124,7 @@ class RollbackError(EventError):
 
 @dataclass(eq=False)
 class FeedLaggedError(EventError):
-    """A subscriber of a feed was too slow. The iteration may go on behind the gap."""
+    """A subscriber of a feed was too slow. It may continue iterating after the gap."""
 
     lost: int
     limit: int
@@ -138,7 +138,7 @@ class FeedLaggedError(EventError):
 
 @dataclass(eq=False)
 class StepRepeatedError(EventError):
-    """Two steps of an invocation have one name."""
+    """Two steps of an invocation have the same name."""
 
     agent_id: str
     invoke: str
@@ -153,7 +153,7 @@ class StepRepeatedError(EventError):
 
 @dataclass(eq=False)
 class StepResultError(EventError):
-    """What a step returned cannot be kept."""
+    """The result of a step cannot be stored."""
 
     agent_id: str
     step: str
@@ -168,7 +168,7 @@ class StepResultError(EventError):
 
 @dataclass(eq=False)
 class InvocationOverError(EventError):
-    """The state of an invocation has been left, so that what it does now counts for nothing."""
+    """The agent has left the state of an invocation, so the invocation's further work has no effect."""
 
     agent_id: str
     state: str
@@ -183,7 +183,7 @@ class InvocationOverError(EventError):
 
 @dataclass(eq=False)
 class InsideTurnError(EventError):
-    """A call that waits for a turn was made inside a turn, where it could wait for ever."""
+    """A call that waits for a turn was made inside a turn, where it could wait forever."""
 
     call: str
     agent_id: str
@@ -197,9 +197,9 @@ class InsideTurnError(EventError):
 
 @dataclass(eq=False)
 class IncompatibleGraphError(EventError):
-    """The registered graph cannot take over what is stored of this agent. It stays as it is."""
+    """The registered graph cannot continue the stored agent. The agent is unchanged."""
 
-    private: ClassVar[tuple[str, ...]] = ("problem",)  # what a migration raised, perhaps
+    private: ClassVar[tuple[str, ...]] = ("problem",)  # may hold what a migration raised
 
     agent_id: str
     graph: str
@@ -214,7 +214,7 @@ class IncompatibleGraphError(EventError):
 
 @dataclass(eq=False)
 class RuntimeClosedError(EventError):
-    """The runtime was closed; its agents rest in the store."""
+    """The runtime is closed; its agents rest in the store."""
 
     call: str
 
@@ -224,10 +224,10 @@ class RuntimeClosedError(EventError):
 
 @dataclass(eq=False)
 class ReadOnlyError(EventError):
-    """The runtime was opened for reading, and this call is for the owner of the database."""
+    """The runtime was opened for reading, and the call needs the owner of the database."""
 
     call: str
-    instead: str = ""  # what a reader can do
+    instead: str = ""  # what a reader can do instead
 
     def __str__(self) -> str:
         instead = f", or {self.instead}" if self.instead else ""
@@ -239,7 +239,7 @@ class ReadOnlyError(EventError):
 
 @dataclass(eq=False)
 class UnwritableError(EventError):
-    """The database refuses what was to be written, and always will. Nothing of it was written."""
+    """The database refuses the data, and always will. Nothing was written."""
 
     problem: str
 
@@ -252,7 +252,7 @@ class UnwritableError(EventError):
 
 @dataclass(eq=False)
 class AgentTooLargeError(EventError):
-    """What an agent would have to keep, or a turn to send, is more than the engine takes. The turn is undone."""
+    """An agent's state, or the mail that a turn sends, is larger than the engine allows. The turn is undone."""
 
     agent_id: str
     size: int
@@ -267,7 +267,7 @@ class AgentTooLargeError(EventError):
 
 @dataclass(eq=False)
 class ElsewhereError(EventError):
-    """The home of the agents cannot do what was asked; its `capabilities` say so."""
+    """The runtime does not support the call; its `capabilities` say so."""
 
     call: str
     home: str
@@ -279,7 +279,7 @@ class ElsewhereError(EventError):
 
 @dataclass(eq=False)
 class AgentAsleepError(EventError):
-    """The agent is being moved here, and does nothing before the move has ended. Mail to it is kept."""
+    """The agent is being moved here and does nothing until the move ends. Its mail is kept."""
 
     agent_id: str
 
@@ -292,7 +292,7 @@ class AgentAsleepError(EventError):
 
 @dataclass(eq=False)
 class RemoteEventError(EventError):
-    """The host of the agents raised an EventError that is not known here."""
+    """The host of the agents raised an EventError that has no class here."""
 
     error: str
     message: str

@@ -1,4 +1,4 @@
-"""Errors of the world outside: databases, engines, services, files, other processes."""
+"""Errors of the outside world: databases, engines, services, files, other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatechart.errors.root import OutsideError, remote_problem
 
 @dataclass(eq=False)
 class StoreUrlError(OutsideError):
-    """The URL names no store that gatechart can open."""
+    """gatechart cannot open a store at this URL."""
 
     url: str
     problem: str
@@ -25,7 +25,7 @@ class StoreUrlError(OutsideError):
 
 @dataclass(eq=False)
 class StoreMissingError(OutsideError):
-    """There is no database to read."""
+    """The database to read does not exist."""
 
     path: str
 
@@ -35,7 +35,7 @@ class StoreMissingError(OutsideError):
 
 @dataclass(eq=False)
 class StoreReadOnlyError(OutsideError):
-    """The database, or the folder it lies in, cannot be written."""
+    """The database or its folder is not writable."""
 
     path: str
     problem: str
@@ -46,7 +46,7 @@ class StoreReadOnlyError(OutsideError):
 
 @dataclass(eq=False)
 class StoreUnreadableError(OutsideError):
-    """The database, or a folder on the way to it, cannot be read."""
+    """The database, or a folder on its path, is not readable."""
 
     path: str
     problem: str
@@ -57,7 +57,7 @@ class StoreUnreadableError(OutsideError):
 
 @dataclass(eq=False)
 class StoreUnreachableError(OutsideError):
-    """The database server does not answer, or lets this user not in."""
+    """The database server does not answer, or does not let this user in."""
 
     path: str
     problem: str
@@ -71,7 +71,7 @@ class StoreUnreachableError(OutsideError):
 
 @dataclass(eq=False)
 class StoreCorruptError(OutsideError):
-    """The file is not a sound gatechart database."""
+    """The file is not an intact gatechart database."""
 
     path: str
     problem: str
@@ -82,7 +82,7 @@ class StoreCorruptError(OutsideError):
 
 @dataclass(eq=False)
 class StoreBusyError(OutsideError):
-    """Another program holds the database locked."""
+    """Another program holds a lock on the database."""
 
     path: str
     problem: str
@@ -111,7 +111,7 @@ class StoreOwnedError(OutsideError):
 
 @dataclass(eq=False)
 class OwnershipLostError(OutsideError):
-    """Another runtime has taken the database over; this one can no longer write."""
+    """Another runtime has taken over the database; this one can no longer write."""
 
     path: str
     epoch: int
@@ -153,7 +153,7 @@ class SchemaTooNewError(OutsideError):
 
 @dataclass(eq=False)
 class StoreFailedError(OutsideError):
-    """The database failed in a way that has no name of its own here."""
+    """The database failed in a way that has no specific error class."""
 
     path: str
     problem: str
@@ -167,7 +167,7 @@ class StoreFailedError(OutsideError):
 
 @dataclass(eq=False)
 class StaleAgentError(OutsideError):
-    """Another writer has changed the agent meanwhile. Nothing of this turn was written."""
+    """Another writer changed the agent in the meantime. Nothing of this turn was written."""
 
     agent_id: str
     version: int
@@ -178,7 +178,7 @@ class StaleAgentError(OutsideError):
 
 @dataclass(eq=False)
 class DrawingError(OutsideError):
-    """Graphviz is missing, or could not draw."""
+    """Graphviz is missing or failed to draw."""
 
     problem: str
 
@@ -188,7 +188,7 @@ class DrawingError(OutsideError):
 
 @dataclass(eq=False)
 class EngineUnreachableError(OutsideError):
-    """Nobody answers at the engine's address. Whether the call arrived is not known."""
+    """Nothing answers at the engine's address. Whether the call arrived is unknown."""
 
     url: str
     problem: str
@@ -199,7 +199,7 @@ class EngineUnreachableError(OutsideError):
 
 @dataclass(eq=False)
 class EngineRefusedError(OutsideError):
-    """The engine, or the service behind it, answered with an error of its own."""
+    """The engine, or the service behind it, answered with an error."""
 
     url: str
     call: str
@@ -214,7 +214,7 @@ class EngineRefusedError(OutsideError):
 
 @dataclass(eq=False)
 class ServiceAddressError(OutsideError):
-    """The service cannot listen at the address that it was given."""
+    """The service cannot listen at the given address."""
 
     address: str
     problem: str
@@ -225,12 +225,12 @@ class ServiceAddressError(OutsideError):
         )
 
 
-SHOWN = 10  # agents that an error names in its text
+SHOWN = 10  # agents named in an error's text
 
 
 @dataclass(eq=False)
 class StoreMovedError(OutsideError):
-    """The agents of the database live elsewhere now; it is kept for reading only."""
+    """The agents of the database were moved elsewhere; the database is kept for reading only."""
 
     path: str
     to: str
@@ -245,13 +245,13 @@ class StoreMovedError(OutsideError):
 
 @dataclass(eq=False)
 class MoveError(OutsideError):
-    """Agents cannot be moved, or not all of them. Their database is as it was, and can be used as before."""
+    """Some or all agents cannot be moved. Their database is unchanged and can be used as before."""
 
     path: str
     to: str
     problem: str
     remedy: str
-    agents: tuple[str, ...]  # that it is about; none where it is about all
+    agents: tuple[str, ...]  # the agents concerned; empty if all are
 
     def __str__(self) -> str:
         named = ", ".join(map(repr, self.agents[:SHOWN]))
@@ -262,7 +262,7 @@ class MoveError(OutsideError):
 
 @dataclass(eq=False)
 class RemoteOutsideError(OutsideError):
-    """The host of the agents raised an OutsideError that is not known here, or failed in a way that has no name."""
+    """The host of the agents raised an OutsideError that has no class here, or failed in an unknown way."""
 
     error: str
     message: str
@@ -273,7 +273,7 @@ class RemoteOutsideError(OutsideError):
 
 @dataclass(eq=False)
 class AnswerUnreadableError(OutsideError):
-    """The owner of the database has answered in a way that is not understood here, as one of another version may."""
+    """The answer of the database owner cannot be read here; the owner may run another version."""
 
     problem: str
 
@@ -286,15 +286,15 @@ class AnswerUnreadableError(OutsideError):
 
 @dataclass(eq=False)
 class RequestTimeoutError(OutsideError):
-    """The owner of the database did not answer in time. Where the request was withdrawn, nothing was done."""
+    """The owner of the database did not answer in time. If the request was withdrawn, nothing was done."""
 
     path: str
-    owner: str  # which process
+    owner: str  # the owning process
     verb: str
     waited_s: float
-    withdrawn: bool | None  # False: the owner had begun, and comes to an end with it; None: nobody can tell
-    request: str = ""  # its id
-    problem: str = ""  # why nobody can tell
+    withdrawn: bool | None  # False: the owner has begun and will finish; None: unknown
+    request: str = ""  # request id
+    problem: str = ""  # why the outcome is unknown
 
     def __str__(self) -> str:
         became = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has begun {_AT_WORK}"
@@ -308,11 +308,11 @@ class RequestTimeoutError(OutsideError):
 
 @dataclass(eq=False)
 class OwnerGoneError(OutsideError):
-    """The owner of the database has gone before it answered. Where the request was withdrawn, nothing was done."""
+    """The owner of the database went away before it answered. If the request was withdrawn, nothing was done."""
 
     path: str
-    request: str  # its id
-    number: int  # that the database gave it
+    request: str  # request id
+    number: int  # assigned by the database
     withdrawn: bool  # False: the owner had begun
 
     def __str__(self) -> str:
@@ -325,9 +325,9 @@ class OwnerGoneError(OutsideError):
 
 @dataclass(eq=False)
 class RequestLateError(OutsideError):
-    """An owner that is gone had begun with the request; the next one came long after its time, and did nothing."""
+    """A previous owner had begun the request; the next owner found it long overdue and did nothing."""
 
-    request: str  # its id
+    request: str  # request id
     late_s: float
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The root of all errors, its branches by blame, and the words that they share."""
+"""The root of all errors, its branches by blame, and shared wording."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, ClassVar, Final
 
-_MOST_COMPARED: Final = 300  # names, to find those near a wrong one
+_MOST_COMPARED: Final = 300  # names compared to find those near a wrong one
 _MOST_LISTED: Final = 20
 
 
@@ -15,7 +15,7 @@ _MOST_LISTED: Final = 20
 class GatechartError(Exception):
     """The root of all errors of this package.
 
-    private: facts that hold the words of the application's own exceptions, which are not for every caller.
+    private: fields that hold text from the application's own exceptions, which not every caller may see.
     """
 
     private: ClassVar[tuple[str, ...]] = ()
@@ -25,19 +25,19 @@ class GatechartError(Exception):
 
 
 class DefinitionError(GatechartError):
-    """What a developer wrote is wrong: a graph, or how the application is put together."""
+    """The developer's code is wrong: a graph, or the setup of the application."""
 
 
 class EventError(GatechartError):
-    """What a caller asked for cannot be done now."""
+    """The caller's request cannot be carried out now."""
 
 
 class OutsideError(GatechartError):
-    """The world around failed: a database, a file, a program."""
+    """Something outside failed: a database, a file, a program."""
 
 
 def listing(names: tuple[str, ...], none: str = "none") -> str:
-    """The names, quoted and joined by commas; `none` where there are none.
+    """Quote the names and join them with commas; return `none` if there are none.
 
     >>> listing(("A", "B"))
     "'A', 'B'"
@@ -46,7 +46,7 @@ def listing(names: tuple[str, ...], none: str = "none") -> str:
 
 
 def nearest(wrong: object, known: Sequence[str], most: int = 1) -> list[str]:
-    """Return up to `most` of the known names that are near a wrong one, nearest first; none if it is not a text.
+    """Return up to `most` known names that are near a wrong one, nearest first; none if `wrong` is not a text.
 
     Only the first 300 names and 100 characters are compared: more would take longer than a reader waits.
 
@@ -57,7 +57,7 @@ def nearest(wrong: object, known: Sequence[str], most: int = 1) -> list[str]:
 
 
 def suggestion(wrong: object, known: Sequence[str]) -> str:
-    """Return a clause that offers the known names, those near the wrong one first.
+    """Return a clause that lists the known names, those near the wrong one first.
 
     >>> suggestion("GREETNIG", ("GREETING", "DONE"))
     "did you mean 'GREETING'? There are 'GREETING', 'DONE'"

@@ -1,4 +1,4 @@
-"""The frozen values that everything else speaks in: events, snapshots, effects, mail, records, history."""
+"""The frozen values that all other packages share: events, snapshots, effects, mail, records, history."""
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
 from gatechart.values.capabilities import Capabilities

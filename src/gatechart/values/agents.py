@@ -1,4 +1,4 @@
-"""Agents as frozen values: what happens to them, where they are, what became of an event."""
+"""Agents as frozen values: events, snapshots, and the outcome of an event."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gatechart.values.names import AgentId, EntryVersions, EventName, Memory, Pa
 
 
 class Status(StrEnum):
-    """Where an agent is in its life."""
+    """The status of an agent."""
 
-    ACTIVE = "active"  # takes events
-    DONE = "done"  # rests in a final state of its graph
-    FAILED = "failed"  # rests in one that says that it is a failure
+    ACTIVE = "active"  # accepts events
+    DONE = "done"  # in a final state of its graph
+    FAILED = "failed"  # in a final state that is declared a failure
     STOPPED = "stopped"  # ended by stop()
-    UNREADABLE = "unreadable"  # what the database has of it is damaged; erase() forgets it
+    UNREADABLE = "unreadable"  # its stored data is damaged; erase() forgets it
 
 
 class Origin(StrEnum):
-    """Who made an event happen."""
+    """The kind of sender behind an event."""
 
     OUTSIDE = "outside"  # a caller of the runtime: a person or a program
-    AGENT = "agent"  # an action of an agent, which is the sender
-    FRAMEWORK = "framework"  # gatechart itself: a timer, an invoke's end, a handoff; nobody else may use these names
-    OPERATOR = "operator"  # a person who stood in for the framework, and gave a reason
+    AGENT = "agent"  # an action of an agent, the sender
+    FRAMEWORK = "framework"  # gatechart itself: a timer, an invoke's end, a handoff; these names are reserved
+    OPERATOR = "operator"  # a person who acted in place of the framework and gave a reason
 
 
 @value
@@ -37,16 +37,16 @@ class Event:
     name: EventName
     payload: Payload  # JSON values
     time: datetime  # aware, UTC; the only clock of a turn
-    id: str | None = None  # the sender's, unique for the recipient; None where the sender gave none
+    id: str | None = None  # chosen by the sender, unique per recipient; None if the sender gave none
     sender: AgentId | None = None  # None from outside the runtime
-    operator_reason: str = ""  # why an operator made it happen in the framework's place; empty where nobody did
+    operator_reason: str = ""  # why an operator acted in place of the framework; empty if none did
 
     @property
     def origin(self) -> Origin:
-        """Who made it happen.
+        """Kind of sender.
 
-        The names that are the framework's own tell its events from others, since nobody else can send them. So an
-        origin need not be stored, and the history of an older database has one, too.
+        Reserved names identify the framework's events, because nobody else can send them. So an origin need not be
+        stored, and the history of an older database has one too.
         """
         if self.operator_reason:
             return Origin.OPERATOR
@@ -57,7 +57,7 @@ class Event:
 
 @value
 class Snapshot:
-    """All that is needed for an agent to go on."""
+    """The complete stored state of an agent."""
 
     agent_id: AgentId
     graph: str
@@ -65,11 +65,11 @@ class Snapshot:
     fingerprint: str
     configuration: tuple[StateName, ...]  # the active leaves, in document order
     context: str  # JSON text
-    version: int  # of the agent: turns committed, its start being the first
+    version: int  # of the agent: the number of committed turns, the start included
     status: Status
     memory: Memory = ()
-    entered: EntryVersions = ()  # of the active states with timers or invokes: the version that entered each
-    handoffs: tuple[OpenHandoff, ...] = ()  # in which the agent has a part, in the order in which it got it
+    entered: EntryVersions = ()  # for active states with timers or invokes: the version that entered each
+    handoffs: tuple[OpenHandoff, ...] = ()  # those the agent takes part in, in the order it joined them
 
 
 class RefusalReason(StrEnum):
@@ -83,21 +83,21 @@ class RefusalReason(StrEnum):
 
 @value
 class GuardError:
-    """A guard raised and so counted as false."""
+    """A guard raised and therefore counted as false."""
 
     guard: str
     transition: str
-    raised: str  # type and message
+    raised: str  # exception type and message
 
 
 @value
 class Refusal:
-    """Why an event changed nothing, and which events would have been accepted."""
+    """The reason why an event changed nothing, and the events that would have been accepted."""
 
     reason: RefusalReason
     configuration: tuple[StateName, ...]
-    accepts: tuple[EventName, ...]  # events with a transition here, guards not asked
-    guards: tuple[str, ...] = ()  # those that said no, in the order asked
+    accepts: tuple[EventName, ...]  # events with a transition here; guards are not evaluated
+    guards: tuple[str, ...] = ()  # those that said no, in evaluation order
 
     def __str__(self) -> str:
         where = ", ".join(self.configuration)
@@ -108,22 +108,22 @@ class Refusal:
 
 @value
 class Outcome:
-    """What became of an event: where the agent is now, and how it got there or why it stayed."""
+    """The outcome of an event: where the agent is now, and how it got there or why it stayed."""
 
     event: EventName
     configuration: tuple[StateName, ...]
     version: int
     status: Status
-    taken: tuple[str, ...] = ()  # labels of the transitions taken, in order
+    taken: tuple[str, ...] = ()  # labels of the taken transitions, in order
     refusal: Refusal | None = None
     guard_errors: tuple[GuardError, ...] = ()
-    repeat: bool = False  # the id was applied before; this is what came of it then
+    repeat: bool = False  # the id was applied before; this is the outcome of that time
 
     @property
     def applied(self) -> bool:
-        """Whether the event took effect, now or when its id was applied first."""
+        """Whether the event took effect, now or when its id was first applied."""
         return self.refusal is None
 
     def repeated(self) -> Outcome:
-        """The same outcome, marked as a repeat."""
+        """Return the same outcome, marked as a repeat."""
         return replace(self, repeat=True)

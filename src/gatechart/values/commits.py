@@ -1,4 +1,4 @@
-"""What is committed: turns, and what happens to mail and invocations between turns."""
+"""Units of a commit: turns, and changes to mail and invocations between turns."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import OFFERED, WITHDRAWN
 
-_MAILED: Final = (Send, Timer)  # a union would be asked several times as slowly
+_MAILED: Final = (Send, Timer)  # tuples, because isinstance with a union is several times slower
 _NOT_MAILED: Final = (CancelTimer, StartInvoke, Cancel, CancelAll, ReplaceMail, ReplaceInvocation, ChangeHandoff)
 
 
 @value
 class TurnRecord:
-    """One turn, ready to be committed: `previous` is what it began from, None for the turn that starts an agent."""
+    """One turn, ready to be committed. `previous` is the snapshot it began from; None for a starting turn."""
 
     previous: Snapshot | None
     snapshot: Snapshot
     event: Event
     taken: tuple[str, ...]
-    took_us: int = field(compare=False)  # the turn's own time, without the commit
+    took_us: int = field(compare=False)  # duration of the turn, without the commit
     guard_errors: tuple[GuardError, ...] = ()
-    effects: tuple[Effect, ...] = ()  # to be carried out with the commit, in this order
-    consumes: int | None = None  # the number of the mail that the turn applied
-    first_number: int = 0  # of the mail that it asks for
+    effects: tuple[Effect, ...] = ()  # carried out with the commit, in this order
+    consumes: int | None = None  # number of the mail that the turn applies
+    first_number: int = 0  # first number for the mail that the turn sends
 
     @property
     def outcome(self) -> Outcome:
-        """What the sender of the event is told once the record is committed."""
+        """Outcome that the sender of the event gets once the record is committed."""
         after = self.snapshot
         return Outcome(
             self.event.name, after.configuration, after.version, after.status, self.taken, None, self.guard_errors
@@ -58,7 +58,7 @@ class TurnRecord:
 
     @property
     def mail_count(self) -> int:
-        """How many numbers it needs for `mail`."""
+        """Quantity of numbers that `mail` needs."""
         needed = 0
         for each in self.effects:
             if isinstance(each, Offer):
@@ -70,7 +70,7 @@ class TurnRecord:
         return needed
 
     def numbered(self, first_number: int, consumes: int | None) -> TurnRecord:
-        """The same turn with these numbers; `dataclasses.replace` takes three times as long."""
+        """Return the same turn with these numbers; `dataclasses.replace` takes three times as long."""
         return TurnRecord(
             self.previous,
             self.snapshot,
@@ -85,7 +85,7 @@ class TurnRecord:
 
     @property
     def mail(self) -> tuple[Mail, ...]:
-        """What it sends and the timers that it sets, in order."""
+        """Mail that the turn sends and timers that it sets, in order."""
         return tuple(self._mail())
 
     def _mail(self) -> Iterator[Mail]:
@@ -113,7 +113,7 @@ class TurnRecord:
                     refuse_unknown(effect)
 
     def _offered(self, offered: HandoffRecord, due: datetime | None, numbers: Iterator[int]) -> Iterator[Mail]:
-        """What tells the target of an offer; nothing of one that was over when it was made."""
+        """Yield the mail that tells the target of an offer; none for an offer that was over when it was made."""
         if offered.status is not HandoffStatus.PENDING:
             return
         agent_id, now, to = self.snapshot.agent_id, self.event.time, offered.target
@@ -132,22 +132,24 @@ class Posting:
 
 @value
 class MailChange:
-    """What is to stand from now on for mail that stands already, by its number."""
+    """The new form of stored mail, identified by its number."""
 
     mail: Mail
-    raises: Mail | None = None  # accepted with the change; the change is then made once, of mail that waits
+    raises: Mail | None = (
+        None  # mail accepted along with the change; the change then applies once, and only to waiting mail
+    )
 
 
 @value
 class MailEnd:
-    """Mail that is to be forgotten: it is stale, came twice, or was discarded."""
+    """Mail to delete: it is stale, a duplicate, or discarded."""
 
     number: int
 
 
 @value
 class StepRecord:
-    """The result of a step, once and for all."""
+    """The final result of a step."""
 
     invocation: Invocation
     name: str
@@ -156,43 +158,43 @@ class StepRecord:
 
 @value
 class Report:
-    """What an invocation tells its agent: progress, or in the end what it came to."""
+    """A report of an invocation to its agent: progress, or its final result."""
 
     invocation: Invocation
     mail: Mail
     ends: bool
 
     def numbered(self, number: int) -> Report:
-        """The same under this number."""
+        """Return the same report with this number."""
         return replace(self, mail=replace(self.mail, number=number))
 
 
 @value
 class Answer:
-    """The end of an offer that is not taken, told to the agent that asked."""
+    """The rejection of an offer, reported to the agent that made it."""
 
     settle: ChangeHandoff
     time: datetime
-    consumes: int  # the number of the mail that it answers
+    consumes: int  # number of the mail that it answers
     reply: Mail
 
     @property
     def mail(self) -> Mail:
-        """What it sends."""
+        """Mail that it sends."""
         return self.reply
 
     def numbered(self, number: int) -> Answer:
-        """The same under this number."""
+        """Return the same answer with this number."""
         return replace(self, reply=replace(self.reply, number=number))
 
 
 @value
 class ReserveSlot:
-    """A place for a handoff among those that agents of a graph have at once, until the handoff is over."""
+    """A slot among a graph's limited concurrent handoffs, held until the handoff is over."""
 
-    handoff: str  # its id
+    handoff: str  # handoff id
     graph: str
-    most: int  # places that there are
+    most: int  # number of slots
 
 
 StoreTask: TypeAlias = Posting | MailChange | MailEnd | StepRecord | Report | Answer | ReserveSlot
@@ -203,17 +205,17 @@ _UNITS: Final[tuple[type, ...]] = get_args(Unit)
 
 
 def refuse_unknown_unit(unit: Never) -> Never:
-    """End a match over units: `typing.assert_never` for type checkers, and an error that says what is known.
+    """End a match over units. Type checkers treat it as `typing.assert_never`.
 
-    Raises UnknownEffectError.
+    Raises UnknownEffectError, which lists the known units.
     """
     raise UnknownEffectError(type(unit).__name__, tuple(kind.__name__ for kind in _UNITS))
 
 
 class Verdict(StrEnum):
-    """What a store says of one unit of a commit."""
+    """The store's verdict on one unit of a commit."""
 
     COMMITTED = "committed"
-    STALE = "stale"  # another version stands, what it is about is over, or no place is free; nothing was written
-    REPEATED = "repeated"  # mail of this id was accepted or applied before; nothing was written
-    REUSED = "reused"  # and with other content
+    STALE = "stale"  # the stored version differs, its subject is over, or no slot is free; nothing was written
+    REPEATED = "repeated"  # mail with this id was accepted or applied before; nothing was written
+    REUSED = "reused"  # as REPEATED, but with other content

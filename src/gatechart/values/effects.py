@@ -1,4 +1,4 @@
-"""What a turn asks of the outside: a closed set of frozen values, carried out once the turn is committed."""
+"""Effects of a turn: a closed set of frozen values, carried out when the turn is committed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 @value
 class Send:
-    """Take the event to an agent: at once, or when it is due."""
+    """Send the event to an agent, at once or when it is due."""
 
     recipient: AgentId
     event: EventName
     payload: Payload
-    id: str | None = None  # unique for the recipient
+    id: str | None = None  # unique per recipient
     due: datetime | None = None
 
 
 @value
 class Timer:
-    """Take the event to the agent itself when it is due, unless its state has been left or its key cancelled by then.
+    """Send the event to the agent itself when it is due, unless its state is left or its key cancelled first.
 
     A timer has a state or a key.
     """
@@ -40,34 +40,34 @@ class Timer:
 
 @value
 class CancelTimer:
-    """Drop the timer of this key."""
+    """Cancel the timer with this key."""
 
     key: str
 
 
 @value
 class StartInvoke:
-    """Run a function that the state invokes."""
+    """Start a function that the state invokes."""
 
     state: StateName
-    invoke: str  # its id
+    invoke: str  # invoke id
 
 
 @value
 class Cancel:
-    """End the timers and calls that belong to a state, which was left."""
+    """End the timers and invokes of a state that was left."""
 
     state: StateName
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAll:
-    """End all timers and calls of the agent: it has ended, or goes back to what it was."""
+    """End all timers and invokes of the agent: it has ended or is rolled back."""
 
 
 @value
 class ReplaceMail:
-    """Let mail that waits be as it is given here from now on, or forget it."""
+    """Replace waiting mail with this version, or delete it."""
 
     number: int
     mail: Mail | None
@@ -75,7 +75,7 @@ class ReplaceMail:
 
 @value
 class ReplaceInvocation:
-    """Let an invocation, with its steps, begin again as it is given here, or end it."""
+    """Restart an invocation, with its steps, in this form, or end it."""
 
     invocation: Invocation
     running: ActiveInvocation | None
@@ -83,9 +83,9 @@ class ReplaceInvocation:
 
 @value
 class Offer:
-    """Offer a handoff to its target: now or, where it is another attempt, when it is due.
+    """Offer a handoff to its target: now, or when due if it is another attempt.
 
-    The target is told when the deadline has passed.
+    The target is told when the deadline passes.
     """
 
     handoff: HandoffRecord
@@ -94,9 +94,9 @@ class Offer:
 
 @value
 class ChangeHandoff:
-    """Bring a handoff that stands in one status into another."""
+    """Change a handoff from one status to another."""
 
-    handoff: str  # its id
+    handoff: str  # handoff id
     before: HandoffStatus
     after: HandoffStatus
     details: str = ""
@@ -120,8 +120,8 @@ KINDS: Final[tuple[type, ...]] = get_args(Effect)
 
 
 def refuse_unknown(effect: Never) -> Never:
-    """End a match over effects: `typing.assert_never` for type checkers, and an error that is told at run time.
+    """End a match over effects. Type checkers treat it as `typing.assert_never`.
 
-    Raises UnknownEffectError.
+    Raises UnknownEffectError, which lists the known effects.
     """
     raise UnknownEffectError(type(effect).__name__, tuple(kind.__name__ for kind in KINDS))

@@ -1,4 +1,4 @@
-"""Frozen values that are made quickly: a turn makes a handful, and they would cost more than its transitions."""
+"""Frozen values with a fast constructor: each turn makes a handful, which would cost more than its transitions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(kind: type[T]) -> type[T]:
-    """The class as a frozen dataclass with slots, made in less than half the time that dataclasses take.
+    """Make the class a frozen dataclass with slots that is built in less than half the usual time.
 
-    They call `object.__setattr__` with a name for each field; this one calls the setter of the slot itself. Defaults
-    are plain ones: no factories, and all fields are arguments.
+    Dataclasses call `object.__setattr__` with a name for each field; this calls the setter of the slot directly.
+    Defaults must be plain values: no factories, and every field is an argument.
     """
     made = dataclass(frozen=True, slots=True)(kind)
-    setattr(made, "__init__", _initializer(made))  # noqa: B010  what is assigned, a type checker takes amiss
+    setattr(made, "__init__", _initializer(made))  # noqa: B010  a plain assignment fails type checking
     return made
 
 

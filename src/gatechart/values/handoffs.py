@@ -1,4 +1,4 @@
-"""Handoffs as frozen values: where each is in its life, and what the two agents remember of it."""
+"""Handoffs as frozen values: their status, and what both agents remember of them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from gatechart.values.names import AgentId, Payload, StateName
 
 
 class Mode(StrEnum):
-    """What a handoff makes of the agent that asks for it."""
+    """The effect of a handoff on the source agent."""
 
-    TRANSFER = "transfer"  # it gives the work away
-    DELEGATE = "delegate"  # it keeps the work, and waits for the result
+    TRANSFER = "transfer"  # the source gives the work away
+    DELEGATE = "delegate"  # the source keeps the work and waits for the result
 
 
 class HandoffStatus(StrEnum):
-    """Where a handoff is in its life."""
+    """The status of a handoff."""
 
-    PENDING = "pending"  # offered; the agent that asks is the owner
-    ACCEPTED = "accepted"  # the agent that took it is the owner
+    PENDING = "pending"  # offered; the source is the owner
+    ACCEPTED = "accepted"  # the target is the owner
     REJECTED = "rejected"
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
     EXPIRED = "expired"  # not accepted before its deadline
-    UNREADABLE = "unreadable"  # what the database has of it is damaged; cancel_handoff() forgets it
+    UNREADABLE = "unreadable"  # its stored data is damaged; cancel_handoff() forgets it
 
 
 class Reason(StrEnum):
-    """Why work is handed on."""
+    """The reason for a handoff."""
 
     KNOWLEDGE_GAP = "knowledge gap"
     OUT_OF_SCOPE = "out of scope"
@@ -45,15 +45,15 @@ class Reason(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """Why an offer was rejected."""
+    """The reason why an offer was rejected."""
 
-    UNKNOWN_GRAPH = "unknown graph"  # no such graph, or no such agent of it
+    UNKNOWN_GRAPH = "unknown graph"  # unknown graph, or no such agent of it
     NO_ENTRY = "no such entry point"
     PAYLOAD = "the packet does not fit"
     GUARD = "the guard said no"
-    NO_TRANSITION = "no transition leads there"  # of a living agent, as it is now
+    NO_TRANSITION = "no transition leads there"  # the running target's current state has no transition for it
     OVERLOAD = "no capacity"
-    WRONG_SKILLS = "not accepted"  # by the policy of the graph
+    WRONG_SKILLS = "not accepted"  # refused by the policy of the graph
     LOOP = "a loop"
     ENDED = "the agent has ended"
     FAILURE = "its first turn failed"
@@ -61,12 +61,12 @@ class Obstacle(StrEnum):
 
     @property
     def passes(self) -> bool:
-        """Whether the same offer may be taken a while later."""
+        """Whether the same offer may be accepted later."""
         return self in (Obstacle.OVERLOAD, Obstacle.FAILURE, Obstacle.NO_TRANSITION, Obstacle.GUARD)
 
 
 class Side(StrEnum):
-    """The part that an agent has in a handoff."""
+    """The agent's part in a handoff."""
 
     ASKED = "asked"
     TOOK = "took"
@@ -74,7 +74,7 @@ class Side(StrEnum):
 
 @value
 class HandoffChange:
-    """One step in the life of a handoff."""
+    """One change of a handoff's status."""
 
     status: HandoffStatus
     time: datetime
@@ -83,53 +83,53 @@ class HandoffChange:
 
 @value
 class HandoffRecord:
-    """A handoff, as a store keeps it."""
+    """A stored handoff."""
 
     id: str
-    request: str  # the id of the first attempt, its own where it is that
+    request: str  # id of the first attempt; equal to `id` for that attempt
     source: AgentId
     source_graph: str
     target: AgentId
     target_graph: str
     entry_point: str
-    is_new: bool  # whether the target begins with it
+    is_new: bool  # whether the handoff starts the target agent
     mode: Mode
     reason: Reason
     packet: Payload
     deadline: datetime | None
     status: HandoffStatus
-    changes: tuple[HandoffChange, ...]  # oldest first; the first is its offer
-    result: Payload | None = None  # what a delegation came to
+    changes: tuple[HandoffChange, ...]  # oldest first, beginning with the offer
+    result: Payload | None = None  # result of a delegation
     number: int = 0  # in the order offered, in a store
 
 
 @value
 class OpenHandoff:
-    """What an agent remembers of a handoff in which it has a part, as long as it has."""
+    """An agent's own record of a handoff in which it takes part."""
 
-    id: str  # of the attempt under way
+    id: str  # of the current attempt
     side: Side
     peer: AgentId  # the other agent
     mode: Mode
-    since: int  # the agent's version that asked for it, or took it
-    request: str = ""  # the id of the first attempt
-    states: tuple[StateName, ...] = ()  # where the one that asked waits
+    since: int  # the agent's version that offered or accepted it
+    request: str = ""  # id of the first attempt
+    states: tuple[StateName, ...] = ()  # where the source waits
     is_accepted: bool = False
-    is_new: bool = False  # whether the agent that took it began with it
-    invoke: str = ""  # the id of the invoke that it is
-    path: tuple[Payload, ...] = ()  # the agents before, as in the packet that was taken
-    session: str = ""  # as in that packet
-    reason: Reason = Reason.OTHER  # as in that packet
+    is_new: bool = False  # whether the handoff started the target agent
+    invoke: str = ""  # id of the invoke that delegates
+    path: tuple[Payload, ...] = ()  # earlier agents, as in the accepted packet
+    session: str = ""  # from the same packet
+    reason: Reason = Reason.OTHER  # from the same packet
 
 
 @value
 class HandoffQuery:
-    """Which handoffs are asked for, in the order offered."""
+    """A query for handoffs, answered in the order offered."""
 
     source: AgentId | None = None
     target: AgentId | None = None
     status: HandoffStatus | None = None
     request: str | None = None
     id: str | None = None
-    after: int = 0  # the number of the last one of the page before
+    after: int = 0  # number of the previous page's last handoff
     limit: int = 100

@@ -1,4 +1,4 @@
-"""Mail, durable events on their way to agents; and invocations, what states have under way outside turns."""
+"""Mail, which is durable events on their way to agents, and invocations, which run outside turns."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 
 class MailStatus(StrEnum):
-    """Where mail is in its life. Mail that was applied is history."""
+    """The status of mail. Applied mail becomes history."""
 
-    WAITING = "waiting"  # to be delivered: for its turn in the queue, its due time, or another attempt
+    WAITING = "waiting"  # queued, not yet due, or awaiting another attempt
     REFUSED = "refused"  # the agent refused it
     DEAD = "dead"  # every attempt failed
-    UNREADABLE = "unreadable"  # what the database has of it is damaged; discard() forgets it
+    UNREADABLE = "unreadable"  # its stored data is damaged; discard() forgets it
 
 
 class Backlog(StrEnum):
-    """Mail from outside that may wait for long, told apart because each kind has a limit of its own."""
+    """Mail from outside that may wait for long; each kind has its own limit."""
 
     UNCLAIMED = "unclaimed"  # for agents that do not exist
     SCHEDULED = "scheduled"  # with a due time
@@ -28,58 +28,58 @@ class Backlog(StrEnum):
 
 @value
 class Mail:
-    """An event on its way to an agent; a timer is mail of an agent to itself."""
+    """An event on its way to an agent. A timer is mail from an agent to itself."""
 
     number: int  # in the order accepted, in a store
     recipient: AgentId
     event: EventName
     payload: Payload
     accepted: datetime  # aware, UTC
-    id: str | None = None  # the sender's, unique for the recipient; None where the sender gave none
+    id: str | None = None  # chosen by the sender, unique per recipient; None if the sender gave none
     sender: AgentId | None = None  # None from outside the runtime
     due: datetime | None = None  # None: at once
-    key: str | None = None  # of a timer that can be cancelled
-    state: StateName | None = None  # that it belongs to, with the epoch of its entry: stale once that is over
+    key: str | None = None  # of a cancellable timer
+    state: StateName | None = None  # the state it belongs to; with `epoch`, stale once that entry of the state is over
     epoch: int = 0
     status: MailStatus = MailStatus.WAITING
-    attempts: int = 0  # that failed
-    retry_at: datetime | None = None  # when it is tried again; None where no attempt has failed
-    reason: str = ""  # of the refusal, or of the failure of the last attempt
+    attempts: int = 0  # failed attempts
+    retry_at: datetime | None = None  # time of the next attempt; None if no attempt has failed
+    reason: str = ""  # of the refusal or the last failure
     operator_reason: str = ""  # see Event
 
     @property
     def origin(self) -> Origin:
-        """Who made it. See Event."""
+        """Kind of sender. See Event."""
         return self.happens(self.accepted).origin
 
     def happens(self, now: datetime) -> Event:
-        """The event as its turn takes it."""
+        """Build the event that the turn applies."""
         return Event(self.event, self.payload, now, self.id, self.sender, self.operator_reason)
 
 
 @value
 class Receipt:
-    """What the sender of mail is told."""
+    """The reply to the sender of mail."""
 
     number: int  # of the mail, for `Runtime.mail`
-    repeat: bool = False  # mail of this id waits or was applied already, and so this was not accepted
+    repeat: bool = False  # mail with this id waits or was applied already, so this copy was not accepted
 
 
 @value
 class Invocation:
-    """One call of what a state invokes. What it comes to counts as long as this entry of the state lasts."""
+    """One run of an invoke. Its result counts only while this entry of the state lasts."""
 
     agent_id: AgentId
     state: StateName
     epoch: int  # the agent's version that entered the state
-    invoke: str  # its id
+    invoke: str  # invoke id
 
 
 @value
 class ActiveInvocation:
-    """An invocation that has not ended, with all that is needed to begin it again."""
+    """An invocation that has not ended, with everything needed to restart it."""
 
     invocation: Invocation
     graph: str
     graph_version: str
-    context: str  # JSON text, as the turn that entered the state committed it
+    context: str  # JSON text, as committed by the turn that entered the state

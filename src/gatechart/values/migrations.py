@@ -1,4 +1,4 @@
-"""Stored agents on their way from one version of a graph to another."""
+"""Stored agents that migrate from one version of a graph to another."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gatechart.values.names import AgentId, EntryVersions, Memory, StateName
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a migration gets and gives back, changed with `dataclasses.replace`."""
+    """The stored state that a migration receives and returns, changed with `dataclasses.replace`."""
 
     configuration: tuple[StateName, ...]  # the active leaves
     context: Mapping[str, Any]  # JSON values
-    memory: Memory  # of the history states
-    entered: EntryVersions  # of the active states with timers or invokes; what belongs to others ends
-    mail: tuple[Mail, ...]  # that waits, timers included; what is left out is forgotten
-    running: tuple[ActiveInvocation, ...]  # invocations; what is left out ends, the others begin again with their steps
-    handoffs: tuple[OpenHandoff, ...] = ()  # in which it has a part; their states are where it waits for them
+    memory: Memory  # of history states
+    entered: EntryVersions  # for active states with timers or invokes; those of other states end
+    mail: tuple[Mail, ...]  # waiting mail, timers included; mail left out is deleted
+    running: tuple[ActiveInvocation, ...]  # invocations; those left out end, the others restart with their steps
+    handoffs: tuple[OpenHandoff, ...] = ()  # open handoffs; `states` is where the agent waits for each
 
     def renamed(self, names: Mapping[StateName, StateName]) -> Stored:
-        """The same with states renamed everywhere, in the events of their timers, too.
+        """Rename states everywhere, including the events of their timers.
 
         >>> from datetime import UTC, datetime
         >>> timer = Mail(1, "a", "after.1h.NEW", {}, datetime(2030, 1, 1, tzinfo=UTC), state="NEW", epoch=3)
@@ -61,39 +61,39 @@ def _renamed(mail: Mail, name: Callable[[StateName], StateName]) -> Mail:
 
 
 class Fate(StrEnum):
-    """What becomes of a stored agent, given the graphs that are registered."""
+    """The effect of a migration on a stored agent, given the registered graphs."""
 
-    STAYS = "stays"  # its version is registered, and is as it was
-    CHANGED = "changed"  # its version is registered, but was changed since the agent's last turn; the agent fits
-    MIGRATES = "migrates"  # its version is not registered, and migrations lead to the newest
-    STUCK = "stuck"  # it fits nowhere, and stays as it was
+    STAYS = "stays"  # its version is registered and unchanged
+    CHANGED = "changed"  # its version is registered but changed since the agent's last turn; the agent still fits
+    MIGRATES = "migrates"  # its version is not registered; migrations lead to the newest
+    STUCK = "stuck"  # no registered version fits; the agent is unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What becomes of one stored agent. What it has beside its snapshot is counted: mail (timers included), invokes."""
+    """The migration result for one stored agent, with counts of its mail (timers included) and invokes."""
 
     agent_id: AgentId
     graph: str
     fate: Fate
-    before: str  # the version of the graph that it has
-    after: str  # that it goes on with; as before where it is stuck
-    source: tuple[StateName, ...]  # its configuration
-    target: tuple[StateName, ...]  # that it goes on with
+    before: str  # graph version before
+    after: str  # graph version after; unchanged if stuck
+    source: tuple[StateName, ...]  # configuration before
+    target: tuple[StateName, ...]  # configuration after
     problem: str | None = None  # why it is stuck
     mail_amended: int = 0
     mail_ended: int = 0
     timers_begun: int = 0
-    invokes_kept: int = 0  # that begin again, with their steps
+    invokes_kept: int = 0  # restarted with their steps
     invokes_ended: int = 0
     invokes_begun: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownGraph:
-    """A graph that hosted agents on a store, so that their states can be told when it is gone."""
+    """A graph that once hosted agents on a store; describes their states when the graph is gone."""
 
     fingerprint: str
     name: str
     version: str
-    paths: Mapping[StateName, str]  # each state with all that it lies in, outermost first, joined by dots
+    paths: Mapping[StateName, str]  # each state with its ancestors, outermost first, joined by dots

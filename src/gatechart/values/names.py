@@ -1,4 +1,4 @@
-"""Names and texts: their types, which are reserved for the framework, and how long they may be."""
+"""Names and texts: their types, the reserved ones, and their maximum lengths."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any, Final, TypeAlias
 AgentId: TypeAlias = str
 StateName: TypeAlias = str
 EventName: TypeAlias = str
-Name: TypeAlias = str | Enum  # as people write it: the text, or an Enum member that stands for it
+Name: TypeAlias = str | Enum  # as written by people: text, or an Enum member that stands for it
 Payload: TypeAlias = Mapping[str, Any]
-Memory: TypeAlias = tuple[tuple[StateName, tuple[StateName, ...]], ...]  # history states with what they remember
-EntryVersions: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the version of the agent that entered each
+Memory: TypeAlias = tuple[tuple[StateName, tuple[StateName, ...]], ...]  # history states with their remembered states
+EntryVersions: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the agent version that entered each
 
 STARTED: Final = "agent.started."
-"""With the entry point's name behind it: the event that the first turn of an agent is about."""
+"""Prefix of the event that starts an agent; the entry point's name follows."""
 
 OFFERED: Final = "handoff.offered."
-"""With the entry point's name behind it: the event that offers a handoff, whose packet is its payload."""
+"""Prefix of the event that offers a handoff; the entry point's name follows. Its payload is the packet."""
 
 WITHDRAWN: Final = "handoff.withdrawn"
-"""The event that tells the target of a handoff that it is wanted no more."""
+"""Event that tells the target of a handoff that the offer is withdrawn."""
 
 ERROR_MAIL: Final = "error.mail"
-"""The event that tells an agent that mail which it may wait for is dead."""
+"""Event that tells an agent that mail it may be waiting for is dead."""
 
 _RESERVED: Final = (
     "done.state",
@@ -56,13 +56,13 @@ _PREFIXES: Final = (
 )
 
 RESERVED_PATTERN: Final = f"^({'|'.join(map(escape, _RESERVED))})$|^({'|'.join(map(escape, _PREFIXES))})"
-"""A regular expression that finds the reserved names, for schemas."""
+"""Regular expression that matches the reserved names, for schemas."""
 
 
 def is_reserved(event: EventName) -> bool:
     """Tell whether only the framework may send an event of this name.
 
-    A descriptor takes all names that it is a prefix of in whole words, so `error.execution.x` is as good as
+    A descriptor matches all names that it is a prefix of in whole words, so `error.execution.x` is as good as
     `error.execution` to a chart. The words `done`, `error`, `after`, `plan` and so on belong to charts.
 
     >>> [is_reserved(name) for name in ("done.invoke.slow", "after.5d.WAITING", "handoff", "error.execution")]
@@ -74,7 +74,7 @@ def is_reserved(event: EventName) -> bool:
 
 
 def name_of(name: Name) -> str:
-    """The text that a name stands for: an Enum member's value where that is text, else the member's name.
+    """Return the text of a name: an Enum member's value if that is text, else the member's name.
 
     >>> from enum import auto
     >>> name_of(Enum("Lamp", {"RED": "red"}).RED), name_of(Enum("Lamp", {"RED": auto()}).RED), name_of("red")
@@ -86,18 +86,18 @@ def name_of(name: Name) -> str:
 
 
 LONGEST_NAME: Final = 300
-"""Characters of an id, a name or a key. A row of a PostgreSQL index takes 2,704 bytes, and some are of two of them."""
+"""Maximum length of an id, name or key. A PostgreSQL index row holds 2,704 bytes, and some rows hold two."""
 
 LONGEST_REASON: Final = 10_000
-"""Characters of a reason, and of other words for people."""
+"""Maximum length of a reason or other text for people."""
 
 EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 LATEST: Final = datetime.max.replace(tzinfo=UTC)
-"""The first and the last moment that a datetime can tell in UTC."""
+"""The first and the last moment that a datetime can represent in UTC."""
 
 
 def unkept(text: object, longest: int | None = None) -> str:
-    r"""Why no store could keep the text; empty where each can. longest: how many characters it may have.
+    r"""Say why no store could keep the text; empty if every store can. longest: maximum number of characters.
 
     >>> unkept("a\0b"), unkept("\ud800"), unkept("abc", 2), unkept("abc")
     ('it has the character NUL', 'it has half a character, a lone surrogate', 'it has 3 characters, 2 at most', '')
@@ -114,7 +114,7 @@ def unkept(text: object, longest: int | None = None) -> str:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The aware moment in UTC. Raises ValueError where UTC has no such moment, in the year 0 or 10000.
+    """Convert an aware moment to UTC. Raises ValueError if the result falls in the year 0 or 10000.
 
     >>> in_utc(datetime.fromisoformat("9999-12-31T23:59:59-05:00"))
     Traceback (most recent call last):

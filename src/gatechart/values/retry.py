@@ -1,4 +1,4 @@
-"""How something that failed is tried again."""
+"""Retry policies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often something is tried, and how long is waited in between: longer each time, up to a bound.
+    """A retry policy: how often to try, with waits that grow up to a limit.
 
     >>> retry = Retry(attempts=5, first_s=1, factor=3, most_s=10)
     >>> [retry.wait_s(failed) for failed in (1, 2, 3, 4, 5)]
@@ -16,9 +16,9 @@ class Retry:
     60.0
     """
 
-    attempts: int = 5  # in all; 1 never tries again
-    first_s: float = 1.0  # waited after the first failure
-    factor: float = 2.0  # by which each wait is longer than the one before
+    attempts: int = 5  # in total; 1 never retries
+    first_s: float = 1.0  # wait after the first failure
+    factor: float = 2.0  # growth of each wait over the previous one
     most_s: float = 60.0
 
     def __post_init__(self) -> None:
@@ -26,7 +26,7 @@ class Retry:
             raise ValueError(f"{self} is not possible: attempts and factor are 1 or more, first_s and most_s 0 or more")
 
     def wait_s(self, failed: int) -> float | None:
-        """How many seconds to wait after so many failed attempts; None when there is to be no other."""
+        """Return the seconds to wait after this many failed attempts; None to give up."""
         if failed >= self.attempts:
             return None
         try:
