@@ -1,1 +1,1 @@
-"""What every home of agents shares: graphs, turns, invokes, commits, and the rules for mail."""
+"""The seam shared by every runtime: graphs, turns, invokes, commits and the rules for mail."""

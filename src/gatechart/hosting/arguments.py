@@ -1,4 +1,4 @@
-"""What callers may pass: members of an Enum, numbers that every store can count to."""
+"""Checks on the arguments of callers: members of enums, numbers within every store's range."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatechart.errors import PayloadError
 from gatechart.turn import checked_words, known_id, plain_payload, sought_id
 from gatechart.values import HandoffQuery
 
-MOST: Final = 2**62  # what a database can count to, with room for one more
+MOST: Final = 2**62  # the largest number a database can count to, with room for one more
 
 
 def handoff_query(command: HandoffsCommand) -> HandoffQuery:
@@ -25,30 +25,30 @@ def handoff_query(command: HandoffsCommand) -> HandoffQuery:
 
 
 def check_part(call: str, after: int, limit: int | None) -> None:
-    """Raises PayloadError where there can be no such part of a history."""
+    """Raise PayloadError unless `after` and `limit` describe a part of a history."""
     if not is_count(after) or not (limit is None or is_count(limit)):
         raise PayloadError(call, (f"after is {after!r}, limit is {limit!r}",), "whole numbers from 0 on")
 
 
 def check_version(call: str, version: int) -> None:
-    """Raises PayloadError where no store can be asked for such a version."""
+    """Raise PayloadError if the version is outside every store's range."""
     if not isinstance(version, int) or abs(version) >= MOST:
         raise PayloadError(call, (f"version is {version!r}",), "a whole number, as the history has it")
 
 
 def check_limit(call: str, limit: int) -> None:
-    """Raises PayloadError where a page cannot have so many entries."""
+    """Raise PayloadError if the limit is not a possible page size."""
     if not is_count(limit) or limit == 0:
         raise PayloadError(call, (f"limit is {limit!r}",), "a whole number of 1 or more")
 
 
 def is_count(number: object) -> bool:
-    """Whether every store can count to it."""
+    """Return whether the value is a whole number from 0 up that every store can count to."""
     return isinstance(number, int) and 0 <= number < MOST
 
 
 def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[str, Any]]:
-    """Return the kind and the payload of the event that tells how an operator ended an invoke. Raises PayloadError."""
+    """Return the kind and payload of the event that reports how an operator ended an invoke. Raises PayloadError."""
     if error is None:
         return "done", plain_payload({"result": result}, f"done.invoke.{invoke}")
     if result is not None:
@@ -58,7 +58,7 @@ def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[st
 
 
 def checked_operator_reason(reason: str) -> str:
-    """Return the reason. Raises PayloadError if it is empty, or not a text that every store can keep."""
+    """Return the reason. Raises PayloadError if it is empty or is a text that not every store can keep."""
     if checked_words(reason):
         return reason
     raise PayloadError("reason", ("it is empty",), "a text that says why, for the history")

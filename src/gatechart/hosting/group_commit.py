@@ -1,4 +1,4 @@
-"""Group commit: what finishes while a commit is under way goes together into the next one."""
+"""Group commit: units that arrive while a commit is under way share the next transaction."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from gatechart.values import (
 
 logger = logging.getLogger(__name__)
 
-MOST_UNITS = 1000  # of one transaction
-NOBODY_CAN_WRITE = (  # and nothing was written
+MOST_UNITS = 1000  # per transaction
+NOBODY_CAN_WRITE = (  # these errors mean that nothing was written
     OwnershipLostError,
     StoreBusyError,
     StoreMissingError,
@@ -45,7 +45,7 @@ NOBODY_CAN_WRITE = (  # and nothing was written
 
 
 def nothing() -> None:
-    """What there is to do after a commit, where there is nothing."""
+    """Do nothing after a commit."""
 
 
 def _do(then: Callable[[], None]) -> None:
@@ -62,20 +62,20 @@ class _Waiting:
     verdict: asyncio.Future[Verdict]
 
     def settle(self, verdict: Verdict) -> None:
-        """Tell the verdict; whoever asked may have stopped waiting."""
+        """Report the verdict, even if the caller has stopped waiting."""
         if verdict is Verdict.COMMITTED and self.then is not nothing:
             _do(self.then)
         if not self.verdict.done():
             self.verdict.set_result(verdict)
 
     def fail(self, error: Exception) -> None:
-        """Tell why there is no verdict."""
+        """Report why there is no verdict."""
         if not self.verdict.done():
             self.verdict.set_exception(error)
 
 
 class Committer:
-    """Takes units to the store, one transaction at a time, as many in each as have come by then."""
+    """Commits units one transaction at a time, with all units that are waiting by then in each."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -83,10 +83,10 @@ class Committer:
         self._writer: asyncio.Task[None] | None = None
 
     def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Awaitable[Verdict]:
-        """Return the store's verdict of the unit. Raises what the store raises; then nothing of it is written.
+        """Return the store's verdict on the unit. Raises what the store raises; nothing of the unit is written then.
 
-        then: called as soon as the unit is committed, even if the caller was cancelled meanwhile. What it raises is
-        logged: the unit is committed all the same, and others wait for their verdicts.
+        then: called as soon as the unit is committed, even if the caller has been cancelled. An exception in it is only
+        logged: the unit is committed all the same, and other callers wait for their verdicts.
         """
         if self._store.is_instant:
             return self._commit_now(unit, then)
@@ -103,7 +103,7 @@ class Committer:
         return verdict
 
     async def end(self) -> None:
-        """Return when nothing is being written."""
+        """Wait until no write is under way."""
         while self._writer is not None:
             await asyncio.wait((self._writer,))
 
@@ -112,10 +112,11 @@ class Committer:
             while self._waiting:
                 await self._commit_group(self._next_group())
         finally:
+            # No await between the last check of `_waiting` and here, so no unit is left without a writer.
             self._writer = None
 
     def _next_group(self) -> Sequence[_Waiting]:
-        """Take what waited longest, one turn for each agent: two starts under one id must see one another."""
+        """Take the units that waited longest, one turn per agent: two starts under one id must see each other."""
         group: list[_Waiting] = []
         rest: list[_Waiting] = []
         agents: set[AgentId] = set()
@@ -147,15 +148,16 @@ class Committer:
                 waiting.settle(verdict)
 
     async def _commit_each(self, group: Sequence[_Waiting], cause: Exception) -> None:
-        """Try each unit of a failed group alone: one that cannot be written must not take the others with it."""
+        """Retry each unit of a failed group alone, so that one unwritable unit does not fail the others."""
         if len(group) > 1:
             logger.warning("a group of units failed; each is tried alone", extra={"units": len(group)}, exc_info=cause)
         for place, waiting in enumerate(group):
             try:
                 waiting.settle(await self._commit_alone(waiting.unit))
             except NOBODY_CAN_WRITE as error:
-                # The group may have been committed and its answer lost. This error says that nothing was written, which
-                # is true of this attempt alone; so the rest fails as the group did, and whoever asked looks it up.
+                # The group may have been committed although its answer was lost. This error only says that this attempt
+                # wrote nothing. So the remaining units fail with the group's error, and their callers look up whether
+                # they were written.
                 for each in group[place:]:
                     each.fail(cause if isinstance(cause, OutsideError) else error)
                 return
@@ -163,9 +165,9 @@ class Committer:
                 waiting.fail(error)
 
     async def _commit_alone(self, unit: Unit) -> Verdict:
-        """Return the verdict of a unit whose group failed, perhaps after its commit: then it is there already.
+        """Return the verdict on a unit whose group failed, perhaps after it was committed.
 
-        Raises an OutsideError where nobody can tell whether it stands there.
+        Raises OutsideError if it is unknown whether the store holds the unit.
         """
         if await self._seems_written(unit):
             return Verdict.COMMITTED
@@ -175,24 +177,24 @@ class Committer:
             if await self._seems_written(unit):
                 return Verdict.COMMITTED
             raise
-        except UnwritableError:  # for it stands there already, perhaps
+        except UnwritableError:  # perhaps because the store already holds it
             if await self.is_written(unit):
                 return Verdict.COMMITTED
             raise
-        is_in = verdict is Verdict.COMMITTED or await self.is_written(unit)  # by this commit, or by its group's
+        is_in = verdict is Verdict.COMMITTED or await self.is_written(unit)  # by this commit or by its group's
         return Verdict.COMMITTED if is_in else verdict
 
     async def _seems_written(self, unit: Unit) -> bool:
-        """Tell whether the store says that it holds the unit; False if it says nothing."""
+        """Return whether the store confirms that it holds the unit; False if the store does not answer."""
         try:
             return await self.is_written(unit)
         except OutsideError:
             return False
 
     async def is_written(self, unit: Unit) -> bool:
-        """Tell whether the store holds just this unit. What is written twice to the same end counts as not written.
+        """Return whether the store holds exactly this unit. A unit whose repeat is harmless counts as not written.
 
-        Raises the OutsideError for which that is unknown.
+        Raises the OutsideError that leaves this unknown.
         """
         match unit:
             case TurnRecord():
@@ -205,7 +207,7 @@ class Committer:
                 return False
 
     async def _is_taken(self, turn: TurnRecord) -> bool:
-        """Tell whether the agent came to the turn's version by the turn's event."""
+        """Return whether the turn's event brought the agent to the turn's version."""
         after = turn.snapshot
         try:
             found = await self._store.history(after.agent_id, after=after.version - 1, limit=1)

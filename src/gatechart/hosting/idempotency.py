@@ -1,4 +1,4 @@
-"""What was done already: a call that is made again under its id does nothing again."""
+"""Idempotency: a call repeated under its id takes effect only once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gatechart.ports import Store
 from gatechart.values import AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
 
 AppliedIds: TypeAlias = AbstractSet[int]  # hashes of the ids of all events that an agent has applied
-MOST_APPLIED_IDS: Final = 128  # that are kept in memory for one agent: a few kilobytes
+MOST_APPLIED_IDS: Final = 128  # kept in memory for one agent: a few kilobytes
 
 
 def with_id(applied: AppliedIds | None, event_id: str | None) -> AppliedIds | None:
-    """The ids, with one more; None where they are not all known, or too many to keep.
+    """Return the ids with one more; None if some are unknown, or there are too many to keep.
 
     >>> with_id(with_id(frozenset(), "a"), None) == {hash("a")}, with_id(None, "a")
     (True, None)
@@ -27,14 +27,14 @@ def with_id(applied: AppliedIds | None, event_id: str | None) -> AppliedIds | No
 
 
 def may_be_applied(applied: AppliedIds | None, event_id: str) -> bool:
-    """Whether the store has to be asked if the agent applied the event of this id."""
+    """Return whether the store must be asked if the agent applied the event with this id."""
     return applied is None or hash(event_id) in applied
 
 
 async def turn_of(store: Store, agent_id: AgentId, event: Event, event_id: str) -> HistoryEntry | None:
-    """The turn in which the agent applied this event under its id; None where it did not.
+    """Return the turn in which the agent applied this event under its id; None if it did not.
 
-    Raises EventIdReusedError where the id stands for another event.
+    Raises EventIdReusedError if the id belongs to another event.
     """
     entry = await store.applied(agent_id, event_id)
     if entry is None:
@@ -45,13 +45,13 @@ async def turn_of(store: Store, agent_id: AgentId, event: Event, event_id: str) 
 
 
 async def request_of(store: Store, turn: HistoryEntry) -> str:
-    """The handoff that was offered in a turn that offers one, by the id of its first attempt."""
+    """Return the request id of the handoff offered in a turn: the id of its first attempt."""
     found = await store.handoffs(HandoffQuery(source=turn.agent_id, limit=MOST))
     return next(each.request for each in found if each.changes[0].time == turn.event.time)
 
 
 async def is_withdrawn(store: Store, record: HandoffRecord, reason: str, idempotency_key: str) -> bool:
-    """Whether a handoff that is over was withdrawn by this very call."""
+    """Return whether this call withdrew a handoff that is now closed."""
     if record.status is HandoffStatus.CANCELLED and record.changes[-1].details == reason:
         return True
     return await store.applied(record.target, idempotency_key) is not None

@@ -1,4 +1,4 @@
-"""One attempt at an invocation: the same whichever home runs it."""
+"""One attempt at an invocation, the same in every runtime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOO_LONG: Final = "it took longer than its timeout_s"
 
 @dataclass(frozen=True, slots=True)
 class InvokeEnded:
-    """The end of an invocation: its agent is sent `<kind>.invoke.<id>` with the payload."""
+    """The end of an invocation: the agent is sent `<kind>.invoke.<id>` with the payload."""
 
     kind: Literal["done", "error"]
     payload: Mapping[str, Any]
@@ -31,7 +31,7 @@ class InvokeEnded:
 
 @dataclass(frozen=True, slots=True)
 class InvokeFailed:
-    """An attempt that failed; the next one follows after a wait."""
+    """A failed attempt; the next one follows after a wait."""
 
     attempts: int  # so far
     wait_s: float
@@ -40,7 +40,7 @@ class InvokeFailed:
 async def attempt(
     host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, failed: int
 ) -> InvokeEnded | InvokeFailed:
-    """Run the invoked function once. failed: how many attempts failed before.
+    """Run the invoked function once. failed: the number of earlier attempts that failed.
 
     Raises InvocationOverError if the state was left meanwhile.
     """
@@ -84,20 +84,20 @@ def _declared(graph: AnyGraph, running: ActiveInvocation) -> Invoke:
 
 
 async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
-    """Return what the function returns. Raises Exceptions alone, for nobody else may look at the task it runs in."""
-    assert invoke.function is not None  # an invoke without a function delegates to an agent: it is never called
+    """Return the function's result. Raises only Exceptions, because nothing else looks at the task it runs in."""
+    assert invoke.function is not None  # an invoke without a function delegates to an agent and is never called
     with contained():
         result = invoke.function(context, work)
         return await result if isawaitable(result) else result
 
 
 def failure_payload(raised: Exception, attempts: int) -> Payload:
-    """Return what an agent is told about an invocation that failed."""
+    """Return the payload that reports a failed invocation to its agent."""
     error = failure_in(raised)
     message = message_of(error).encode(errors="replace").decode()
     return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}
 
 
 def traceback_of(error: BaseException) -> str:
-    """Format the exception as Python prints it, in characters that every store and every stream takes."""
+    """Format the exception as Python prints it, in characters that every store and stream accepts."""
     return "".join(traceback.format_exception(error)).encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""What an invoked function is handed beside the context: recorded steps, idempotency keys, progress, a stream."""
+"""The second argument of an invoked function: recorded steps, idempotency keys, progress and a stream."""
 
 from __future__ import annotations
 
@@ -26,53 +26,56 @@ T = TypeVar("T")
 
 
 class InvokeHost(Protocol):
-    """What a home of agents does for the invocations that it runs."""
+    """What a runtime does for the invocations that it runs."""
 
     @property
     def services(self) -> Any:
-        """The services that the home was opened with."""
+        """The services that the runtime was opened with."""
         ...
 
     def now(self) -> datetime:
-        """Return the present moment, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait by the home's clock."""
+        """Wait by the runtime's clock."""
         ...
 
     async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
-        """Return the steps that are recorded, as JSON texts by name."""
+        """Return the recorded steps: JSON texts by name."""
         ...
 
     async def record(self, invocation: Invocation, name: str, text: str) -> str:
-        """Record the result of a step; return the one that stands, which an earlier attempt may have recorded.
+        """Record the result of a step and return the recorded one, which may come from an earlier attempt.
 
         Raises InvocationOverError if the state has been left.
         """
         ...
 
     async def progress(self, invocation: Invocation, payload: Payload) -> None:
-        """Send the agent the progress, durably. Raises InvocationOverError if the state has been left."""
+        """Send the agent a progress report, durably. Raises InvocationOverError if the state has been left."""
         ...
 
     def publish(self, invocation: Invocation, item: Any) -> None:
-        """Give the item to those who watch the invoke now."""
+        """Give the item to the invoke's current subscribers."""
         ...
 
     async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
-        """Return what the function returns. Raises TimeoutError if it takes longer than `seconds`."""
+        """Return the function's result. Raises TimeoutError if it takes longer than `seconds`."""
         ...
 
 
 class Work(Generic[ServicesT]):
-    """The tools of one invocation. Got by the function as its second argument.
+    """The tools of one invocation. The function receives it as its second argument.
 
-    `work: Work[Services]` lets a type checker know what `work.services` is.
+    `work: Work[Services]` tells a type checker the type of `work.services`.
     """
 
     def __init__(self, host: InvokeHost, invocation: Invocation, recorded: Mapping[str, str]) -> None:
-        """recorded: results of earlier attempts' steps, as JSON texts by name."""
+        """Bind the tools to one attempt.
+
+        recorded: results of steps of earlier attempts, as JSON texts by name.
+        """
         self._host = host
         self._invocation = invocation
         self._recorded = recorded
@@ -91,7 +94,7 @@ class Work(Generic[ServicesT]):
 
     @property
     def now(self) -> datetime:
-        """The present moment, aware, in UTC. A repeat of the invocation sees another one; a step keeps what it saw."""
+        """The current time, aware, in UTC. It differs in a repeat of the invocation; the result of a step does not."""
         return self._host.now()
 
     async def step(
@@ -99,14 +102,14 @@ class Work(Generic[ServicesT]):
     ) -> Any:
         """Call the function and record its result; a repeat of the invocation gets the recorded result instead.
 
-        name: unique in the invocation. function: async, or plain, which then runs in a thread of its own.
-        retry: how a function that raises is tried again; without it the first exception is passed on.
-        returns: the type of the result; the function's return annotation if left out. Results are stored as JSON and
+        name: unique in the invocation. function: async, or plain and then run in a separate thread.
+        retry: how to retry a function that raises; without it the first exception is passed on.
+        returns: the type of the result; by default the function's return annotation. Results are stored as JSON and
         come back as this type, or as plain JSON values if the type is unknown.
 
         Raises PayloadError for a name that no store can keep, StepRepeatedError for a name that was used before,
         StepResultError for a result that cannot be stored, InvocationOverError if the state has been left meanwhile,
-        and what the function raises.
+        and whatever the function raises.
         """
         if checked_key(name, "step") in self._names:
             raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
@@ -120,7 +123,7 @@ class Work(Generic[ServicesT]):
         return kept.read(text)
 
     def idempotency_key(self, name: str) -> str:
-        """Return a key for outside systems that do a thing once per key; a repeat of the invocation gets the same key.
+        """Return a key for outside systems that act once per key; a repeat of the invocation gets the same key.
 
         It stays the same if a migration renames the state. Raises PayloadError for a name that no store can keep.
         Source: version 5 of RFC 9562.
@@ -129,18 +132,18 @@ class Work(Generic[ServicesT]):
         return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, checked_words(name, "key")))))
 
     async def sleep(self, seconds: float) -> None:
-        """Wait by the runtime's clock. A repeat of the invocation waits anew; a state's timer does not."""
+        """Wait by the runtime's clock. A repeat of the invocation starts the wait again, unlike a state's timer."""
         await self._host.sleep(seconds)
 
     async def progress(self, payload: Any = None) -> None:
-        """Send the agent the event `progress.invoke.<id>`. payload: as of `Agent.send`.
+        """Send the agent the event `progress.invoke.<id>`. payload: as in `Agent.send`.
 
         Raises PayloadError, and InvocationOverError if the state has been left meanwhile.
         """
         await self._host.progress(self._invocation, plain_payload(payload, "progress"))
 
     def publish(self, item: Any) -> None:
-        """Give the item to those who watch the invoke now, see `Runtime.stream`. It is not stored."""
+        """Give the item to the invoke's current subscribers, see `Runtime.stream`. It is not stored."""
         self._host.publish(self._invocation, item)
 
     async def _tried(self, call: Callable[[], Any], retry: Retry | None) -> Any:
@@ -159,7 +162,7 @@ class Work(Generic[ServicesT]):
 
 
 def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mapping[str, Any]) -> Mail:
-    """Return mail from an invocation to its agent, `<kind>.invoke.<id>`, which counts as long as the state lasts.
+    """Return mail from an invocation to its agent, `<kind>.invoke.<id>`, valid while the state is active.
 
     It has no number yet.
     """
@@ -175,7 +178,7 @@ def report_mail(now: datetime, invocation: Invocation, kind: str, payload: Mappi
 
 
 class _Kept:
-    """Writes and reads the results of one step."""
+    """Writer and reader of one step's result."""
 
     def __init__(self, agent_id: AgentId, name: str, kind: Any) -> None:
         self._agent_id = agent_id
@@ -195,7 +198,7 @@ class _Kept:
         try:
             return self._adapter.validate_json(text)
         except ValidationError:
-            check_finite(result)  # a number that was written as null says more than that null is no number
+            check_finite(result)  # a better error than that of the null it was written as
             raise
 
     def read(self, text: str) -> Any:
@@ -210,7 +213,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _returned(function: Callable[..., Any]) -> Any:
-    """Return the annotated return type of the function; Any if it has none."""
+    """Return the function's annotated return type; Any if it has none."""
     while isinstance(function, partial):
         function = function.func
     annotated = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004

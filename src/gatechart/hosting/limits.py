@@ -1,4 +1,4 @@
-"""How much a runtime takes on, and how long it waits."""
+"""The limits of a runtime: how much it takes on and how long it waits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatechart.values import Retry
 
 
 class WhenFull(Enum):
-    """What `post` does where the recipient's inbox is full."""
+    """What `post` does if the recipient's inbox is full."""
 
     RAISE = "raise"  # an InboxFullError
     WAIT = "wait"  # until there is room
@@ -17,21 +17,19 @@ class WhenFull(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The bounds of a runtime. Each has a default that suits most."""
+    """The limits of a runtime. The defaults suit most applications."""
 
-    turn_s: float = 60.0  # that the actions of one turn may take; the turn is undone then
+    turn_s: float = 60.0  # for the actions of one turn; a turn that takes longer is undone
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
-    inbox: int = (
-        10_000  # mail, timers aside, that waits for one agent when `post` brings no more; it bounds `post` alone
-    )
+    inbox: int = 10_000  # mail waiting for one agent, timers aside, at which `post` accepts no more
     when_full: WhenFull = WhenFull.RAISE
-    unclaimed: int = 100_000  # mail of `post` that waits for agents that do not exist, for all of them together
-    scheduled: int = 1_000_000  # mail of `post` with a due time that waits, for all agents together
+    unclaimed: int = 100_000  # posted mail waiting for agents that do not exist, for all of them together
+    scheduled: int = 1_000_000  # posted mail waiting for its due time, for all agents together
     resident: int = 10_000  # idle agents that stay in memory
-    invokes: int = 1_000  # that run at once; the others wait
-    timers: int = 10_000  # that are kept in memory, those due first; the store keeps all
-    feed: int = 10_000  # items that wait for one subscriber of a feed
-    close_s: float = 10.0  # that turns and invokes under way get to end when the runtime closes
+    invokes: int = 1_000  # invokes that run at once; the others wait
+    timers: int = 10_000  # timers in memory, those due first; the store keeps all
+    feed: int = 10_000  # items waiting for one subscriber of a feed
+    close_s: float = 10.0  # for turns and invokes under way to end when the runtime closes
 
     def __post_init__(self) -> None:
         for name in ("turn_s", "inbox", "unclaimed", "scheduled", "resident", "invokes", "timers", "feed", "close_s"):

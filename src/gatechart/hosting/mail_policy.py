@@ -1,4 +1,4 @@
-"""What becomes of mail after a refusal, a failed attempt or an answer. Pure, but for the log."""
+"""Mail policy after a refusal, a failed attempt or a reply. Pure except for logging."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ logger = logging.getLogger(__name__)
 
 
 def after_refusal(mail: Mail, reason: str) -> Mail:
-    """Return the mail as it stands once its recipient has refused it."""
+    """Return the mail marked as refused by its recipient."""
     facts = {"agent_id": mail.recipient, "event": mail.event, "reason": reason}
     logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
     return replace(mail, status=MailStatus.REFUSED, reason=reason)
 
 
 def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry) -> Mail:
-    """Return the mail as it stands after another failed attempt: to be tried again, dead, or refused for its id."""
-    if isinstance(error, EventIdReusedError):  # no attempt will do better
+    """Return the mail after another failed attempt: to be tried again, dead, or refused because its id was reused."""
+    if isinstance(error, EventIdReusedError):  # another attempt would fail the same way
         return after_refusal(mail, str(error))
     attempts = mail.attempts + 1
     wait_s = retry.wait_s(attempts)
@@ -37,5 +37,5 @@ def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry) -> 
 
 
 def unchanged(event: Event) -> Outcome:
-    """Return the outcome of mail about a handoff that was answered without a turn."""
+    """Return the outcome of handoff mail that was answered without a turn."""
     return Outcome(event.name, (), 0, Status.ACTIVE)

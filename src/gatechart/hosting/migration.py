@@ -1,4 +1,4 @@
-"""Agents of another version of their graph, brought to the newest: as a turn, or not at all."""
+"""Migration of stored agents to the newest version of their graph: in one turn, or not at all."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ PAGE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What an agent has in the store beside its snapshot."""
+    """An agent's waiting mail and active invocations in the store."""
 
     mail: tuple[Mail, ...]
     running: tuple[ActiveInvocation, ...]
 
 
 async def read_pending(store: Store, agent_id: AgentId) -> Pending:
-    """What an agent has in the store beside its snapshot."""
+    """Read the agent's waiting mail and active invocations from the store."""
     mail: list[Mail] = []
     while found := await store.mail(MailQuery(agent_id, MailStatus.WAITING, mail[-1].number if mail else 0, PAGE)):
         mail += found
@@ -70,7 +70,7 @@ async def read_pending(store: Store, agent_id: AgentId) -> Pending:
 def migrated(
     graph: AnyGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
 ) -> TurnRecord:
-    """The turn that brings the agent to the graph's version. Raises IncompatibleGraphError."""
+    """Return the turn that migrates the agent to the graph's version. Raises IncompatibleGraphError."""
     context = json.loads(before.context)
     stored = Stored(
         before.configuration, context, before.memory, before.entered, pending.mail, pending.running, before.handoffs
@@ -79,7 +79,12 @@ def migrated(
         stored = _taken(step, graph, before, stored)
     try:
         return _record(graph, before, pending, stored, now)
-    except (TypeError, ValueError, AttributeError, PayloadError) as error:  # what they gave is a Stored by name only
+    except (
+        TypeError,
+        ValueError,
+        AttributeError,
+        PayloadError,
+    ) as error:  # the fields of a Stored are unchecked
         raise _unfit(graph, before, f"its migrations gave what is no agent: {told(error)}") from error
 
 
@@ -116,7 +121,10 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
 
 
 def _waits(graph: AnyGraph, stored: Stored, each: OpenHandoff) -> tuple[StateName, ...]:
-    """The active states in which the agent goes on waiting for a handoff; that of an invoke declares it still."""
+    """Return the active states in which the agent still waits for a handoff.
+
+    For the handoff of an invoke, only a state that still declares that invoke counts.
+    """
     active = {state for leaf in stored.configuration for state in (leaf, *graph.nodes[leaf].ancestors)}
     found = next((other.states for other in stored.handoffs if other.id == each.id), ())
     return tuple(
@@ -163,7 +171,7 @@ def _context_text(graph: AnyGraph, before: Snapshot, stored: Stored) -> str:
 
 
 def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> Iterator[Effect]:
-    """What belongs to an entry of a state that is over by then ends."""
+    """Yield the changes to the agent's mail. Mail of a state entry that is over ends."""
     kept = {
         mail.number: mail for mail in stored.mail if mail.state is None or (mail.state, mail.epoch) in after.entered
     }
@@ -174,14 +182,14 @@ def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> It
 
 
 def _sound(mail: Mail) -> Mail:
-    """The mail as every store can keep it. Raises PayloadError."""
+    """Return the mail in a form that every store can keep. Raises PayloadError."""
     return replace(mail, payload=plain_payload(mail.payload, raised_name(mail.event)), due=checked_due(mail.due))
 
 
 def _call_effects(
     before: Sequence[ActiveInvocation], stored: Stored, after: Snapshot, graph: AnyGraph
 ) -> Iterator[Effect]:
-    """An invocation that the graph still declares begins again, with its steps; the others end."""
+    """Yield the changes to the invocations. Those still declared restart, with their steps; the others end."""
     kept = {(each.invocation.epoch, each.invocation.invoke): each for each in stored.running}
     for running in before:
         call = running.invocation

@@ -1,4 +1,4 @@
-"""The graphs of a runtime, by the names, triggers and states that people ask for."""
+"""Registry of a runtime's graphs by name, business trigger and state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """The graphs by name and version. Raises DuplicateGraphError, NoGraphError as `register`."""
+    """The graphs by name and version. Raises DuplicateGraphError and NoGraphError as `register` does."""
 
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
@@ -35,9 +35,9 @@ class Registry:
             self.register(graph)
 
     def register(self, graph: AnyGraph) -> None:
-        """Adds a graph, or another version of one; agents that start from now on have the version added last.
+        """Add a graph or another version of one. New agents start with the version added last.
 
-        Raises NoGraphError, DuplicateGraphError where there is one of this name and version.
+        Raises NoGraphError, and DuplicateGraphError if this name and version is already registered.
         """
         if not isinstance(graph, StateTransitionGraph):
             raise NoGraphError(repr(graph))
@@ -47,16 +47,16 @@ class Registry:
 
     @property
     def versions(self) -> tuple[AnyGraph, ...]:
-        """All of them, in the order of their registration."""
+        """All graphs, in order of registration."""
         return tuple(self._versions.values())
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
-        """The newest version of each, in the order of their names' first registration."""
+        """The newest version of each graph, in the order in which the names were first registered."""
         return tuple(self._newest.values())
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
-        """The newest graph of this name, or of the name of this graph. Raises UnknownGraphError."""
+        """Return the newest graph with this name, or with this graph's name. Raises UnknownGraphError."""
         name = graph_name(graph)
         try:
             return self._newest[name]
@@ -64,17 +64,17 @@ class Registry:
             raise UnknownGraphError(str(name), tuple(self._newest)) from None
 
     def has(self, name: str, version: str) -> bool:
-        """Whether the graph of this name and version is registered."""
+        """Return whether the graph with this name and version is registered."""
         return (name, version) in self._versions
 
     def version(self, name: str, version: str) -> AnyGraph:
-        """The registered graph of this name and version."""
+        """Return the registered graph with this name and version."""
         return self._versions[name, version]
 
     def graph_for(self, snapshot: Snapshot) -> AnyGraph:
-        """The graph with which a stored agent goes on: that of its version, else the newest, to which it migrates.
+        """Return the graph of a stored agent: that of its version, otherwise the newest, to which it migrates.
 
-        Raises UnknownGraphError, and IncompatibleGraphError where it fits neither.
+        Raises UnknownGraphError, and IncompatibleGraphError if it fits neither.
         """
         newest = self.graph(snapshot.graph)
         graph = self._versions.get((snapshot.graph, snapshot.graph_version), newest)
@@ -85,7 +85,7 @@ class Registry:
         return graph
 
     def way_for(self, snapshot: Snapshot) -> Sequence[Migration]:
-        """The migrations that lead a stored agent to the newest version. Raises IncompatibleGraphError."""
+        """Return the migrations from a stored agent's version to the newest. Raises IncompatibleGraphError."""
         newest = self.graph(snapshot.graph)
         steps = way(newest.migrations, snapshot.graph_version, newest.version)
         if steps is None:
@@ -97,7 +97,7 @@ class Registry:
         return steps
 
     def opened_by(self, trigger: Name) -> tuple[AnyGraph, EntryPoint]:
-        """The graph and entry point that open on a business trigger. Raises as `Runtime.start_on` says."""
+        """Return the graph and entry point that a business trigger opens. Raises as `Runtime.start_on` does."""
         wanted = name_of(trigger)
         doors = [(graph, entry) for graph in self.graphs for entry in graph.entry_points.values()]
         opened = [(graph, entry) for graph, entry in doors if wanted in entry.opens_on]
@@ -111,7 +111,7 @@ class Registry:
     def query(
         self, graph: Name | None, state: Name | None, status: Status | str | None, after: AgentId | None, limit: int
     ) -> Query:
-        """The query in the store's terms. Raises as `Runtime.find` says."""
+        """Return the query in the store's terms. Raises as `Runtime.find` does."""
         check_limit("find", limit)
         if after is not None:
             known_id(after)
@@ -131,9 +131,9 @@ class Registry:
 
 
 def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
-    """Raises IncompatibleGraphError where a graph was changed so that an agent of its version cannot go on.
+    """Raise IncompatibleGraphError if a graph was changed under its version so that the agent no longer fits it.
 
-    One that has ended does not go on, and rests in whatever state it ended.
+    An agent that has ended stays as it is, in whatever state it ended.
     """
     if graph.fingerprint != snapshot.fingerprint and snapshot.status is Status.ACTIVE:
         problem = misfit(graph, snapshot.configuration, snapshot.memory)
@@ -147,13 +147,13 @@ def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
 
 
 def known_graph(graph: AnyGraph) -> KnownGraph:
-    """What a store remembers of a graph."""
+    """Return the description of a graph that a store keeps."""
     paths = {state: path_of(graph, state) for state in graph.states}
     return KnownGraph(graph.fingerprint, graph.name, graph.version, paths)
 
 
 async def in_full(store: Store, error: IncompatibleGraphError, snapshot: Snapshot) -> IncompatibleGraphError:
-    """The error that tells in full where the agent is, also in a graph that is gone."""
+    """Return the error with the agent's full state paths, even if its graph no longer exists."""
     known = await store.known_graph(snapshot.fingerprint)
     paths = {} if known is None else known.paths
     where = ", ".join(paths.get(state, state) for state in snapshot.configuration)

@@ -1,4 +1,4 @@
-"""Turns that no event makes: an agent is ended, or goes back to what it was."""
+"""Turns without an event of the chart: stopping an agent and rolling it back."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ ROLLED_BACK: Final = "agent.rolled_back"
 
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
-    """The turn that ends the agent where it is."""
+    """Return the turn that ends the agent in its current state."""
     after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=(), handoffs=())
     told = failures(before.handoffs, "the agent was stopped")
     return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
 
 
 def rollback_event(version: int, reason: str, now: datetime, idempotency_key: str | None = None) -> Event:
-    """What a rollback to that version is in the history."""
+    """Return the event that records a rollback to this version in the history."""
     return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, idempotency_key)
 
 
 def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None) -> TurnRecord:
-    """The turn that restores what the agent was at an earlier version. No action runs.
+    """Return the turn that restores the agent as it was at an earlier version. No action runs.
 
-    Timers and invokes of the states restored begin anew; keyed timers are cancelled. Handoffs stay as they are, and an
-    agent is invoked again only where it is not at work: raises OpenHandoffError where a handoff that is open began
-    later, or was withdrawn and is not answered.
+    Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs stay as they are, and
+    an agent is invoked again only if it is not at work. Raises OpenHandoffError if an open handoff began after the
+    target version, or was withdrawn and has not been answered.
     """
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
     if passed:
@@ -71,7 +71,7 @@ def _is_withdrawn(each: OpenHandoff) -> bool:
 
 
 async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> None:
-    """Raises OpenHandoffError where the agent would have again what another works on, or is about to take."""
+    """Raise OpenHandoffError if the rollback would give the agent back work that another agent holds or is offered."""
     known = {each.id for each in before.handoffs}
     rows = [row for row in await _transfers(store, before.agent_id) if row.id not in known]
     found = [row for row in rows if await _is_at_work(store, row)]
@@ -83,7 +83,7 @@ async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> 
         for entry in history
         if entry.event.name == ACCEPTED and entry.version <= target.version
     }
-    oldest = history[0].event.time  # what was handed over before, the agent knew then
+    oldest = history[0].event.time  # the agent already knew of handoffs before this
     passed = tuple(row.id for row in found if row.id not in known and row.changes[0].time >= oldest)
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
@@ -95,13 +95,13 @@ async def _transfers(store: Store, source: AgentId, after: int = 0) -> Sequence[
 
 
 async def _is_at_work(store: Store, row: HandoffRecord) -> bool:
-    """Whether the agent that took it has it still, or one to which it was handed on."""
+    """Return whether the agent that took the work still has it, or an agent to which it was passed on."""
     if row.status is not HandoffStatus.COMPLETED:
         return is_open(row.status)
     return any([await _is_at_work(store, each) for each in await _transfers(store, row.target, row.number)])
 
 
 def attended(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:
-    """The active states with timers or invokes, outer ones first."""
+    """Return the active states with timers or invokes, outer ones first."""
     active = {state for leaf in leaves for state in (leaf, *graph.nodes[leaf].ancestors)}
     return tuple(name for name, node in graph.nodes.items() if name in active and node.is_attended)

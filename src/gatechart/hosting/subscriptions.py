@@ -1,4 +1,4 @@
-"""Subscribers to what happens in a runtime, and callers that wait for a state. Nothing is kept for anybody else."""
+"""Subscriptions to a runtime's feeds, and callers that wait for a state. Nothing is kept for later ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Called: TypeAlias = Callable[[str, asyncio.Future[Snapshot]], Awaitable[Snapshot
 
 
 class Subscription(Generic[T]):
-    """The items of a feed since the subscription, oldest first: an async iterator, until the feed ends.
+    """The items of a feed from the subscription on, oldest first: an async iterator that stops when the feed ends.
 
-    Raises FeedLaggedError where so many items waited that some were lost.
+    Raises FeedLaggedError if so many items were waiting that some were lost.
     """
 
     def __init__(self, most: int) -> None:
@@ -44,7 +44,7 @@ class Subscription(Generic[T]):
         return self._items.popleft()
 
     def put(self, item: T) -> None:
-        """Adds an item; the oldest one is lost where too many wait."""
+        """Add an item; if too many are waiting, the oldest is lost."""
         if len(self._items) >= self._most:
             self._items.popleft()
             self._lost += 1
@@ -52,43 +52,43 @@ class Subscription(Generic[T]):
         self._news.set()
 
     def end(self, error: Exception) -> None:
-        """Ends the iteration behind the items that wait; with an error, unless it is StopAsyncIteration."""
+        """End the iteration after the waiting items: with the error, or normally for StopAsyncIteration."""
         self._end = error
         self._news.set()
 
 
 class Feeds(Generic[K, T]):
-    """Items under keys, for those who subscribed to a key."""
+    """Feeds of items by key."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self.watched: defaultdict[K, set[Subscription[T]]] = defaultdict(set)  # a key is there if anybody watches
+        self.watched: defaultdict[K, set[Subscription[T]]] = defaultdict(set)  # only keys that have a subscriber
 
     def subscribe(self, key: K) -> Subscription[T]:
-        """A subscription to the items from now on; end it with `leave`."""
+        """Return a subscription to the items from now on; end it with `leave`."""
         subscription: Subscription[T] = Subscription(self._most)
         self.watched[key].add(subscription)
         return subscription
 
     def leave(self, key: K, subscription: Subscription[T]) -> None:
-        """Ends a subscription."""
+        """End a subscription."""
         watching = self.watched.get(key, set())
         watching.discard(subscription)
         if not watching:
             self.watched.pop(key, None)
 
     def publish(self, key: K, item: T) -> None:
-        """Gives the item to those who watch."""
+        """Give the item to the subscribers of the key."""
         for subscription in self.watched.get(key, ()):
             subscription.put(item)
 
     def end(self, key: K) -> None:
-        """Tells those who watch that no more items come."""
+        """End the subscriptions to the key."""
         for subscription in self.watched.pop(key, ()):
             subscription.end(StopAsyncIteration())
 
     def close(self, call: str) -> None:
-        """Tells all who watch that the runtime is closing."""
+        """End all subscriptions, because the runtime is closing."""
         for watching in self.watched.values():
             for subscription in watching:
                 subscription.end(RuntimeClosedError(call))
@@ -96,17 +96,20 @@ class Feeds(Generic[K, T]):
 
 
 class Watchers:
-    """Those who wait for states of one agent."""
+    """The callers that wait for states of one agent."""
 
     __slots__ = ("_called", "_waiting")
 
     def __init__(self, called: Called) -> None:
-        """called: waits for a future that ends with the runtime, see `Core.called`."""
+        """Start without callers.
+
+        called: waits for a future, but no longer than the runtime is open, see `Core.called`.
+        """
         self._called = called
         self._waiting: list[tuple[StateName, frozenset[StateName], asyncio.Future[Snapshot]]] = []
 
     async def wait(self, state: StateName, leaves: frozenset[StateName]) -> Snapshot:
-        """The first snapshot seen from now on in which one of the leaves is active. Raises AgentEndedError."""
+        """Return the first snapshot from now on in which one of the leaves is active. Raises AgentEndedError."""
         reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
         watcher = (state, leaves, reached)
         self._waiting.append(watcher)
@@ -116,7 +119,7 @@ class Watchers:
             self._waiting.remove(watcher)
 
     def see(self, snapshot: Snapshot) -> None:
-        """Tells those whose state is active, and all if the agent has ended."""
+        """Wake the callers whose state is active, and all of them if the agent has ended."""
         for state, leaves, reached in self._waiting:
             if reached.done():
                 continue
@@ -126,12 +129,12 @@ class Watchers:
                 reached.set_exception(ended(snapshot, state))
 
     def fail(self, error: Exception) -> None:
-        """Tells all that they wait in vain."""
+        """Fail all waiting callers with the error."""
         for _, _, reached in self._waiting:
             if not reached.done():
                 reached.set_exception(error)
 
 
 def ended(snapshot: Snapshot, awaited: StateName) -> AgentEndedError:
-    """The error for an agent that ended before it came into a state."""
+    """Return the error for an agent that ended before it reached a state."""
     return AgentEndedError(snapshot.agent_id, awaited, snapshot.configuration, snapshot.status)

@@ -1,4 +1,4 @@
-"""What runs inside a turn, for how long, and what must not be called there."""
+"""The guard around a turn: its time limit, its exceptions, and the calls that are forbidden inside it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class OpenTurn:
-    """Marks what runs inside it, and the tasks begun there, as part of a turn, for as long as the turn is open.
+    """A mark on code that runs inside a turn, and on tasks started there, while the turn is open.
 
-    All that an application's code may raise in a turn comes out of it as an Exception: what ends a task would leave the
-    turn's mail to nobody, and SystemExit would end every host at it.
+    Anything the application's code raises in a turn leaves it as an Exception. Otherwise an exception that ends a task
+    would leave the turn's mail undelivered, and SystemExit would end each host that tries the turn.
     """
 
     __slots__ = ("_token", "agent_id", "is_open")
@@ -42,14 +42,14 @@ open_turn: ContextVar[OpenTurn | None] = ContextVar("open_turn", default=None)
 
 
 def check_outside_turns(call: str) -> None:
-    """Raises InsideTurnError where a turn is open."""
+    """Raise InsideTurnError if a turn is open."""
     turn = open_turn.get()
     if turn is not None and turn.is_open:
         raise InsideTurnError(call, turn.agent_id)
 
 
 async def in_turn(graph: AnyGraph, agent_id: AgentId, event: str, turn: Coroutine[Any, Any, T], limit_s: float) -> T:
-    """Return what the turn comes to, run inside an OpenTurn. Raises TurnTimeoutError after `limit_s` seconds.
+    """Run the turn inside an OpenTurn and return its result. Raises TurnTimeoutError after `limit_s` seconds.
 
     A graph without async actions cannot be interrupted, so its turns have no limit.
     """
@@ -60,13 +60,13 @@ async def in_turn(graph: AnyGraph, agent_id: AgentId, event: str, turn: Coroutin
             async with asyncio.timeout(limit_s) as limit:
                 return await turn
         except TimeoutError as error:
-            if limit.expired():  # else an action raised it
+            if limit.expired():  # otherwise an action raised it
                 raise TurnTimeoutError(agent_id, event, limit_s) from error
             raise
 
 
 def run_at_once(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that never suspends, without a task.
+    """Return the result of a coroutine that never suspends, without a task.
 
     >>> async def double(number):
     ...     return 2 * number

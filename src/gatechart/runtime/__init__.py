@@ -1,4 +1,4 @@
-"""What hosts agents."""
+"""The embedded runtime, which hosts agents in the application's process."""
 
 from gatechart.hosting.invoke_context import Work
 from gatechart.hosting.limits import Limits, WhenFull

@@ -1,4 +1,4 @@
-"""The agents in memory: those that work, those that people hold, and those that were needed last."""
+"""Directory of the agents in memory: those at work, those in use by callers, and the most recently needed."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from gatechart.values import AgentId, Snapshot, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)
 
-NOTHING_TO_HOLD: Final = nullcontext()  # while a store answers at once, nothing else happens
+NOTHING_TO_HOLD: Final = nullcontext()  # with an instant store, nothing else can run in between
 
 
 class AgentDirectory:
-    """The live agents by id; others are read from the store. Of one agent there is never more than one in memory."""
+    """The live agents by id; others are read from the store. No agent is ever in memory twice."""
 
     def __init__(self, core: Core, registry: Registry, surroundings: Surroundings) -> None:
         self._core = core
         self._registry = registry
         self._surroundings = surroundings
-        self._recent: OrderedDict[AgentId, LiveAgent] = OrderedDict()  # last needed last
-        self._others: WeakValueDictionary[AgentId, LiveAgent] = WeakValueDictionary()  # as long as anybody has them
-        self._awaited: Counter[AgentId] = Counter()  # agents that are being read or started
-        self._held: dict[AgentId, LiveAgent] = {}  # of those
+        self._recent: OrderedDict[AgentId, LiveAgent] = OrderedDict()  # the most recently needed last
+        self._others: WeakValueDictionary[AgentId, LiveAgent] = WeakValueDictionary()  # referred to from elsewhere
+        self._awaited: Counter[AgentId] = Counter()  # agents being read or started, with a count of the callers
+        self._held: dict[AgentId, LiveAgent] = {}  # those of the awaited agents that are in memory
 
     def known(self, agent_id: AgentId) -> LiveAgent | None:
-        """Return the agent, if it is in memory."""
+        """Return the agent if it is in memory."""
         agent = self._recent.get(agent_id)
         if agent is None and self._others:
             agent = self._others.get(agent_id)
         return None if agent is None or agent.is_erased else agent
 
     async def get(self, agent_id: AgentId) -> LiveAgent:
-        """Return the agent, read if need be. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
+        """Return the agent, read if needed. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
         agent = self.known(agent_id)
         if agent is not None and not self._core.read_only:
             self._keep(agent)
@@ -52,10 +52,10 @@ class AgentDirectory:
         erasures = self._core.erasures
         with self.holding((agent_id,)):
             snapshot = await self._core.store.load(agent_id)
-            if erasures != self._core.erasures:  # it may be gone, or another one by now
+            if erasures != self._core.erasures:  # it may be gone, or replaced by a new agent
                 return await self.get(agent_id)
             agent, _ = await self.host(snapshot)
-        if self._core.read_only:  # the owner may have written since it was read last
+        if self._core.read_only:  # the owner may have written since the last read
             agent.see(snapshot)
         return agent
 
@@ -65,9 +65,9 @@ class AgentDirectory:
             return await self._get_many(agent_ids)
 
     def holding(self, agent_ids: Sequence[AgentId]) -> AbstractContextManager[None]:
-        """Keep the agents in memory once they are there, for as long as this is open."""
-        # Between a read of the store and its answer the agent may come into memory, commit and be dropped again. The
-        # answer would then be older than what was committed, and an agent made from it would lose its next commit.
+        """Keep the agents in memory, once they are there, until the context ends."""
+        # Between a read of the store and its answer, the agent may come into memory, commit, and be dropped again. The
+        # answer would then be out of date, and the next commit of an agent made from it would be stale.
         return NOTHING_TO_HOLD if self._core.store.is_instant else self._holding(agent_ids)
 
     @contextmanager
@@ -97,15 +97,15 @@ class AgentDirectory:
                 agent, _ = await self.host(snapshot)
                 hosted.append(agent)
             except (EventError, DefinitionError) as error:
-                logger.error(  # noqa: TRY400  the error says it all
+                logger.error(  # noqa: TRY400  the error message says it all
                     "an agent cannot be hosted", extra={"agent_id": snapshot.agent_id, "reason": str(error)}
                 )
         return hosted
 
     async def home_of(self, snapshot: Snapshot) -> tuple[AnyGraph, TurnRecord | None]:
-        """Return the graph with which a stored agent goes on, and the turn that migrates it, if it needs one.
+        """Return the graph with which a stored agent continues, and the turn that migrates it, if it needs one.
 
-        Raises as `get`.
+        Raises as `get` does.
         """
         try:
             graph = self._registry.graph_for(snapshot)
@@ -118,9 +118,9 @@ class AgentDirectory:
             raise await in_full(self._core.store, error, snapshot) from error
 
     async def host(self, snapshot: Snapshot) -> tuple[LiveAgent, TurnRecord | None]:
-        """Return the agent in memory, in the version of its graph that it goes on with; and the turn that migrated it.
+        """Return the live agent on its current graph version, and the turn that migrated it, if any.
 
-        Raises as `get`.
+        Raises as `get` does.
         """
         graph, turn = await self.home_of(snapshot)
         if turn is None:
@@ -130,7 +130,7 @@ class AgentDirectory:
         return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
 
     async def _migrate(self, graph: AnyGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
-        """Commit and carry out a migration, in a task that no caller can cancel in between."""
+        """Commit and carry out a migration, in a task that no caller can cancel between the two."""
         agent_id = turn.snapshot.agent_id
         with self.holding((agent_id,)):
             if await self._core.committer.commit(turn) is Verdict.STALE:
@@ -140,9 +140,9 @@ class AgentDirectory:
         return agent, turn
 
     def settle(self, graph: AnyGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
-        """Return the one live agent: another call may have made it while this one waited for the store.
+        """Return the one live agent, which another call may have made while this one waited for the store.
 
-        applied: the ids of the events that the agent has applied; None where only the store knows them.
+        applied: the ids of the events that the agent has applied; None if only the store knows them.
         """
         agent = self.known(snapshot.agent_id)
         if agent is None:
@@ -156,7 +156,7 @@ class AgentDirectory:
         return agent
 
     def _keep(self, agent: LiveAgent) -> None:
-        """Keep the agent in memory until as many others as may stay were needed after it."""
+        """Keep the agent in memory as one of the most recently needed."""
         agent_id = agent.snapshot.agent_id
         self._recent[agent_id] = agent
         self._recent.move_to_end(agent_id)

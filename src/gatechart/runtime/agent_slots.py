@@ -1,4 +1,4 @@
-"""One slot for each agent whose mail is on its way: where the mail waits, how much, and who waits to bring more."""
+"""Slots for agents with mail on its way: where the mail waits, how much there is, and which callers wait for room."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from gatechart.values import AgentId, Mail
 
 
 class SlotState(Enum):
-    """Where mail goes that is delivered to an agent."""
+    """Where mail goes when it is delivered to an agent."""
 
-    OPEN = "open"  # to the agent if it is in memory; else the agent is read first
-    BEING_READ = "being read"  # it is held until the agent has been read from the store
-    UNHOSTED = "unhosted"  # it stays in the store: the agent is not there, or its graph is not registered
-    COLLECTING = "collecting"  # as UNHOSTED, while what has stayed there is read
-    OFFERED = "offered"  # behind the handoffs that are offered to an agent that does not exist yet
+    OPEN = "open"  # to the agent if it is in memory; otherwise the agent is read first
+    BEING_READ = "being read"  # held until the agent has been read from the store
+    UNHOSTED = "unhosted"  # left in the store: the agent does not exist, or its graph is not registered
+    COLLECTING = "collecting"  # as UNHOSTED, while the mail left in the store is being read
+    OFFERED = "offered"  # queued behind the handoffs offered to an agent that does not exist yet
 
 
 @dataclass(slots=True)
 class AgentSlot:
-    """The mail of one agent, between its acceptance and the end of its turn."""
+    """The mail of one agent between its acceptance and the end of its turn."""
 
-    waiting: int = 0  # accepted, and the agent is not done with it
-    coming: int = 0  # that callers are about to bring
-    callers: deque[asyncio.Future[None]] | None = None  # that wait for room
-    held: list[Mail] | None = None  # until the agent has been read
+    waiting: int = 0  # accepted mail that the agent has not finished
+    coming: int = 0  # mail that admitted callers are about to post
+    callers: deque[asyncio.Future[None]] | None = None  # callers waiting for room
+    held: list[Mail] | None = None  # mail held until the agent has been read
     is_unhosted: bool = False
-    late: list[Mail] | None = None  # accepted while the store is asked for what waits there
-    offered: deque[Mail] | None = None  # for an agent that does not exist yet, offers among it
+    late: list[Mail] | None = None  # mail accepted while the store is being read for it
+    offered: deque[Mail] | None = None  # mail, offers included, for an agent that does not exist yet
     is_called: bool = False  # a visitor has collected its mail, see `Inboxes.hand_over`
 
     @property
     def state(self) -> SlotState:
         """Where mail goes.
 
-        An agent may be erased while offers to it are under way. What comes then stays in the store all the same, and
-        is collected behind them; so being unhosted goes first.
+        An agent may be erased while offers to it are under way. Mail that arrives then stays in the store and is
+        collected after the offers, so UNHOSTED comes first.
         """
         if self.is_unhosted:
             return SlotState.UNHOSTED if self.late is None else SlotState.COLLECTING
@@ -51,27 +51,27 @@ class AgentSlot:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the slot says no more than that there is none."""
+        """Whether the slot holds nothing and can be dropped."""
         is_counting = self.waiting or self.coming or self.callers
         return not is_counting and not self.is_called and self.state is SlotState.OPEN
 
 
 class AgentSlots:
-    """The slots by agent, as many as are not idle. Keeps inboxes within the limits."""
+    """The slots of agents by id, except idle ones. They keep inboxes within the limits."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._slots: dict[AgentId, AgentSlot] = {}
 
     def of(self, agent_id: AgentId) -> AgentSlot:
-        """Return the agent's slot, made if it has none. Whoever leaves it idle calls `tidy`."""
+        """Return the agent's slot, creating it if needed. A caller that leaves it idle calls `tidy`."""
         slot = self._slots.get(agent_id)
         if slot is None:
             slot = self._slots[agent_id] = AgentSlot()
         return slot
 
     def known(self, agent_id: AgentId) -> AgentSlot | None:
-        """Return the agent's slot, if it has one."""
+        """Return the agent's slot if it has one."""
         return self._slots.get(agent_id)
 
     def unhosted(self) -> list[AgentId]:
@@ -102,24 +102,24 @@ class AgentSlots:
         try:
             await self._core.called("post", admitted)
         except asyncio.CancelledError:
-            if not admitted.cancelled():  # it was admitted at the same instant
+            if not admitted.cancelled():  # it was admitted at the same moment
                 self.leave(agent_id)
             raise
 
     def leave(self, agent_id: AgentId) -> None:
-        """Give back the room of a caller, whose mail was accepted or not."""
+        """Give back a caller's room, whether or not its mail was accepted."""
         slot = self.of(agent_id)
         slot.coming -= 1
         self._admit(agent_id, slot)
 
     def finished(self, agent_id: AgentId) -> None:
-        """Count mail of the agent no longer."""
+        """Count one piece of the agent's mail as finished."""
         slot = self.of(agent_id)
-        slot.waiting = max(slot.waiting - 1, 0)  # what was erased is counted no longer already
+        slot.waiting = max(slot.waiting - 1, 0)  # mail of an erased agent is already uncounted
         self._admit(agent_id, slot)
 
     def clear(self, agent_id: AgentId) -> None:
-        """Count none of the agent's mail, which is gone."""
+        """Reset the count of the agent's mail, which is gone."""
         slot = self.of(agent_id)
         slot.waiting = 0
         self._admit(agent_id, slot)
@@ -128,7 +128,7 @@ class AgentSlots:
         return slot.waiting + slot.coming < self._core.limits.inbox
 
     def _admit(self, agent_id: AgentId, slot: AgentSlot) -> None:
-        """Let those go on that have waited longest and still do, as many as there is room for."""
+        """Admit the longest-waiting callers that are still waiting, while there is room."""
         while slot.callers and (slot.callers[0].done() or self._has_room(slot)):
             admitted = slot.callers.popleft()
             if not admitted.done():

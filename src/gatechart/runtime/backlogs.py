@@ -1,4 +1,4 @@
-"""Bounds on mail from outside that waits for what may never come: for an agent, or for a moment far ahead."""
+"""Backlogs: limits on outside mail that waits for an agent that may never exist, or for a distant moment."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from gatechart.errors import BacklogFullError
 from gatechart.runtime.core import Core
 from gatechart.values import AgentId, Backlog
 
-_SHARE: Final = 20  # of the time, that counting may take where there is no room: one part of so many
+_SHARE: Final = 20  # counting takes at most one part in this many of the time while there is no room
 
 
 class Room:
-    """Keeps a backlog within a limit, at the cost of a number for each post.
+    """A limit on a backlog that costs each post only one addition.
 
-    The number is what waits at the most: it goes up with each post, and not always down with what is over. Where it has
-    come to the limit, the store counts anew, as it does at first; so it is right after a restart, too.
+    The count is an upper bound: each post raises it, but not everything that leaves lowers it. When it reaches the
+    limit, the store counts again. The store also makes the first count, so the bound holds after a restart, too.
     """
 
     def __init__(self, core: Core, backlog: Backlog, limit: int) -> None:
         self._core = core
         self._backlog = backlog
         self._limit = limit
-        self._count: int | None = None  # what waits, at the most, with what is being posted; None: not counted yet
-        self._entered = 0  # posts, ever
+        self._count: int | None = None  # upper bound on waiting mail and posts under way; None until first counted
+        self._entered = 0  # posts so far
         self._under_way = 0  # posts that may not be committed yet
-        self._was_full = False  # when the store counted last
+        self._was_full = False  # at the store's last count
         self._count_again_at = 0.0  # in the event loop's time
         self._counting = asyncio.Lock()
 
     async def is_there(self) -> bool:
-        """Whether there is room, as far as is known: the store counts only where it has not just done so."""
+        """Return whether there is room, as far as is known. The store counts only if it has not just done so."""
         await self._count_anew()
         return self._has_room()
 
     @asynccontextmanager
     async def kept(self, agent_id: AgentId) -> AsyncIterator[None]:
-        """Keeps room for mail to the agent, which is posted meanwhile. Raises BacklogFullError."""
+        """Keep room for mail that is posted to the agent inside the context. Raises BacklogFullError."""
         await self._count_anew(even_again=not self._was_full)
         if not self._has_room():
             raise BacklogFullError(agent_id, self._backlog.value, self._limit)
@@ -52,12 +52,12 @@ class Room:
             self._under_way -= 1
 
     def left(self) -> None:
-        """Takes note that mail of the backlog is over."""
+        """Record that one piece of mail has left the backlog."""
         if self._count:
             self._count -= 1
 
     async def _count_anew(self, *, even_again: bool = False) -> None:
-        """Has the store count where there may be no room; seldom, unless told to count even again."""
+        """Let the store count if there may be no room, but seldom unless `even_again`."""
         if self._has_room():
             return
         loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ class Room:
             unseen = self._under_way - self._entered
             found = await self._core.store.count(self._backlog, most=self._limit)
             self._was_full = found >= self._limit
-            self._count = found + unseen + self._entered  # with what was on its way, or came while the store counted
+            self._count = found + unseen + self._entered  # plus posts under way when the count began or entered since
             self._count_again_at = loop.time() + (loop.time() - began) * _SHARE
 
     def _has_room(self) -> bool:

@@ -1,4 +1,4 @@
-"""What all agents of a runtime share, and the conditions under which it may be called."""
+"""The core that all agents of a runtime share, and the conditions for calling the runtime."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UnitT = TypeVar("UnitT", bound=Unit)
 
 @dataclass(slots=True)
 class Core:
-    """The store, the clock, the services and the tasks of one runtime."""
+    """The store, clock, services and tasks of one runtime."""
 
     store: Store
     committer: Committer
@@ -49,29 +49,29 @@ class Core:
     read_only: bool
     limits: Limits
     changes: Feeds[None, HistoryEntry]
-    attends: bool = True  # whether it looks after timers, invokes and mail for agents that nobody called
+    attends: bool = True  # whether it runs timers and invokes, and delivers mail to agents that nobody called
     packet_migrations: Sequence[PacketMigration] = ()
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
-    dead_letters: int = 0  # so far, of agents that may wait for them
-    erasures: int = 0  # so far; what was read before one may be gone, or another agent by now
-    doubted: set[int] = field(default_factory=set)  # numbers of mail whose posting failed: perhaps it was accepted
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # that are let end when the runtime closes
-    attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, which are cancelled then
-    callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # that wait, with the call that they made
+    dead_letters: int = 0  # so far, among mail that an agent may be waiting for
+    erasures: int = 0  # so far; what was read before an erasure may be gone, or belong to a new agent
+    doubted: set[int] = field(default_factory=set)  # numbers of mail that may be accepted although posting failed
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # given time to end when the runtime closes
+    attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, cancelled by the close
+    callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # awaited futures, with the call's name
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
-    _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by number of mail
-    _lost: asyncio.Future[OwnershipLostError] | None = None  # once somebody has waited for it, or told it
+    _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by mail number
+    _lost: asyncio.Future[OwnershipLostError] | None = None  # made when first awaited, or when ownership is lost
 
     def admit(self, call: str, *, writes: bool) -> None:
-        """Raises RuntimeClosedError, InsideTurnError or, where the call writes, ReadOnlyError."""
+        """Raise RuntimeClosedError, InsideTurnError or, if the call writes, ReadOnlyError."""
         if not self.is_open or open_turn.get() is not None:
             self._check_callable(call)
         if writes and self.read_only:
             raise ReadOnlyError(call)
 
     def admit_watcher(self, call: str, instead: str) -> None:
-        """Raises as `admit`; and ReadOnlyError, for nobody tells a runtime that only reads of what the owner does.
+        """Raise as `admit` does, and ReadOnlyError if the runtime only reads: the owner's commits do not reach it.
 
         instead: what a reader can do.
         """
@@ -86,29 +86,29 @@ class Core:
 
     @property
     def pending_work(self) -> int:
-        """How many tasks there are, those that wait for the clock included."""
+        """The number of tasks, including those that wait for the clock."""
         return len(self.tasks) + len(self.attending)
 
     def spawn(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
-        """Runs the work in a task of the runtime's own, which no caller can cancel.
+        """Run the work in a task of the runtime, which no caller can cancel.
 
-        purpose: what for, where nobody waits for the task; what it raises is logged then.
+        purpose: what the task is for, if nobody waits for it; its exception is then logged.
         """
         return _kept(work, self.tasks, purpose)
 
     def attend(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
-        """Runs a timer or an invoke, until its end, its cancellation or the runtime's close. purpose: as of `spawn`."""
+        """Run a timer or invoke until it ends, is cancelled, or the runtime closes. purpose: as in `spawn`."""
         return _kept(work, self.attending, purpose)
 
     def numbered(self, turn: TurnRecord, consumes: int | None = None) -> TurnRecord:
-        """The turn with numbers for the mail that it asks for. consumes: the number of the mail that it applies."""
+        """Return the turn with numbers for the mail that it sends. consumes: the number of the mail that it applies."""
         count = turn.mail_count if turn.effects else 0
         if not count and consumes is None:
             return turn
         return turn.numbered(self.store.numbers(count) if count else 0, consumes)
 
     async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
-        """What a caller waits for. Raises RuntimeClosedError where the runtime closes before."""
+        """Wait for a future on behalf of a caller. Raises RuntimeClosedError if the runtime closes first."""
         self.callers[waiting] = call
         try:
             return await waiting
@@ -116,9 +116,9 @@ class Core:
             del self.callers[waiting]
 
     async def sleep(self, seconds: float, until: datetime | None = None) -> None:
-        """Sleeps for so many seconds, and no longer, even if the clock is set back meanwhile.
+        """Sleep for this many seconds, and no longer even if the clock is set back meanwhile.
 
-        until: wake at this moment, if it comes sooner.
+        until: wake at this moment if it comes sooner.
         """
         wakes = min(until or _NEVER, self._in(seconds))
         while not await self.comes(wakes):
@@ -131,7 +131,7 @@ class Core:
             return _NEVER
 
     async def comes(self, moment: datetime) -> bool:
-        """Waits for the moment; False as soon as the clock is seen to be set back, for then it may be far away."""
+        """Wait for the moment; return False once the clock is found set back, because the wait may now be long."""
         seen = self.clock.now()
         sleeping = asyncio.ensure_future(self.clock.sleep_until(moment))
         try:
@@ -144,7 +144,10 @@ class Core:
         return True
 
     async def pause(self, seconds: float, until: datetime | None = None, mail: int | None = None) -> bool:
-        """Waits as `sleep` does; False if the runtime closes before. mail: the number of what waits, see `lift`."""
+        """Wait as `sleep` does; return False if the runtime closes first.
+
+        mail: the number of the waiting mail, see `lift`.
+        """
         sleeping = asyncio.ensure_future(self.sleep(seconds, until))
         closing = asyncio.ensure_future(self._closing.wait())
         if mail is not None:
@@ -159,30 +162,30 @@ class Core:
         return self.is_open
 
     def lift(self, mail: int) -> bool:
-        """Ends the wait of the mail of this number before its next attempt; False if it does not wait here."""
+        """End this mail's wait before its next attempt; return False if it is not waiting here."""
         sleeping = self._pauses.get(mail)
         return sleeping is not None and sleeping.cancel()
 
     async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
-        """The store's verdict, however long the store cannot write for now; None where the runtime closes before."""
+        """Return the store's verdict, retrying while the store cannot write; None if the runtime closes first."""
         return await self._persisted(lambda: unit, lambda _: then())
 
     async def persist_mail(self, unit: Report | Answer, accept: Callable[[Mail], None]) -> Verdict | None:
-        """The verdict, as of `persist`, of a unit that sends mail, which is accepted once it is committed.
+        """Return the verdict, as `persist` does, on a unit that sends mail. The mail is accepted once it is committed.
 
-        Its mail gets a number as often as it is tried: it would come before mail that was committed meanwhile, should
-        the runtime crash with both.
+        Each try gives the mail a new number. With its old number it would be delivered before mail committed in the
+        meantime if the runtime crashed with both waiting.
         """
         return await self._persisted(
             lambda: unit.numbered(self.store.numbers(1)), lambda committed: accept(committed.mail)
         )
 
     async def _persisted(self, made: Callable[[], UnitT], then: Callable[[UnitT], None]) -> Verdict | None:
-        """made: the unit, as it is to be tried next."""
-        tried: list[UnitT] = []  # the last one
+        """Persist a unit, retrying. made: makes the unit for the next try. then: called with the committed unit."""
+        tried: list[UnitT] = []  # only the last one
 
         async def commit() -> Verdict:
-            if tried and await self.committer.is_written(tried[0]):  # by an attempt whose answer was lost
+            if tried and await self.committer.is_written(tried[0]):  # by a try whose answer was lost
                 then(tried[0])
                 return Verdict.COMMITTED
             tried[:] = [made()]
@@ -197,9 +200,9 @@ class Core:
             return None
 
     async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
-        """What the store answers, however long it cannot do so for now.
+        """Return the store's answer, retrying while the store does not respond.
 
-        Raises OwnershipLostError at once, and what the store raised last where the runtime closes before.
+        Raises OwnershipLostError at once, and the store's last error if the runtime closes first.
         """
         for failed in counting(1):
             try:
@@ -215,20 +218,20 @@ class Core:
         raise AssertionError("unreachable")
 
     def lose(self, error: OwnershipLostError) -> None:
-        """Notes, and logs, that another owner has taken over."""
+        """Record and log that another owner has taken over."""
         lost = self.lost()
         if not lost.done():
             logger.error("another owner has taken over; nothing is hosted here any more", exc_info=error)
             lost.set_result(error)
 
     def lost(self) -> asyncio.Future[OwnershipLostError]:
-        """Done once another owner has taken over."""
+        """Return a future that is done once another owner has taken over."""
         if self._lost is None:
             self._lost = asyncio.get_running_loop().create_future()
         return self._lost
 
     async def close(self) -> None:
-        """Takes no more calls, and lets the work under way end within a bound."""
+        """Accept no more calls, and give the work under way a limited time to end."""
         self.is_open = False
         self._closing.set()
         for task in self.attending:
@@ -238,7 +241,7 @@ class Core:
                 waiting.set_exception(RuntimeClosedError(call))
         try:
             await self._let_end()
-        finally:  # in time, too late, or not waited for to the end
+        finally:  # whether they ended, ran out of time, or the caller was cancelled
             for task in (*self.tasks, *self.attending):
                 task.cancel()
         self.changes.close("changes")
@@ -255,7 +258,7 @@ class Core:
 
 
 def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]], purpose: str) -> asyncio.Task[T]:
-    """A task for the work, held in the set until it ends: the event loop itself holds tasks only weakly."""
+    """Create a task for the work and hold it until it ends: the event loop itself holds tasks only weakly."""
     task = asyncio.create_task(work)
     tasks.add(task)
     task.add_done_callback(partial(_ended, tasks, purpose) if purpose else tasks.discard)
@@ -268,7 +271,7 @@ def _ended(tasks: set[asyncio.Task[Any]], purpose: str, task: asyncio.Task[Any])
 
 
 def log_failure(purpose: str, task: asyncio.Task[Any]) -> None:
-    """Logs what a task raised for which nobody waits."""
+    """Log the exception of a task that nobody waits for."""
     error = None if task.cancelled() else task.exception()
     if isinstance(error, Exception):
         logger.error("a task of the runtime failed: %s", traceback_of(error), extra={"purpose": purpose})

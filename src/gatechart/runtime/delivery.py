@@ -1,4 +1,4 @@
-"""Mail's turn: it is applied, refused, tried again after a while, or given up."""
+"""Delivery of mail to its recipient: it is applied, refused, retried later or given up."""
 
 from __future__ import annotations
 
@@ -22,55 +22,55 @@ from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStat
 logger = logging.getLogger(__name__)
 
 STORE_PAUSE_S: Final = 1.0
-NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # what a store says of mail to be tried again
+NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # verdicts on mail that is no longer waiting
 
 
-Process: TypeAlias = Callable[[Event, int], Awaitable[Outcome]]  # of an event, and the number of its mail
-Note: TypeAlias = Callable[[Event, Mail], Awaitable[Outcome]]  # of an event, and its mail as it is dead
+Process: TypeAlias = Callable[[Event, int], Awaitable[Outcome]]  # takes an event and the number of its mail
+Note: TypeAlias = Callable[[Event, Mail], Awaitable[Outcome]]  # takes an event and its mail, marked as dead
 
 
 class Recipient(Protocol):
-    """What takes mail, one piece at a time."""
+    """Something that takes mail, one piece at a time."""
 
     @property
     def core(self) -> Core:
-        """That of its runtime."""
+        """The core of its runtime."""
         ...
 
     def newest(self, mail: Mail) -> Mail:
-        """The mail, as it was amended since it was queued."""
+        """Return the mail with the changes made since it was queued."""
         ...
 
     def holds(self, mail: Mail) -> bool:
-        """Whether the mail is still to be taken."""
+        """Return whether the mail is still to be taken."""
         ...
 
     def is_over(self, mail: Mail) -> bool:
-        """Whether the mail belongs to a state that was left."""
+        """Return whether the mail belongs to a state that was left."""
         ...
 
     async def refresh(self) -> None:
-        """Reads from the store where what is in memory is in doubt."""
+        """Read from the store whatever is in doubt in memory."""
         ...
 
     async def process(self, event: Event, consumes: int) -> Outcome:
-        """What becomes of the event of the mail of that number."""
+        """Process the event of the mail with this number."""
         ...
 
     def accept(self, mail: Mail) -> None:
-        """Sees to it that committed mail gets to its recipient."""
+        """Send committed mail on to its recipient."""
         ...
 
 
 async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bool:
-    """Whether it is done with the mail, rather than the runtime closes; until then the mail holds the queue.
+    """Take the mail; return False if the runtime closes first. Until it is done, the mail blocks the queue.
 
-    note: what becomes of an answer or a withdrawal whose every attempt failed: nobody is to wait for what comes of it.
+    note: called for a reply or a withdrawal whose every attempt failed, so that nobody waits for its effect forever.
     """
     core, mail = recipient.core, recipient.newest(mail)
     process: Process = recipient.process
     is_agent = note is not None  # rather than one that does not exist yet
-    tries = 0  # that came to nothing, not even to a failure
+    tries = 0  # that neither succeeded nor failed
     while recipient.holds(mail):
         if not await _is_time(core, mail):
             return False
@@ -95,7 +95,7 @@ async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bo
 
 
 async def take_if_accepted(recipient: Recipient, mail: Mail, note: Note) -> bool:
-    """Take mail as `take` does, unless its posting failed and the store does not have it."""
+    """Take mail as `take` does, unless its posting failed and the store does not hold it."""
     core = recipient.core
     if mail.number in core.doubted:
         try:
@@ -119,7 +119,7 @@ def _noting(core: Core, note: Note, dead: Mail) -> Process:
 
 
 async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict | None:
-    """Has mail stand as it is now. tells: the agent may wait for it, and is told in the same commit if it is dead."""
+    """Store the changed mail. tells: if it is dead, tell the agent, which may wait for it, in the same commit."""
     core = recipient.core
     if changed.status is not MailStatus.DEAD or not tells:
         return await core.persist(MailChange(changed))
@@ -129,9 +129,9 @@ async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict 
 
 
 async def _is_time(core: Core, mail: Mail) -> bool:
-    """Waits for the next attempt; False where the runtime closes before.
+    """Wait for the next attempt; return False if the runtime closes first.
 
-    The clock may have been wrong when the moment was written down: the wait is none that the policy does not have.
+    The clock may have been wrong when the moment was stored, so the wait is never longer than the policy's longest.
     """
     if mail.retry_at is not None and mail.retry_at > core.clock.now():
         return await core.pause(core.limits.mail_retry.most_s, mail.retry_at, mail.number)
@@ -139,20 +139,20 @@ async def _is_time(core: Core, mail: Mail) -> bool:
 
 
 async def _wait_between(core: Core, mail: Mail, tries: int) -> None:
-    """Waits where an offer is STALE again and again: another turn is behind it once, not for ever."""
+    """Pause if an offer is STALE repeatedly: another turn explains that once, but not every time."""
     if mail.event.startswith(OFFERED) and tries > 1:
         await core.pause(STORE_PAUSE_S)
 
 
 async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | None:
-    """What is to stand for the mail after another attempt; None where the agent is done with it."""
+    """Try once; return what the mail becomes, the same mail to try again, or None if the agent is done with it."""
     core = recipient.core
     try:
         await recipient.refresh()
         if not recipient.holds(mail):  # a turn whose commit was in doubt has applied it
             return None
         if recipient.is_over(mail):
-            await core.persist(MailEnd(mail.number))  # it was dead when the state was left, and is tried again since
+            await core.persist(MailEnd(mail.number))  # it died, its state was left, and then it was retried
             return None
         outcome = await process(mail.happens(core.clock.now()), mail.number)
     except (OutsideError, RuntimeClosedError) as error:
@@ -162,7 +162,7 @@ async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | Non
         return None if is_erased else after_failure(mail, error, core.clock.now(), core.limits.mail_retry)
     if outcome.refusal is not None and mail.state is None:
         return after_refusal(mail, str(outcome.refusal))
-    if outcome.refusal is not None:  # what belongs to a state need not be waited for by it
+    if outcome.refusal is not None:  # mail of a state is not reported if refused: the state may simply not handle it
         facts = {"agent_id": mail.recipient, "event": mail.event, "reason": str(outcome.refusal)}
         logger.debug("mail of a state was refused", extra=facts)
     if outcome.refusal is not None or outcome.repeat:
@@ -171,11 +171,11 @@ async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | Non
 
 
 async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedError) -> bool:
-    """Whether there is still something to try, perhaps after a while: mail may have been cancelled."""
+    """Return whether the mail is still to be tried, perhaps after a pause. It may have been cancelled."""
     if isinstance(error, OwnershipLostError):
-        return False  # for this runtime; the owner has it
+        return False  # the new owner has the mail
     if isinstance(error, RuntimeClosedError):
-        return not core.is_open  # where it is open, another owner has it
+        return not core.is_open  # if this runtime is open, another owner has the mail
     if not isinstance(error, StaleAgentError):
         logger.warning("mail waits for the store", extra={"agent_id": mail.recipient}, exc_info=error)
         await core.pause(STORE_PAUSE_S)

@@ -1,4 +1,4 @@
-"""Carries out what committed turns ask for: mail, timers, invokes."""
+"""Effects of committed turns, carried out: mail, timers, invokes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gatechart.values import (
 
 
 class Effects:
-    """What happens beyond the turns of agents: mail, timers and invokes. Fulfils Surroundings."""
+    """Everything that happens beyond the turns of agents: mail, timers and invokes. Fulfils Surroundings."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
@@ -46,24 +46,25 @@ class Effects:
         self.invokes = Invokes(core, registry, self.accept)
 
     async def recover(self) -> None:
-        """Go on with what was accepted and not finished when the runtime before this one ended.
+        """Continue with what the previous runtime accepted and did not finish.
 
-        A runtime that attends to nothing only has its graphs remembered.
+        A runtime that does not attend to its agents only stores its graphs.
         """
         await self._remember_graphs()
         if not self._core.attends:
             return
-        # No turn begins before all is read: what it asks for would be read from the store, and begun, a second time.
-        # Mail first, and held until `begin`: it was accepted before anything that timers or invokes bring now.
+        # No turn begins until everything is read: otherwise its effects would be read from the store and begun twice.
+        # Mail comes first and is held until `begin`, because it was accepted before anything that timers or invokes
+        # send now.
         await self.post.recover()
         await self.timers.recover()
-        await send_again(self._core, self.accept)  # a lost offer comes behind the mail that was accepted before
+        await send_again(self._core, self.accept)  # a lost offer comes after the mail that was accepted before
         await self.invokes.recover()
         self.post.begin()
         self._migrate_callers()
 
     def graph_registered(self) -> None:
-        """Go on with what waited for a graph."""
+        """Continue with work that waited for a graph."""
         if self._core.read_only:
             return
         self._core.spawn(self._core.ask(self._remember_graphs), "remember the graphs")
@@ -75,23 +76,23 @@ class Effects:
         await self._core.store.remember([known_graph(graph) for graph in self._registry.versions])
 
     def _migrate_callers(self) -> None:
-        """Read the agents whose invokes wait for a missing graph: the version to which they migrate may have them."""
+        """Read the agents whose invokes wait for a missing graph: migrating them may provide it."""
         if self.invokes.unhosted:
             self._core.spawn(self.directory.get_many(self.invokes.unhosted), "migrate agents")
 
     def close(self) -> None:
-        """Tell those who watch invokes that the runtime is closing."""
+        """Tell the subscribers to invokes that the runtime is closing."""
         self.invokes.streams.close("stream")
 
     def accept(self, mail: Mail) -> None:
-        """Take committed mail to its recipient, or to the timers until it is due."""
+        """Send committed mail to its recipient, or to the timers until it is due."""
         if self._is_due(mail):
             self.post.deliver(mail)
         else:
             self.timers.add(mail)
 
     def carry_out(self, turn: TurnRecord) -> None:
-        """Begin and end what the committed turn asks for."""
+        """Carry out the effects of the committed turn."""
         for effect in turn.effects:
             self._carry_out(turn, effect)
         for mail in turn.mail:
@@ -112,7 +113,7 @@ class Effects:
                 self.invokes.adopt(invocation, running)
             case Offer() | ChangeHandoff():
                 self._core.telemetry.committed(turn, effect)
-            case Send() | Timer():  # accepted as the turn's mail
+            case Send() | Timer():  # accepted with the turn's mail
                 pass
             case _:
                 refuse_unknown(effect)
@@ -129,22 +130,22 @@ class Effects:
                 self.invokes.end(agent_id)
 
     def finished(self, mail: Mail) -> None:
-        """Take note that an agent is done with mail."""
+        """Record that an agent is done with mail."""
         self.post.finished(mail)
 
     def arrived(self, agent: LiveAgent) -> None:
-        """Take note that an agent has come into memory."""
+        """Hand waiting mail to an agent that has come into memory."""
         self.post.hand_over(agent)
 
     def forget(self, agent_id: AgentId) -> None:
-        """End the invokes of an agent that was erased, and forget its timers and mail."""
+        """End the invokes of an erased agent, and forget its timers and mail."""
         had_timers = self.timers.drop(agent_id, lambda _: True)
         self.post.forget(agent_id, had_timers=had_timers)
         self.invokes.end(agent_id)
 
     def amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
-        """Put amended mail into the place of the old, wherever that is by now, or forget it."""
-        if mail is not None and mail.status is not MailStatus.WAITING:  # it is being taken, and that ends with this
+        """Replace mail, wherever it is waiting now, or forget it."""
+        if mail is not None and mail.status is not MailStatus.WAITING:  # it is being taken, and this change ends that
             return
         if mail is not None and self._is_due(mail) and self.post.amend(mail):
             return

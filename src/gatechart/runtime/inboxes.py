@@ -1,4 +1,4 @@
-"""Accepts mail and takes it to its recipients, in the order accepted."""
+"""Inboxes: accepted mail on its way to its recipients, in the order accepted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Inboxes:
-    """Delivers mail to agents, which are read from the store where they are not in memory.
+    """Delivers mail to agents, reading them from the store if they are not in memory.
 
     Mail for an agent that does not exist yet, or whose graph is not registered, stays in the store until it can be
     collected.
@@ -57,7 +57,7 @@ class Inboxes:
     def __init__(
         self, core: Core, registry: Registry, directory: AgentDirectory, accept: Callable[[Mail], None]
     ) -> None:
-        """accept: what takes mail that is due later to the timekeeper, and other mail here."""
+        """accept: sends mail that is due later to the timers, and other mail here."""
         self._core = core
         self._registry = registry
         self._directory = directory
@@ -65,14 +65,14 @@ class Inboxes:
         self._slots = AgentSlots(core)
         self._unclaimed = Room(core, Backlog.UNCLAIMED, core.limits.unclaimed)
         self._scheduled = Room(core, Backlog.SCHEDULED, core.limits.scheduled)
-        self._unread: dict[AgentId, None] = {}  # whose mail is held, in the order in which they are to be read
-        self._is_reading = True  # or nothing is to be read yet: not before all is recovered
+        self._unread: dict[AgentId, None] = {}  # agents with held mail, in the order in which to read them
+        self._is_reading = True  # also True until recovery is complete, so that no read starts earlier
         self._collecting = asyncio.Lock()
 
     async def post(self, mail: Mail) -> Receipt:
-        """Makes the mail durable, under the next number, and has it delivered when it is due.
+        """Store the mail under the next number, and deliver it when it is due.
 
-        Raises InboxFullError, BacklogFullError, EventIdReusedError, and what the store raises.
+        Raises InboxFullError, BacklogFullError, EventIdReusedError, and whatever the store raises.
         """
         if mail.sender is not None or (mail.due is None and self._directory.known(mail.recipient) is not None):
             return await self._post_in_room(mail)
@@ -84,7 +84,7 @@ class Inboxes:
             return await self._post_in_room(mail)
 
     async def _may_be_unclaimed(self, agent_id: AgentId) -> bool:
-        """Whether mail for the agent has to count as unclaimed; the store is only asked where there may be no room."""
+        """Return whether mail for the agent counts as unclaimed. The store is asked only if there may be no room."""
         if self._directory.known(agent_id) is not None:
             return False
         return await self._unclaimed.is_there() or not await self._core.store.load_many([agent_id])
@@ -104,7 +104,7 @@ class Inboxes:
             verdict = await self._core.committer.commit(Posting(numbered), partial(self._accept, numbered))
         except NOBODY_CAN_WRITE:
             raise
-        except OutsideError:  # it may have been accepted, and then what comes later comes behind it
+        except OutsideError:  # it may have been accepted, and then later mail must come after it
             self._core.doubted.add(numbered.number)
             self._accept(numbered)
             raise
@@ -112,7 +112,7 @@ class Inboxes:
         return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
 
     def deliver(self, mail: Mail) -> None:
-        """Take the mail to its recipient, behind all that was delivered to it before."""
+        """Send the mail to its recipient, after everything delivered to it before."""
         agent_id = mail.recipient
         slot = self._slots.of(agent_id)
         slot.waiting += 1
@@ -132,14 +132,14 @@ class Inboxes:
                 assert slot.late is not None
                 slot.late.append(mail)
             case SlotState.UNHOSTED:
-                # It will be collected with the rest. A handoff may be what brings the agent into being, so it is now.
+                # It will be collected with the rest. Handoff mail may create the agent, so it is collected now.
                 if is_about_handoff(mail):
                     self._core.spawn(self.collect(agent_id), "collect mail")
             case never:
                 assert_never(never)
 
     def _hold(self, slot: AgentSlot, mail: Mail) -> None:
-        """Hold mail until its recipient has been read, and see to it that it is."""
+        """Hold mail until its recipient has been read, and make sure that it is read."""
         if slot.held is None:
             slot.held = []
             self._unread[mail.recipient] = None
@@ -148,7 +148,7 @@ class Inboxes:
             self.begin()
 
     def _release(self, agent_id: AgentId) -> Sequence[Mail]:
-        """Return the mail that is held for the agent, and hold it no longer."""
+        """Return the mail held for the agent and stop holding it."""
         slot = self._slots.known(agent_id)
         self._unread.pop(agent_id, None)
         if slot is None or slot.held is None:
@@ -157,29 +157,29 @@ class Inboxes:
         return held
 
     def finished(self, mail: Mail) -> None:
-        """Take note that the recipient is done with the mail."""
+        """Record that the recipient is done with the mail."""
         if mail.due is not None and mail.sender is None:
             self._scheduled.left()
         self._slots.finished(mail.recipient)
 
     def amend(self, mail: Mail) -> bool:
-        """Puts amended mail into the place of the old, where that has been delivered but not taken yet."""
+        """Replace mail that was delivered but not taken yet; return False if it is not there."""
         agent = self._directory.known(mail.recipient)
         return agent is not None and agent.amend(mail)
 
     def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
-        """Cancels mail that has been delivered but not taken yet."""
+        """Cancel mail that was delivered but not taken yet."""
         agent = self._directory.known(agent_id)
         if agent is not None:
             agent.drop(is_over)
 
     def forget(self, agent_id: AgentId, *, had_timers: bool) -> None:
-        """Forget the mail of an agent that was erased; what was accepted since then comes from the store again."""
+        """Forget the mail of an erased agent. Mail accepted since the erasure is read from the store again."""
         slot = self._slots.of(agent_id)
         is_known = slot.waiting > 0
         if slot.late is None:
             slot.is_unhosted = False
-        else:  # a collection is under way, and will come to what was accepted since then
+        else:  # a collection is under way and will find mail accepted since the erasure
             slot.late.clear()
         self._release(agent_id)
         slot.is_called = False
@@ -189,7 +189,7 @@ class Inboxes:
         self._slots.clear(agent_id)
 
     def hand_over(self, agent: LiveAgent) -> None:
-        """Give an agent that has come into memory what was held for it, before anything else comes to it."""
+        """Give an agent that has come into memory its held mail, before anything else reaches it."""
         agent_id = agent.snapshot.agent_id
         if not self._core.attends:
             self._call(agent_id)
@@ -199,20 +199,20 @@ class Inboxes:
                 agent.put(mail)
 
     def _call(self, agent_id: AgentId) -> None:
-        """Have the mail of an agent collected, once, by a runtime that attends to nothing else.
+        """Collect an agent's mail, once, in a runtime that attends to nothing else.
 
-        It has recovered nothing, so what it is sent comes behind what waits in the store.
+        The runtime has recovered nothing, so new mail must come after what waits in the store.
         """
         slot = self._slots.of(agent_id)
         if not slot.is_called:
             slot.is_called = slot.is_unhosted = True
-            self._release(agent_id)  # the store has it, with what came before
+            self._release(agent_id)  # the store holds it, with the earlier mail
 
     async def collect(self, agent_id: AgentId) -> None:
-        """Deliver what waits in the store for an agent that was not there, or could not be hosted."""
+        """Deliver the stored mail of an agent that did not exist or could not be hosted."""
         if self._is_unhosted(agent_id):
             async with self._collecting:
-                if self._is_unhosted(agent_id):  # else somebody else has collected it meanwhile
+                if self._is_unhosted(agent_id):  # otherwise another task has just collected it
                     await self._collect(agent_id)
 
     def _is_unhosted(self, agent_id: AgentId) -> bool:
@@ -227,45 +227,46 @@ class Inboxes:
         finally:
             slot.late = None
         slot.is_unhosted = False
-        slot.waiting = 0  # all of it is delivered, and counted, anew
+        slot.waiting = 0  # all of it is delivered again, and counted again
         waiting |= {mail.number: mail for mail in late if mail.number not in waiting}
         for mail in sorted(waiting.values(), key=_place):
             self._accept(mail)
         self._slots.tidy(agent_id)
 
     async def _waiting_for(self, agent_id: AgentId) -> dict[int, Mail]:
-        """All waiting mail of an agent by number, in the order accepted."""
+        """Return all waiting mail of an agent by number, in the order accepted."""
         waiting: dict[int, Mail] = {}
         after, erasures = 0, self._core.erasures
         while found := await self._core.ask(partial(self._core.store.mail, _waiting(agent_id, after))):
             waiting |= {mail.number: mail for mail in found}
             after = found[-1].number
+        # An erasure while reading may have removed mail that was already read.
         return waiting if erasures == self._core.erasures else await self._waiting_for(agent_id)
 
     async def collect_all(self) -> None:
-        """Collects for every recipient that could not be served so far."""
+        """Collect for every recipient that could not be served so far."""
         for agent_id in self._slots.unhosted():
             await self.collect(agent_id)
 
     async def retry(self, number: int) -> Mail:
-        """Delivers refused or dead mail once more, and lifts the wait of mail that failed before its next attempt.
+        """Deliver refused or dead mail once more, or end the wait of failed mail before its next attempt.
 
-        Raises UnknownMailError, and EventIdReusedError where its id stands for another event by now.
+        Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
         """
         found = await self._numbered(number)
         if found.status is MailStatus.WAITING:
             return await self._lift(found)
-        if found.status is MailStatus.UNREADABLE:  # to write it anew would lose what may be mended by hand
+        if found.status is MailStatus.UNREADABLE:  # rewriting it would lose what can still be repaired by hand
             raise UnknownMailError(number)
         mail = replace(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
         verdict = await self._change(MailChange(mail), number, lambda: self.deliver(mail))
         _check_id(verdict, mail)
-        if verdict is Verdict.REPEATED:  # what it says has reached the agent in other mail
+        if verdict is Verdict.REPEATED:  # other mail has already brought its event to the agent
             await self._change(MailEnd(number), number)
         return mail
 
     async def discard(self, number: int) -> Mail:
-        """Forgets refused or dead mail, and such as cannot be read. Raises UnknownMailError."""
+        """Forget refused, dead or unreadable mail. Raises UnknownMailError."""
         found = await self._numbered(number)
         if found.status is MailStatus.WAITING:
             raise UnknownMailError(number)
@@ -280,7 +281,10 @@ class Inboxes:
         return mail
 
     def _try_now(self, mail: Mail) -> None:
-        """Mail that does not wait here is being tried at this moment, or was given up meanwhile, or is nobody's yet."""
+        """Try the mail now: end its wait, or deliver it if its agent does not hold it.
+
+        Mail that the agent holds without waiting is being tried right now.
+        """
         agent = self._directory.known(mail.recipient)
         if not self._core.lift(mail.number) and not (agent is not None and agent.holds(mail)):
             self.deliver(mail)
@@ -300,7 +304,7 @@ class Inboxes:
         return found[0]
 
     async def recover(self) -> None:
-        """Takes over, in the order accepted, what was accepted before and is not done; `begin` then hands it over."""
+        """Deliver, in the order accepted, mail accepted earlier and not finished. It is held until `begin`."""
         after = 0
         while found := await self._core.store.waiting(after=after, limit=PAGE):
             after = found[-1].number
@@ -308,7 +312,7 @@ class Inboxes:
                 self.deliver(mail)
 
     def begin(self) -> None:
-        """Hands over what is held for agents that are not in memory."""
+        """Start reading the agents with held mail, and hand it over."""
         self._is_reading = True
         self._core.spawn(self._read_recipients(), "read the recipients of mail")
 
@@ -321,9 +325,9 @@ class Inboxes:
 
     async def _read_some(self, agent_ids: list[AgentId]) -> None:
         try:
-            hosted = await self._directory.get_many(agent_ids)  # held here, so that they stay in memory
+            hosted = await self._directory.get_many(agent_ids)  # referred to here, so that they stay in memory
         except StoreCorruptError:
-            if len(agent_ids) > 1:  # which of them? The others are not to wait for it
+            if len(agent_ids) > 1:  # it is unknown which one is damaged, and the others must not wait for it
                 for agent_id in agent_ids:
                     await self._read_some([agent_id])
                 return
@@ -341,7 +345,7 @@ class Inboxes:
             self._leave(agent_id, self._release(agent_id))
 
     def _leave(self, agent_id: AgentId, mails: Sequence[Mail]) -> None:
-        """Leave mail to the store until there is somebody to take it; offers may bring about that there is."""
+        """Leave mail to the store until something can take it. An offer may create its agent, so it is taken now."""
         slot = self._slots.of(agent_id)
         if any(map(is_about_handoff, mails)):
             slot.offered = deque(mails)
@@ -351,9 +355,9 @@ class Inboxes:
         self._slots.tidy(agent_id)
 
     async def _bring_up(self, agent_id: AgentId, mails: deque[Mail]) -> None:
-        """Take offers to an agent that does not exist yet, and the rest of its mail when it does.
+        """Take offers to an agent that does not exist yet, and give it the rest of its mail once it does.
 
-        mails: what is offered in its slot; more may come meanwhile.
+        mails: the slot's offered mail; more may arrive meanwhile.
         """
         new = NewAgent(self._core, agent_id, self._registry, self._directory, self._accept)
         rest: list[Mail] = []
@@ -362,17 +366,17 @@ class Inboxes:
                 mail = mails.popleft()
                 if not is_about_handoff(mail) or await new.leaves(mail):
                     rest.append(mail)
-                elif not await take(new, mail):  # it is left to the next runtime, with all behind it
+                elif not await take(new, mail):  # it is left to the next runtime, with all mail behind it
                     return
                 elif new.is_born or self._directory.known(agent_id) is None:
                     self._slots.finished(agent_id)
-                else:  # an agent was started under this id: the mail is for that one
+                else:  # an agent was started under this id: the mail is for that agent
                     rest.append(mail)
         finally:
             self._end_offers(agent_id, [*rest, *mails])
 
     def _end_offers(self, agent_id: AgentId, rest: Sequence[Mail]) -> None:
-        """Deliver the rest of the mail to the agent that was begun; leave it to the store if none was."""
+        """Deliver the rest of the mail to the new agent, or leave it to the store if there is none."""
         slot = self._slots.of(agent_id)
         slot.offered = None
         agent = self._directory.known(agent_id)
@@ -389,7 +393,7 @@ def _waiting(agent_id: AgentId, after: int) -> MailQuery:
 
 
 def _place(mail: Mail) -> tuple[bool, datetime, int]:
-    """The order in which a runtime that opens delivers: as accepted, and behind that, as due, what has a due time."""
+    """Return the sort key of recovery: mail as accepted, and after it mail with a due time, as due."""
     return (True, mail.due, mail.number) if mail.due is not None else (False, _ALWAYS, mail.number)
 
 

@@ -1,4 +1,4 @@
-"""What operators do in the framework's place: a timer fires now, an invoke ends with a result that they give."""
+"""Interventions by operators: firing a timer now, ending an invoke with a given result."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gatechart.values import (
 
 
 async def fire_timer(core: Core, effects: Effects, number: int, reason: str) -> Mail:
-    """Let a timer, or other mail with a due time, be delivered now. Raises NoTimerError, PayloadError."""
+    """Deliver a timer, or other mail with a due time, now. Raises NoTimerError, PayloadError."""
     why = checked_operator_reason(reason)
     timer = await _timer(core, number)
     fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
     change = core.persist(MailChange(fired), lambda: effects.amend(fired.recipient, number, fired))
     verdict = await _written(core, "fire_timer", change)
-    if verdict is not Verdict.COMMITTED:  # it was cancelled, or applied, meanwhile
+    if verdict is not Verdict.COMMITTED:  # it was cancelled or applied meanwhile
         raise NoTimerError(number)
     return fired
 
@@ -52,16 +52,16 @@ async def end_invoke(
     reason: str,
     idempotency_key: str | None,
 ) -> Receipt:
-    """End an invoke that is running with a result, or with an error. Raises NoInvokeError, PayloadError."""
+    """End a running invoke with a result or an error. Raises NoInvokeError, PayloadError."""
     kind, payload = ending(invoke, result, error)
     why, event_id = checked_operator_reason(reason), checked_id(idempotency_key)
-    await core.store.load(known_id(agent_id))  # an agent that is not there has no invokes either: say which it is
+    await core.store.load(known_id(agent_id))  # raises UnknownAgentError, which says more than that there is no invoke
     event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)
     if await _was_ended(core, agent_id, event):
         return Receipt(core.store.numbers(1), repeat=True)
     try:
         return await _end(core, effects, await _running(core, agent_id, invoke), event, kind, why)
-    except NoInvokeError:  # by this very call perhaps, which was made twice at once
+    except NoInvokeError:  # the same call, made twice at once, may have ended it
         if await _was_ended(core, agent_id, event):
             return Receipt(core.store.numbers(1), repeat=True)
         raise
@@ -99,13 +99,13 @@ async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
 
 
 async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
-    """Tell whether this very call was made before, and its event waits or was applied.
+    """Return whether this call was made before, and its event is waiting or was applied.
 
-    Raises EventIdReusedError if its id stands for another event, or for one with another result.
+    Raises EventIdReusedError if its id belongs to another event, or to the same event with another result.
     """
     if event.id is None:
         return False
-    # Mail first: it may be applied between the two looks, and never waits again once it was.
+    # Mail first: it may be applied between the two reads, and applied mail never waits again.
     waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, MOST))
     before = next((each for each in waiting if each.id == event.id), None)
     if before is None:
@@ -116,7 +116,7 @@ async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
 
 
 async def _written(core: Core, call: str, commit: Coroutine[Any, Any, Verdict | None]) -> Verdict:
-    """Return the store's verdict, in a task of the runtime: whoever stops waiting does not stop the commit."""
+    """Return the store's verdict, from a task of the runtime: a caller that stops waiting does not stop the commit."""
     verdict = await asyncio.shield(core.spawn(commit))
     if verdict is None:
         raise RuntimeClosedError(call)

@@ -1,4 +1,4 @@
-"""The functions that active states invoke: begun after the commit that entered the state, ended by its exit."""
+"""Invokes of active states: started after the commit that entered the state, cancelled when it is left."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ StreamKey: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its
 
 
 class Invokes:
-    """Runs invocations, as many at once as the limits allow; their results are mail for their agents. An InvokeHost."""
+    """Runs invocations, as many at once as the limits allow. Results are mail to their agents. Fulfils InvokeHost."""
 
     def __init__(self, core: Core, registry: Registry, accept: Callable[[Mail], None]) -> None:
         self._core = core
@@ -46,12 +46,12 @@ class Invokes:
         self._accept = accept
         self._slots = asyncio.Semaphore(core.limits.invokes)
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
-        # without their graphs
+        # those whose graph is not registered
         self._unhosted: defaultdict[AgentId, dict[Invocation, ActiveInvocation]] = defaultdict(dict)
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
 
     async def recover(self) -> None:
-        """Begins again what had not ended."""
+        """Restart the invocations that had not ended."""
         after = 0
         while found := await self._core.store.running(after=after, limit=PAGE):
             after = found[-1][0]
@@ -59,9 +59,9 @@ class Invokes:
                 self.begin(running)
 
     def begin(self, running: ActiveInvocation) -> None:
-        """Begins an invocation, unless its graph is not registered: then it waits for that, or for its migration.
+        """Start an invocation, unless its graph is not registered: then it waits for the graph, or for a migration.
 
-        Where the runtime closes, or attends to nothing, it waits for the next one; where it is under way, it goes on.
+        If this runtime is closing, or does not attend to agents, the next one starts it. If it is running, it goes on.
         """
         call = running.invocation
         if not self._core.is_open or not self._core.attends or call in self._tasks.get(call.agent_id, ()):
@@ -79,20 +79,20 @@ class Invokes:
         return tuple(self._unhosted)
 
     def begin_unhosted(self) -> None:
-        """Begins what waited for a graph that is registered now."""
+        """Start the invocations that waited for a graph that is now registered."""
         waiting, self._unhosted = self._unhosted, defaultdict(dict)
         for calls in waiting.values():
             for running in calls.values():
                 self.begin(running)
 
     def end(self, agent_id: AgentId, state: StateName | None = None) -> None:
-        """Cancels the agent's invocations, those of a state or all."""
+        """Cancel the agent's invocations, either those of a state or all."""
         for call in (*self._tasks.get(agent_id, ()), *self._unhosted.get(agent_id, ())):
             if state in (None, call.state):
                 self._cancel(call)
 
     def adopt(self, call: Invocation, running: ActiveInvocation | None) -> None:
-        """Cancels an invocation, and begins another in its place, if any."""
+        """Cancel an invocation, and start another in its place, if any."""
         self._cancel(call)
         if running is not None:
             self.begin(running)
@@ -125,7 +125,7 @@ class Invokes:
     async def record(self, invocation: Invocation, name: str, text: str) -> str:
         """See InvokeHost."""
         verdict = await self._core.persist(StepRecord(invocation, name, text))
-        if verdict is Verdict.REPEATED:  # its answer was lost, or an attempt before this one is still at work
+        if verdict is Verdict.REPEATED:  # its answer was lost, or an earlier attempt is still running
             return (await self.recorded(invocation)).get(name, text)
         if verdict is not Verdict.COMMITTED:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
@@ -143,7 +143,7 @@ class Invokes:
         self.streams.publish((invocation.agent_id, invocation.invoke), item)
 
     async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
-        """See InvokeHost. What the function makes of its cancellation counts for nothing."""
+        """See InvokeHost. A cancelled invocation stays cancelled even if its function suppresses the cancellation."""
         try:
             return await (function if seconds is None else self._limited(seconds, function))
         finally:
@@ -175,7 +175,7 @@ class Invokes:
             self.streams.end((call.agent_id, call.invoke))
 
     async def _outcome(self, running: ActiveInvocation) -> InvokeEnded:
-        """Try until the invocation has ended. Only an attempt takes a slot, not the wait before the next one."""
+        """Try until the invocation has ended. An attempt takes a slot, the wait before the next one does not."""
         graph, failed = self._registry.version(running.graph, running.graph_version), 0
         while True:
             async with self._slots:
@@ -186,7 +186,7 @@ class Invokes:
             await self._core.sleep(result.wait_s)
 
     async def _limited(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of the work, which is not waited for if it goes on after its cancellation."""
+        """Return the work's result. Work that goes on after its cancellation is not waited for."""
         tasks = function, timer = self._core.attend(work), self._core.attend(self._core.sleep(seconds))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -201,7 +201,7 @@ class Invokes:
 
 
 def _end_if_cancelled() -> None:
-    """Raises CancelledError where the invocation is being ended, rather than something that its function waited for."""
+    """Raise CancelledError if the invocation itself is being cancelled, and not only something its function awaited."""
     task = asyncio.current_task()
     if task is not None and task.cancelling() > 0:
         raise asyncio.CancelledError

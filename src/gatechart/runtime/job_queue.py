@@ -1,4 +1,4 @@
-"""One job at a time for each agent, in the order asked."""
+"""Queue of one agent's jobs, run one at a time in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Job: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
 class JobQueue:
     """Runs the jobs of one agent in tasks of the runtime.
 
-    A caller that is cancelled withdraws a job that has not begun; a job that has begun goes on to its end.
+    Cancelling a caller withdraws its job if it has not begun; a job that has begun runs to its end.
     """
 
     __slots__ = ("_core", "_jobs")
@@ -32,13 +32,13 @@ class JobQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job is under way or waiting."""
+        """Whether no job is running or waiting."""
         return self._jobs is None
 
     def run(self, job: Job[T]) -> asyncio.Future[T]:
-        """Run the job behind all that were asked for before it; the future has its result, or what it raised."""
+        """Run the job after all jobs queued before it; the future gets its result or exception."""
         waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        # The first job's caller begins the task that runs them all, so the others bring their own trace.
+        # The first job's caller starts the task that runs all jobs, so the other jobs bring their own trace context.
         self._add(job if self._jobs is None else as_the_caller(job), waiting)
         return waiting
 
@@ -66,12 +66,12 @@ class JobQueue:
                 jobs.popleft()
         finally:
             self._jobs = None
-            for _, waiting in jobs:  # none, unless the task is being ended; then the first was under way
+            for _, waiting in jobs:  # none, unless the task is being cancelled; then the first was running
                 if waiting is not None:
                     self._give_up(waiting)
 
     def _give_up(self, waiting: asyncio.Future[Any]) -> None:
-        """Tell a caller that nothing comes: what was under way did not end in time, or the event loop is torn down."""
+        """Fail a caller whose job gets no result: it did not end in time, or the event loop is shutting down."""
         if self._core.is_open or waiting.done():
             waiting.cancel()
         else:
