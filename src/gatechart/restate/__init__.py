@@ -1,6 +1,6 @@
-"""Agents on Restate, a distributed engine: one virtual object for each, one short invocation for each event.
+"""Agents on Restate, a distributed engine: one virtual object per agent, one short invocation per event.
 
-Needs the extra `gatechart[restate]`. `RestateRuntime` is what callers open, `serving` what the engine calls.
+Needs the extra `gatechart[restate]`. Callers open `RestateRuntime`; `serving` answers the engine.
 """
 
 from gatechart.restate.runtime import RestateRuntime

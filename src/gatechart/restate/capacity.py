@@ -1,7 +1,7 @@
-"""How much mail waits for an agent, counted where callers ask for room before they post.
+"""Inbox capacity, counted when callers reserve room before they post.
 
-What was posted may still be on its way, in the engine's own queue of an agent that is at work. So each piece of mail
-has a place, numbered from 1 on, and the agent notes the highest that has arrived. What is behind that is under way.
+Posted mail may still wait in the engine's own queue while the agent is busy. So each piece of mail gets a place,
+numbered from 1, and the agent records the highest place that has arrived. Mail with a higher place is still on its way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values import MailStatus
 
 LOST_S: Final = 600.0
-"""After which a place counts no more that nobody has come to: whoever asked for it has died before it posted."""
+"""Seconds after which an unused place no longer counts: its caller died before it posted."""
 
 BYTES: Final[Serde[Any]] = BytesSerde()
 COUNTS: Final[Serde[Any]] = JsonSerde()
@@ -30,28 +30,28 @@ HANDOFFS: Final[Serde[Any]] = JsonSerde()
 
 @dataclass
 class Counts:
-    """The places given so far, and what waited when that was looked at last."""
+    """The places given so far, and the waiting mail at the last check."""
 
     places: int = 0
-    bytes: int = 0  # of the mail in all places
-    at: float = 0.0  # when the newest was given, in seconds since 1970
-    arrived: tuple[int, int] = (0, 0)  # the highest place that has been taken, and the bytes up to it
-    waiting: tuple[int, int] = (0, 0)  # pieces, and the bytes of the agent's state
+    bytes: int = 0  # size of the mail in all places
+    at: float = 0.0  # when the newest place was given, in seconds since 1970
+    arrived: tuple[int, int] = (0, 0)  # the highest place that has arrived, and the bytes up to it
+    waiting: tuple[int, int] = (0, 0)  # number of pieces, and the bytes of the agent's state
 
     def is_full(self, size: int, terms: Terms) -> bool:
-        """Whether there may be no room for mail of this size."""
+        """Tell whether there may be no room for mail of this size."""
         count = self.waiting[0] + self.places - self.arrived[0]
         total = self.waiting[1] + self.bytes - self.arrived[1]
         return count >= terms.inbox or total + size > terms.inbox_bytes
 
 
 def inbox_object(config: ServiceConfig) -> VirtualObject:
-    """The object that gives places in the inbox of one agent under each key."""
+    """Build the object that gives places in an agent's inbox; its key is the agent's id."""
     inboxes = VirtualObject(config.names.inbox, **patience(config.terms.turn_s))
 
     @inboxes.handler("enter")
     async def enter(ctx: ObjectContext, asked: dict[str, Any]) -> Any:
-        """Gives a place, or says that there is none."""
+        """Give a place, or answer that the inbox is full."""
         counts, size = Counts(**(await ctx.get("counts", COUNTS) or {})), int(asked["bytes"])
         now = await ctx.time()
         if counts.is_full(size, config.terms):
@@ -71,7 +71,7 @@ def inbox_object(config: ServiceConfig) -> VirtualObject:
 
 
 async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """What has arrived at an agent, and what of it waits."""
+    """Return how much mail has arrived at an agent, and how much of it waits."""
     text = await ctx.get("agent", BYTES)
     if not text:
         return {"arrived": [0, 0], "waiting": [0, 0]}
@@ -84,7 +84,7 @@ async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
 
 
 def capacity_object(config: ServiceConfig) -> VirtualObject:
-    """The object that counts, under each graph's name, who holds a place with it."""
+    """Build the object that tracks which handoffs hold a slot of a graph; its key is the graph's name."""
     places = VirtualObject(config.names.capacity, **patience(config.terms.turn_s))
 
     @places.handler("reserve")

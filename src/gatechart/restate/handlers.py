@@ -1,7 +1,7 @@
-"""What becomes of what comes to an agent: one journaled run, from what is kept to what is to be kept and done.
+"""Decisions of an agent: one journaled run turns the stored state and a call into the new state and orders.
 
-Everything that could come out differently a second time happens here: actions, the time, made-up ids. The engine writes
-down what came of it before anything is done about it.
+Everything nondeterministic happens here: actions, the clock, generated ids. The engine journals the result before
+    anything is done about it.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ async def decide(
     lifted: int = 0,
     payloads: Mapping[int, bytes] = NO_PAYLOADS,
 ) -> JournalEntry:
-    """What becomes of the verb. Never raises: what a verb raises is its answer, and then nothing has changed.
+    """Decide what a call does to the agent. Never raises: an error becomes the answer, and nothing has changed.
 
-    granted: handoffs for which earlier runs asked for a place: whether it was had. lifted: the number of mail whose
-    wait for another attempt was ended. payloads: those that earlier runs needed, by the number of their mail.
+    granted: handoffs for which earlier runs asked for a slot, and whether they got it. lifted: number of the mail whose
+        wait for another attempt was ended. payloads: those that earlier runs asked for, by the number of their mail.
     """
     unit = UnitOfWork(config, agent_id, state, ids)
     unit.granted, unit.lifted, unit.payloads = granted, lifted, payloads
@@ -72,7 +72,7 @@ async def decide(
                 await verb_of(unit, verb)(unit, argument)
             except PayloadsNeededError as needed:
                 return JournalEntry(needs=needed.numbers)
-    except Exception as error:  # whatever it is: raised on, it would keep all else from the agent
+    except Exception as error:  # whatever it is: raised on, it would block all later calls to the agent
         if not isinstance(error, EventError):
             logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
         return JournalEntry(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
@@ -80,7 +80,7 @@ async def decide(
 
 
 def verb_of(unit: UnitOfWork, verb: str) -> Verb:
-    """What the verb does to the agent as it is."""
+    """Return the handler of the verb; another one while the agent is asleep."""
     if not unit.state.asleep:
         return VERBS[verb]
     return WHILE_ASLEEP.get(verb, _refuse_asleep)
@@ -91,13 +91,13 @@ async def _refuse_asleep(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _send(unit: UnitOfWork, argument: Argument) -> None:
-    """Behind the mail that was accepted before."""
+    """Handle the event once all mail accepted before it is done."""
     _check_life(unit, argument)
     graph = unit.graph()
     if next_mail(unit) is not None:
         await take(unit, following="send")
         return
-    name = checked_name(argument["event"])  # whoever calls the engine itself is outside, too
+    name = checked_name(argument["event"])  # direct callers of the engine are outside callers, too
     event = Event(name, argument["payload"], unit.now, argument["id"])
     outcome = await process(unit, event)
     if outcome.refusal is not None:
@@ -113,7 +113,7 @@ def _tell_refusal(unit: UnitOfWork, graph: AnyGraph, event: EventName, reason: s
 
 
 def _check_life(unit: UnitOfWork, argument: Argument) -> None:
-    """A handle of an agent that was erased is none of another one under its id. Raises UnknownAgentError."""
+    """Raise UnknownAgentError if the handle is of an erased agent that had the same id."""
     if argument["life"] != unit.state.life:
         raise UnknownAgentError(unit.agent_id)
 
@@ -131,7 +131,7 @@ async def _drain(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _wake(unit: UnitOfWork, argument: Argument) -> None:
-    """Void once its entry is gone. A machine's clock may be behind the engine's: then it waits on."""
+    """Do nothing if the mail is gone. If this machine's clock is behind the engine's, wait on."""
     mail = _found(unit, argument)
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         return
@@ -146,7 +146,7 @@ async def _wake(unit: UnitOfWork, argument: Argument) -> None:
 
 
 def _found(unit: UnitOfWork, argument: Argument) -> Mail | None:
-    """Return the mail that is meant, with its payload."""
+    """Return the mail that the argument names, with its payload."""
     mail = unit.state.numbered(argument["number"])
     return None if mail is None else unit.full(mail)
 
@@ -183,7 +183,10 @@ async def _stop(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _roll_back(unit: UnitOfWork, argument: Argument) -> None:
-    """target: what it was at the version; passed: what it has given away since; both as the projection has it."""
+    """Roll the agent back.
+
+    target: its snapshot at that version. passed: the handoffs given away since. Both come from the projection.
+    """
     _check_life(unit, argument)
     graph = unit.graph()
     if next_mail(unit) is not None:
@@ -211,7 +214,7 @@ async def _hand_on(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _erase(unit: UnitOfWork, _: Argument) -> None:
-    """Whoever waits for it is told first; not by one that is asleep, which has never been here."""
+    """Erase the agent. Those who wait for it are told first, unless it is asleep: then it never ran here."""
     if not unit.state.asleep and unit.snapshot.status is Status.ACTIVE:
         unit.commit(stopped(unit.snapshot, unit.now))
     unit.entry.turns.clear()
@@ -288,7 +291,10 @@ def _ended(unit: UnitOfWork, argument: Argument) -> Mail:
 
 
 async def _projected(unit: UnitOfWork, argument: Argument) -> None:
-    """The turns up to a version need not be kept any more. life: of the agent whose turns they are."""
+    """Note that turns up to a version are projected and need not be kept.
+
+    life: identifies the agent whose turns they are.
+    """
     state, upto = unit.state, int(argument["version"])
     if state.life != argument["life"] or state.snapshot is None:
         return
@@ -309,9 +315,9 @@ def _handoff_command(argument: Argument) -> HandoffCommand:
 
 
 def _offered(unit: UnitOfWork, call: HandoffCommand) -> str:
-    """The id of the handoff, which is offered with this turn, or was when the call was made before.
+    """Offer a handoff and return its id; a repeated call returns the id of the first offer.
 
-    Raises as `Turn.handoff`, EventRefusedError and EventIdReusedError.
+    Raises what `Turn.handoff` raises, EventRefusedError and EventIdReusedError.
     """
     made: list[str] = []
 

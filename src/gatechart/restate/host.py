@@ -1,4 +1,4 @@
-"""An agent that the engine hosts, as its handle sees it."""
+"""The host of an agent on the engine, as the agent's handle sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 
 
 class RestateHost:
-    """Fulfils the Host port. What it knows is as new as the last call of its runtime."""
+    """A Host whose state is as new as the last call of its runtime."""
 
     __slots__ = ("__weakref__", "_runtime", "graph", "life", "snapshot")
 
@@ -29,7 +29,7 @@ class RestateHost:
         self._runtime = runtime
         self.graph = graph
         self.snapshot = snapshot
-        self.life = life  # tells the agent from another one under its id
+        self.life = life  # tells the agent from a later one with the same id
 
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
@@ -40,17 +40,17 @@ class RestateHost:
         return OUTCOME.validate_python(answer["outcome"])
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
-        """See Host. It lags, see `capabilities`."""
+        """See Host. The history lags, see `capabilities`."""
         await self._newest("history")
         return await self._runtime.history(self.snapshot.agent_id, after=after, limit=limit)
 
     async def snapshot_at(self, version: int) -> Snapshot:
-        """See Host. It waits for the projection."""
+        """See Host. Waits for the projection."""
         check_version("snapshot_at", version)
         return await self._runtime.snapshot_at(self.snapshot.agent_id, version)
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
-        """See Host. It waits for the projection."""
+        """See Host. Waits for the projection."""
         check_version("rollback", version)
         checked_words(reason)
         checked_id(idempotency_key, "idempotency_key")
@@ -66,7 +66,7 @@ class RestateHost:
         return self._see(answer)
 
     async def until(self, state: Name) -> Snapshot:
-        """See Host. A state that is passed quickly is seen where turns are projected."""
+        """See Host. A state that is left quickly is seen only if turns are projected."""
         leaves = frozenset(self.graph.leaves(state))
         seen, pause_s = self.snapshot.version, LOOK_S
         while True:
@@ -85,13 +85,13 @@ class RestateHost:
             pause_s = min(pause_s * 2, LONGEST_LOOK_S)
 
     def see(self, newest: Snapshot) -> Snapshot:
-        """Takes note of what is committed."""
+        """Note a committed snapshot."""
         if newest.version > self.snapshot.version:
             self.snapshot = newest
         return newest
 
     async def _newest(self, call: str) -> Snapshot:
-        """The newest snapshot. Raises UnknownAgentError where the agent was erased, whoever has its id by now."""
+        """Return the newest snapshot. Raises UnknownAgentError if the agent was erased, even if its id was reused."""
         told = await self._runtime.looked(call, self.snapshot.agent_id)
         if told["life"] != self.life:
             raise UnknownAgentError(self.snapshot.agent_id)

@@ -1,4 +1,4 @@
-"""Calls to the engine from outside: each arrives once, whatever becomes of connections."""
+"""Calls to the engine from outside. Each takes effect once, even if connections fail."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 PAUSE_S: Final = 0.1
-CONNECTS_S: Final = 5.0  # that a node gets to take a connection, before the next is called
-BUSY: Final = (429, 502, 503, 504)  # statuses with which an engine answers that is starting, or cut off from a node
+CONNECTS_S: Final = 5.0  # time for a node to accept a connection before the next node is tried
+BUSY: Final = (429, 502, 503, 504)  # statuses of an engine that is starting, or cut off from a node
 
 
 class Ingress:
@@ -32,7 +32,7 @@ class Ingress:
 
     def __init__(self, urls: tuple[str, ...], http: aiohttp.ClientSession, patience_s: float) -> None:
         self._urls = urls
-        self._asked = 0  # which of them is called
+        self._asked = 0  # index of the URL in use
         self._http = http
         self._patience_s = patience_s
         self._calls = 0
@@ -42,9 +42,10 @@ class Ingress:
     @classmethod
     @asynccontextmanager
     async def open(cls, urls: str | Sequence[str], *, patience_s: float) -> AsyncIterator[Ingress]:
-        """urls: of one node or of several, the next of which is called where one does not answer.
+        """Open connections to the engine.
 
-        patience_s: how long an engine that does not answer is called again.
+        urls: of one node or of several; if one does not answer, the next is tried. patience_s: how long to retry an
+            engine that does not answer.
         """
         nodes = (urls,) if isinstance(urls, str) else tuple(urls)
         if not nodes:
@@ -55,15 +56,16 @@ class Ingress:
 
     @property
     def url(self) -> str:
-        """The address that is called."""
+        """Address in use."""
         return self._urls[self._asked]
 
     async def ask(
         self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any] = NOTHING, *, reads: bool
     ) -> Any:
-        """The handler's answer. call: the verb, for errors. reads: it may be run twice, and is not remembered.
+        """Call a handler and return its answer.
 
-        Raises what the handler tells as its error, EngineRefusedError, and EngineUnreachableError where nobody answers.
+        call: the verb, for errors. reads: the call may run twice, and is not deduplicated. Raises the error that the
+            handler answers with, EngineRefusedError, and EngineUnreachableError if nothing answers.
         """
         answer = await self._posted(call, f"{service}/{_quoted(key)}/{handler}", argument, reads=reads)
         told = json.loads(answer) if answer else None
@@ -72,14 +74,14 @@ class Ingress:
         return told
 
     async def leave(self, within_s: float) -> None:
-        """Returns when no call is under way, or after a while: those that are cut off then raise RuntimeClosedError."""
+        """Wait until no call is under way, for a limited time. Calls that are cut off then raise RuntimeClosedError."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._quiet.wait()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """Within it a call is under way, even if it waits for its turn."""
+        """Count a call as under way inside the block, even while it waits in line."""
         self._calls += 1
         self._quiet.clear()
         try:
@@ -90,14 +92,14 @@ class Ingress:
                 self._quiet.set()
 
     async def post(self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any]) -> None:
-        """Returns once the engine has accepted the call. Raises as `ask`."""
+        """Send a call, and return once the engine has accepted it. Raises what `ask` raises."""
         with self.calling():
             await self._posted(call, f"{service}/{_quoted(key)}/{handler}/send", argument, reads=False)
 
     async def _posted(self, call: str, path: str, argument: Mapping[str, Any], *, reads: bool) -> bytes:
         body = to_json(dict(argument), inf_nan_mode="constants")
         headers = {"content-type": "application/json"}
-        if not reads:  # so that the same call can be made again where its answer was lost
+        if not reads:  # so that the call can be repeated safely if its answer was lost
             headers["idempotency-key"] = uuid4().hex
         deadline = asyncio.get_running_loop().time() + self._patience_s
         while not self._http.closed:
@@ -115,14 +117,14 @@ class Ingress:
             if asyncio.get_running_loop().time() > deadline and not self._http.closed:
                 raise EngineUnreachableError(url, problem)
             logger.debug("the engine does not answer; it is called again", extra={"url": url, "problem": problem})
-            if url == self.url:  # else another call has moved on already
+            if url == self.url:  # otherwise another call has switched already
                 self._asked = (self._asked + 1) % len(self._urls)
             await asyncio.sleep(PAUSE_S)
         raise RuntimeClosedError(call)
 
 
 def _quoted(agent_id: AgentId) -> str:
-    """The key as part of an address. Raises UnknownAgentError where no engine can have it."""
+    """Quote the key for use in a URL. Raises UnknownAgentError if the engine cannot have such a key."""
     try:
         key = quote(agent_id, safe="")
     except UnicodeEncodeError:

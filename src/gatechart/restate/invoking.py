@@ -1,4 +1,4 @@
-"""The service that runs what states invoke: each in an invocation of its own, which can be cancelled."""
+"""The service that runs invokes, each in an invocation of the engine that can be cancelled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def invokes_service(config: ServiceConfig) -> Service:
-    """The service; one invocation of it is one invocation of a state."""
+    """Build the service; each of its invocations runs one invoke."""
     invokes = Service(config.names.invokes, **patience(config.terms.invoke_s))
 
     @invokes.handler("run")
@@ -45,9 +45,9 @@ def invokes_service(config: ServiceConfig) -> Service:
 
 
 async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -> None:
-    """Writes down what the function reports, piece by piece. What was written down before is not asked for again.
+    """Journal what the function reports, one report at a time. Journaled reports are not asked for again.
 
-    steps: that were recorded before the agent moved here.
+    steps: those recorded before the agent moved here.
     """
     recorded = dict(steps)
     failed, name = 0, session.running.invocation.invoke
@@ -68,7 +68,7 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
 
 
 def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
-    """Sends the agent what the invocation reports; it counts as long as the state lasts."""
+    """Send the agent a report of its invocation; it counts only while the state lasts."""
     call = session.running.invocation
     mail = report_mail(datetime.fromisoformat(report["time"]), call, kind, report[kind])
     told = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}

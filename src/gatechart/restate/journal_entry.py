@@ -1,4 +1,4 @@
-"""What a journaled run comes to, as the bytes that the engine keeps of it."""
+"""Results of journaled runs, as the bytes that the engine keeps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import to_json
 
 Order: TypeAlias = dict[str, Any]
-"""What the object is to do, by its `do`:
-
+"""An order to the object, by its `do`:
 deliver (mail, to)  ·  wake (number, after_s)  ·  call (running, steps)  ·  cancel (engine_id)  ·  project (after_s)  ·
 postpone (argument, after_s)  ·  release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·
 drain (after_s)
@@ -22,23 +21,27 @@ _PARTS: Final = 4
 
 @dataclass(slots=True)
 class JournalEntry:
-    """What is to be kept, what is to be done, and what is answered. A part that is None stays as it is."""
+    """The result of a run: what to store, what to do, and what to answer. A part that is None is unchanged."""
 
     state: bytes | None = None
     ids: bytes | None = None
-    turns: list[tuple[int, bytes]] = field(default_factory=list)  # committed in this run, with their versions
+    turns: list[tuple[int, bytes]] = field(default_factory=list)  # turns committed in this run, with their versions
     orders: list[Order] = field(default_factory=list)
     answer: Any = None  # JSON values
-    following: str = ""  # the verb of the run that comes next in this invocation; none where empty
-    wait_s: float = 0.0  # before it
-    waits_for: int = 0  # the number of the mail whose next attempt that is; 0 in journals in which no wait can be ended
-    place: dict[str, Any] | None = None  # a place that is to be asked for before this run is begun anew
-    needs: list[int] = field(default_factory=list)  # mail whose payload is to be read before this run is begun anew
-    payloads: list[tuple[int, bytes]] = field(default_factory=list)  # to be set aside, by the number of their mail
-    cleared: list[int] = field(default_factory=list)  # mail whose payload need not be kept any more
+    following: str = ""  # verb of the next run in this invocation; empty for none
+    wait_s: float = 0.0  # pause before the next run
+    waits_for: int = (
+        0  # number of the mail whose next attempt is awaited; 0 in journals of releases without endable waits
+    )
+    place: dict[str, Any] | None = None  # slot to reserve before this run is repeated
+    needs: list[int] = field(default_factory=list)  # mail whose payload must be read before this run is repeated
+    payloads: list[tuple[int, bytes]] = field(
+        default_factory=list
+    )  # payloads to set aside, by the number of their mail
+    cleared: list[int] = field(default_factory=list)  # mail whose payload can be deleted
 
     def packed(self) -> bytes:
-        """As bytes: one line of JSON for each part, for JSON text has no line breaks of its own."""
+        """Pack the entry as bytes: one line of JSON per part, because JSON text has no line breaks."""
         head = {
             "orders": self.orders,
             "answer": self.answer,
@@ -48,7 +51,7 @@ class JournalEntry:
             "place": self.place,
             "versions": [version for version, _ in self.turns],
         }
-        # Only where there are any, so that most entries are as small as those of before payloads were set aside.
+        # Only when present, so that most entries stay as small as they were before payloads could be set aside.
         numbers = [number for number, _ in self.payloads]
         head |= {name: of for name, of in (("needs", self.needs), ("cleared", self.cleared), ("large", numbers)) if of}
         texts = [text for _, text in (*self.turns, *self.payloads)]
@@ -56,7 +59,7 @@ class JournalEntry:
 
 
 def unpacked(text: bytes) -> JournalEntry:
-    """What was packed."""
+    """Unpack an entry."""
     head, state, ids, *texts = bytes(text).split(b"\n")
     told = json.loads(head)
     versions: list[int] = told.pop("versions")

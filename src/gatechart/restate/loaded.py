@@ -1,4 +1,4 @@
-"""What the state of an agent says to the ledger."""
+"""The view of an agent's state that the ledger works on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail
 
 
 class LoadedState:
-    """The state of one agent, as a commit finds it. Fulfils `Loaded`.
+    """The state of one agent as a commit sees it. Implements `Loaded`.
 
-    It knows no ids: whether mail came before, each agent finds out when it arrives, the sender itself too.
+    It knows no ids: every recipient detects repeated mail on arrival, even in mail to itself.
     """
 
     def __init__(self, state: AgentState) -> None:
@@ -29,11 +29,11 @@ class LoadedState:
         return self._state.numbered(number)
 
     def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:  # noqa: ARG002
-        """See Loaded. Nothing is known by its id."""
+        """See Loaded. No mail is known by its id."""
         return None
 
     def applied(self, recipient: AgentId, event_id: str) -> Content | None:  # noqa: ARG002
-        """See Loaded. Nothing is known by its id."""
+        """See Loaded. No event is known by its id."""
         return None
 
     def content(self, event: EventName, payload: Payload) -> Content:
@@ -45,11 +45,11 @@ class LoadedState:
         return any(each.invocation == invocation for each in self._state.calls)
 
     def has_result(self, invocation: Invocation, step: str) -> bool:  # noqa: ARG002
-        """See Loaded. The engine's journal has the results."""
+        """See Loaded. Results are in the engine's journal."""
         return False
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
-        """See Loaded. Only the target keeps a handoff; whoever does not know it takes it to be as expected."""
+        """See Loaded. Only the target stores a handoff; for anyone else it has the expected status."""
         status = self._state.offers.get(handoff_id, expected)
         return None if status is None else HandoffState(status, ())
 
@@ -58,5 +58,5 @@ class LoadedState:
         return self._state.places.get(handoff_id)
 
     def slots_held(self, graph: str) -> int:  # noqa: ARG002
-        """See Loaded. An object of the graph counts them, and is asked before the turn."""
+        """See Loaded. The graph's object counts slots, and is asked before the turn."""
         return 0

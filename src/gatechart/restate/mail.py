@@ -1,4 +1,4 @@
-"""Mail and events as they come to an agent: taken, refused, tried again after a while, or given up."""
+"""Mail and events on arrival at an agent: applied, refused, retried or given up."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ logger = logging.getLogger(__name__)
 
 
 def accept(unit: UnitOfWork, mail: Mail, told_with: Mapping[str, Any]) -> bool:
-    """Keeps mail under a number of its own, unless it came before or is over; whether it waits now.
+    """Store mail under a new number, unless it is a repeat or stale. Return whether it waits now.
 
-    told_with: of an invocation's mail, the engine's id of it, and whether it ends with that; of mail that was posted,
-    its place.
+    told_with: for mail of an invocation, the engine's id of it, and whether the invocation ends with it; for posted
+        mail, its place.
     """
     state = unit.state
     place = told_with.get("place")
@@ -77,7 +77,10 @@ def accept(unit: UnitOfWork, mail: Mail, told_with: Mapping[str, Any]) -> bool:
 
 
 def _is_ours(unit: UnitOfWork, told_with: Mapping[str, Any]) -> bool:
-    """Whether the invocation that brings mail is under way, if one brings it; one that ends with that no longer is."""
+    """Tell whether mail of an invocation comes from one that is active; mail from elsewhere always passes.
+
+    An invocation that ends with this mail becomes inactive.
+    """
     engine_id, calls = told_with.get("engine_id"), unit.state.calls
     found = [each for each in calls if each.engine_id == engine_id]
     if found and told_with.get("ends"):
@@ -87,15 +90,15 @@ def _is_ours(unit: UnitOfWork, told_with: Mapping[str, Any]) -> bool:
 
 
 def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
-    """Whether mail is left to the engine for a while, because the agent keeps so much already.
+    """Tell whether mail is handed back to the engine for a while, because the agent stores too much already.
 
-    A state that no message can carry any more could not be changed by anything, not even to erase it.
+    If the state outgrew a message, nothing could change the agent any more, not even erasing it.
     """
     most = unit.config.terms.most_kept_bytes
     if unit.state_bytes <= most // 4 or not unit.state.mail:
         return False
     size = len(to_json(argument["mail"], inf_nan_mode="constants"))
-    if size > LARGE_BYTES or unit.state_bytes + size <= most:  # what is large is set aside
+    if size > LARGE_BYTES or unit.state_bytes + size <= most:  # large payloads are set aside
         return False
     known = {"agent_id": unit.agent_id, "bytes": unit.state_bytes}
     logger.error("an agent keeps too much to take more mail; discard mail, or erase it", extra=known)
@@ -104,7 +107,7 @@ def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
 
 
 def content_of(unit: UnitOfWork, mail_id: str) -> tuple[str, str] | None:
-    """The digest and the event of what came under this id before, and waits or was applied."""
+    """Return the digest and the event of waiting or applied mail with this id; None if there is none."""
     known = unit.applied(mail_id)
     if known is not None:
         return known.digest, known.event
@@ -117,7 +120,7 @@ def content_of(unit: UnitOfWork, mail_id: str) -> tuple[str, str] | None:
 
 
 def next_mail(unit: UnitOfWork) -> Mail | None:
-    """What is to be taken before anything else; None where that can wait, or has to."""
+    """Return the mail to process before anything else; None if there is none, or if it must wait."""
     due = unit.state.due(unit.now)
     if unit.state.snapshot is None:
         return next((mail for mail in due if is_about_handoff(mail)), None)
@@ -125,7 +128,7 @@ def next_mail(unit: UnitOfWork) -> Mail | None:
 
 
 async def take(unit: UnitOfWork, following: str) -> None:
-    """Takes the next mail. following: the verb of the run behind this one, as long as there is more to take."""
+    """Process the next mail. following: the verb of the next run, as long as more mail is due."""
     mail = next_mail(unit)
     if mail is None:
         return
@@ -145,12 +148,12 @@ async def take(unit: UnitOfWork, following: str) -> None:
 
 
 def _go_on(unit: UnitOfWork, following: str) -> None:
-    """Have what comes behind mail happen in a run of the same invocation, or of another one."""
+    """Continue after mail in another run of this invocation, or in another invocation."""
     entry, after = unit.entry, next_mail(unit)
     if entry.place is not None or following != "drain":
         entry.following = following
     elif after is not None and unit.payloads:
-        unit.order("drain", after_s=0.0)  # what was read stays in the invocation's journal, which is not to grow on
+        unit.order("drain", after_s=0.0)  # payloads read stay in the invocation's journal, which must not keep growing
     elif after is not None:
         entry.following = following
     if after is not None:
@@ -158,9 +161,9 @@ def _go_on(unit: UnitOfWork, following: str) -> None:
 
 
 def _waits(unit: UnitOfWork, mail: Mail) -> bool:
-    """Whether the next run has to wait for the mail's next attempt, if only for as long as the policy ever has it.
+    """Tell whether the next run must wait for the mail's next attempt, at most as long as the policy's longest wait.
 
-    The clock may have been wrong when the moment was written down.
+    The limit matters if the clock was wrong when the time was stored.
     """
     if mail.retry_at is None or mail.retry_at <= unit.now or mail.number == unit.lifted:
         return False
@@ -173,7 +176,7 @@ def _waits(unit: UnitOfWork, mail: Mail) -> bool:
 
 
 def _leave(unit: UnitOfWork) -> None:
-    """Leaves mail to a service that knows the graph, and what comes behind it."""
+    """Leave this mail, and all mail after it, to a service that knows the graph."""
     unit.is_left = True
     unit.order("drain", after_s=unit.config.terms.look_again_s)
 
@@ -202,7 +205,7 @@ async def _failed(unit: UnitOfWork, mail: Mail, error: Exception) -> None:
 
 
 async def _give_up(unit: UnitOfWork, dead: Mail) -> None:
-    """Nobody is to wait for what comes of mail about a handoff."""
+    """Give up on mail. Mail about a handoff is answered, so that nobody waits for it forever."""
     event, state = dead.happens(unit.now), unit.state
     if dead.event.startswith(OFFERED) and dead.sender is not None:
         _answer(unit, rejected(event, unit.config.packet_migrations, Obstacle.FAILURE, dead.reason))
@@ -220,14 +223,14 @@ async def _give_up(unit: UnitOfWork, dead: Mail) -> None:
 
 
 def _keep(unit: UnitOfWork, dead: Mail) -> None:
-    """Keeps dead mail. An agent that may wait for it is told so."""
+    """Store dead mail, and tell an agent that may be waiting for it."""
     unit.state.put(dead)
     if unit.state.snapshot is not None and is_awaited(dead):
         unit.state.mail.append(error_mail(dead, unit.state.number(), unit.now))
 
 
 async def process(unit: UnitOfWork, event: Event, mail: Mail | None = None) -> Outcome:
-    """What becomes of the event, which came as mail or from a caller. Raises what the turn raises."""
+    """Apply an event that came as mail or from a caller, and return its outcome. Raises what the turn raises."""
     if unit.state.snapshot is None and mail is not None and is_about_handoff(mail):
         return await _to_the_unborn(unit, event)
     graph = _as_of_today(unit)
@@ -254,7 +257,7 @@ async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail
 
 
 async def _to_the_unborn(unit: UnitOfWork, event: Event) -> Outcome:
-    """What becomes of an offer to an agent that begins with the one that it accepts."""
+    """Handle an offer to an agent that does not exist yet and begins with the first offer that it accepts."""
     config = unit.config
     if event.name == WITHDRAWN:
         return _committed(unit, event, withdrawn(event))
@@ -287,13 +290,13 @@ def _committed(unit: UnitOfWork, event: Event, result: TurnRecord | Outcome | Re
 
 
 def _answer(unit: UnitOfWork, given: Rejection) -> None:
-    """Tells the agent that asked, unless the handoff is settled."""
+    """Send the rejection to the source, unless the handoff is over."""
     if unit.change_handoff(given.settle):
         unit.post(Mail(0, given.asked_by, given.event, given.told, unit.now, sender=unit.agent_id))
 
 
 def _asks_for_a_place(unit: UnitOfWork, graph: AnyGraph, event: Event) -> bool:
-    """Whether a place has to be asked for before the offer can be taken."""
+    """Tell whether a slot must be reserved before the offer can be accepted."""
     if not _needs_a_place(graph, event) or event.id in unit.granted or event.id in unit.state.places:
         return False
     if unit.state.offers.get(event.id or "") is not HandoffStatus.PENDING:
@@ -307,7 +310,7 @@ def _needs_a_place(graph: AnyGraph, event: Event) -> bool:
 
 
 def _is_full(unit: UnitOfWork, graph: AnyGraph, event: Event) -> bool:
-    """Whether the place that the offer needs was not to be had. One that was is noted."""
+    """Tell whether no slot was free for the offer. A granted slot is noted."""
     if not _needs_a_place(graph, event):
         return False
     granted = unit.granted.get(event.id or "")
@@ -322,7 +325,7 @@ def _overloaded(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
 
 
 def _as_of_today(unit: UnitOfWork) -> AnyGraph:
-    """The graph that drives the agent, which is brought to its version first. Raises as `Registry.graph_for`."""
+    """Migrate the agent to the graph that drives it, and return that. Raises what `Registry.graph_for` raises."""
     graph, before = unit.graph(), unit.snapshot
     if graph.version != before.graph_version:
         mail = tuple(unit.all_full([each for each in unit.state.mail if each.status is MailStatus.WAITING]))

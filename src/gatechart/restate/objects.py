@@ -1,4 +1,4 @@
-"""The virtual object that hosts one agent."""
+"""The virtual object that hosts an agent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Reader: TypeAlias = Callable[[ObjectSharedContext, dict[str, Any]], Awaitable[An
 
 
 def agent_object(config: ServiceConfig) -> VirtualObject:
-    """The object that hosts one agent under each key."""
+    """Build the object that hosts agents; its key is the agent's id."""
     agents = VirtualObject(config.names.agent, **patience(config.terms.turn_s))
     for verb in VERBS:
         agents.handler(verb)(_handler(config, verb))
@@ -59,7 +59,7 @@ def _handler(config: ServiceConfig, verb: str) -> Callable[[ObjectContext, dict[
 
 
 async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argument: dict[str, Any]) -> Any:
-    """The answer to the verb. All that decides is in journaled runs; the rest only carries out what they say."""
+    """Return the answer to a verb. All decisions are in journaled runs; the rest only carries them out."""
     state, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
     granted: dict[str, bool] = {}
     payloads: dict[int, bytes] = {}
@@ -76,6 +76,7 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
             answer = await ctx.generic_call(config.names.capacity, "reserve", asked, entry.place["graph"])
             granted[entry.place["handoff"]] = json.loads(answer)
             continue
+        # Nothing is stored or sent before the run is final: a repeated run starts from the same state.
         state, ids = await _carried_out(ctx, config.names, entry) or state, entry.ids or ids
         if not entry.following:
             return entry.answer
@@ -84,9 +85,9 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
 
 
 async def _waited(ctx: ObjectContext, entry: JournalEntry) -> int:
-    """Waits for what was decided. Returns the number of the mail if its wait was ended before, else 0.
+    """Wait before the next run. Return the number of the mail if its wait was ended early, else 0.
 
-    A run of before such waits could be ended is repeated as its journal has it: it only sleeps.
+    Journals of releases in which no wait could be ended are replayed as they are, with a plain sleep.
     """
     wait = timedelta(seconds=entry.wait_s)
     if not entry.waits_for:
@@ -112,7 +113,8 @@ async def _run(
 
 
 async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) -> bytes | None:
-    """What is kept from now on; None where that is as it was."""
+    """Carry out an entry. Return the new state; None if it is unchanged."""
+    # Started first, because the state that is stored below holds the engine's ids of the invocations.
     begun = [await _begun(ctx, names, order) for order in entry.orders if order["do"] == "call"]
     state = entry.state if not begun or entry.state is None else _with_ids(entry.state, begun)
     if any(order["do"] == "forget" for order in entry.orders):
@@ -133,7 +135,7 @@ async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) ->
 
 
 async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
-    """The engine's id of an invocation that is begun."""
+    """Start an invocation and return the engine's id of it."""
     told = order["running"] | {"steps": order.get("steps", {})}
     return await ctx.generic_send(names.invokes, "run", to_json(told)).invocation_id()
 
@@ -178,12 +180,12 @@ def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
 
 
 def _place(version: int) -> str:
-    """Under which name a turn is kept until it is projected."""
+    """Return the key under which a turn is kept until it is projected."""
     return f"turn:{version}"
 
 
 async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """The newest snapshot, and how far the projection is."""
+    """Return the newest snapshot and the newest projected version."""
     text = await ctx.get("agent", BYTES)
     state = STATE.validate_json(text) if text else None
     if state is None or state.snapshot is None:
@@ -193,7 +195,7 @@ async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
 
 def _mails(names: Names) -> Reader:
     async def mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-        """All mail that waits, was refused, or is dead."""
+        """Return all waiting, refused and dead mail."""
         state = await _state(ctx, names)
         return [] if state is None else plain(MAILS, state.mail)
 
@@ -201,7 +203,7 @@ def _mails(names: Names) -> Reader:
 
 
 async def _state(ctx: ObjectSharedContext, names: Names) -> AgentState | None:
-    """Return what is kept of the agent, with all payloads; None where nothing is."""
+    """Return the stored state of the agent, with all payloads; None if there is none."""
     text = await ctx.get("agent", BYTES)
     if not text:
         return None
@@ -218,7 +220,7 @@ async def _full(ctx: ObjectSharedContext, names: Names, state: AgentState, mail:
 
 def _lift(names: Names) -> Reader:
     async def lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
-        """End the wait before another attempt at mail, and return the mail; None if nobody waits for that."""
+        """End the wait before another attempt at mail, and return the mail; None if no run waits for it."""
         wait = await ctx.get("wait", WAIT)
         if wait is None or wait["mail"] != asked["number"]:
             return None
@@ -233,7 +235,7 @@ def _lift(names: Names) -> Reader:
 
 
 async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """The turns that are not projected, in order, and whose they are."""
+    """Return the turns that are not projected yet, in order, and the life that they belong to."""
     text = await ctx.get("agent", BYTES)
     if not text:
         return None
@@ -247,7 +249,7 @@ async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
 
 def _standing(names: Names) -> Reader:
     async def stands(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-        """Return what an agent that moves here is compared by."""
+        """Return the data by which a migrating agent is compared."""
         return standing(await _state(ctx, names), await ctx.get("ids", BYTES))
 
     return stands
@@ -255,7 +257,7 @@ def _standing(names: Names) -> Reader:
 
 def _terms(config: ServiceConfig) -> Reader:
     async def terms(_: ObjectSharedContext, asked: dict[str, Any]) -> Any:
-        """On which terms agents are taken in, whoever is asked."""
+        """Return the terms on which the service takes agents in; they are the same under every key."""
         return terms_for(config, asked["graphs"])
 
     return terms

@@ -1,8 +1,8 @@
-"""Large payloads of mail, each in an object of its own.
+"""Large payloads of mail, each in its own object.
 
-The engine sends a service all that is kept of an agent with each call, which has to fit into one message. A payload
-that is set aside travels only to the run that needs it. Calls of one agent to one object arrive in the order made, so
-a payload is kept before it is read.
+The engine sends a service the whole state of an agent with each call, and all of it must fit into one message. A
+payload that is set aside travels only to the run that needs it. Calls from one agent to one object arrive in the order
+made, so a payload is kept before it is read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOTHING = b"{}"
 
 
 def payload_object(config: ServiceConfig) -> VirtualObject:
-    """Return the object that keeps one payload under each key."""
+    """Build the object that keeps one payload per key."""
     payloads = VirtualObject(config.names.payloads, **patience(config.terms.turn_s))
 
     @payloads.handler("keep", input_serde=BYTES)
@@ -36,7 +36,7 @@ def payload_object(config: ServiceConfig) -> VirtualObject:
 
 
 def keep_payload(ctx: ObjectContext, names: Names, number: int, payload: bytes) -> None:
-    """Set the payload of an agent's mail aside, in the place of one of before."""
+    """Set a mail's payload aside, replacing an earlier one."""
     ctx.generic_send(names.payloads, "keep", payload, _key(ctx, number))
 
 
@@ -46,7 +46,7 @@ async def read_payload(ctx: ObjectContext | ObjectSharedContext, names: Names, n
 
 
 def drop_payload(ctx: ObjectContext, names: Names, number: int) -> None:
-    """Forget a payload that was set aside."""
+    """Delete a payload that was set aside."""
     ctx.generic_send(names.payloads, "drop", b"", _key(ctx, number))
 
 

@@ -1,4 +1,4 @@
-"""Turns on their way from the engine into a store, where they can be searched: in order, once, and after the fact."""
+"""The projection of turns from the engine into a searchable store: in order, once each, after they are committed."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from gatechart.values import (
 
 logger = logging.getLogger(__name__)
 
-FORGETS: Final = 20  # times that the projection is asked to forget an agent
+FORGETS: Final = 20  # attempts to make the projection forget an agent
 UNTAKEN: Final = ("rejected", "expired", "cancelled")
-"""How a handoff may end that was never accepted."""
+"""Final statuses of a handoff that was never accepted."""
 
 
 def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
-    """The object that projects the turns of one agent under each key."""
+    """Build the object that projects turns; its key is the agent's id."""
     committer = Committer(store)
     projection = VirtualObject(config.names.projection, **patience(config.terms.turn_s))
 
@@ -58,7 +58,7 @@ def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
     async def project(ctx: ObjectContext, _: dict[str, Any]) -> None:
         answer = await ctx.generic_call(config.names.agent, "turns", b"{}", ctx.key())
         told = json.loads(answer) if answer else None
-        if told is None:  # the agent was erased meanwhile
+        if told is None:  # the agent was erased in the meantime
             return
         turns = TURNS.validate_python(told["turns"])
         version = await ctx.run_typed(
@@ -81,14 +81,14 @@ def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
 
     @projection.handler("bring")
     async def bring(ctx: ObjectContext, told: dict[str, Any]) -> int:
-        """Takes turns from before the agent moved here, the oldest of which may be any."""
+        """Store turns from before the agent moved here, starting at any version."""
         turns = TURNS.validate_python(told["turns"])
         brought = partial(_bring, store, committer, ctx.key(), turns)
         return await ctx.run_typed("bring", brought, RunOptions(type_hint=int))
 
     @projection.handler("brought")
     async def brought(ctx: ObjectContext, told: dict[str, Any]) -> dict[str, Any]:
-        """What the store has of the agent's turns, for whoever brought them."""
+        """Summarise the store's turns of the agent, for comparison by the sender."""
         asked = partial(past_of, store, ctx.key(), int(told["after"]))
         return await ctx.run_typed("brought", asked, RunOptions(type_hint=dict))
 
@@ -96,7 +96,7 @@ def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
 
 
 async def _bring(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
-    """The version up to which the store knows the agent by then. Handoffs that it knows are brought up to date."""
+    """Store turns and update known handoffs. Return the newest version that the store has."""
     new = [replace(turn, offers=await _unknown(store, turn.offers)) for turn in turns]
     return await _project(store, committer, agent_id, new, begins=True)
 
@@ -113,7 +113,7 @@ async def _unknown(store: Store, offers: Sequence[HandoffRecord]) -> tuple[Hando
 
 
 async def _change(store: Store, handoff: HandoffRecord, change: HandoffChange) -> None:
-    """Writes down what became of a handoff, and when: as an answer to mail, for that has a time of its own."""
+    """Record a change of a handoff with its original time: as an answer to mail, which has its own time."""
     number, before = store.numbers(2), handoff.changes[handoff.changes.index(change) - 1].status
     offer = Mail(number, handoff.target, OFFERED, {}, change.time)
     reply = Mail(number + 1, handoff.source, OFFERED, {}, change.time)
@@ -125,7 +125,7 @@ async def _change(store: Store, handoff: HandoffRecord, change: HandoffChange) -
 async def _project(
     store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn], *, begins: bool = False
 ) -> int:
-    """The version up to which the store knows the agent by then. begins: with the first of the turns, whichever."""
+    """Store new turns and return the newest version that the store has. begins: accept any version as the first."""
     try:
         previous: Snapshot | None = await store.load(agent_id)
     except UnknownAgentError:
@@ -144,7 +144,7 @@ async def _project(
 
 
 async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, store: Store) -> bool:
-    """Whether the turn is in the store. One about a handoff whose offer is not there yet comes later."""
+    """Store a turn and tell whether it was stored. A turn whose handoff is not stored yet is tried again later."""
     untaken = await _untaken(store, previous, turn)
     effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles, *untaken)
     record = TurnRecord(previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects)
@@ -159,7 +159,7 @@ async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, 
 
 
 async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple[ChangeHandoff, ...]:
-    """The end of a handoff that nobody took, of which no turn tells but that in which who asked for it hears so."""
+    """Derive the end of a handoff that nobody accepted. Only the turn in which the source hears of it shows it."""
     told, stands = turn.event.payload, {each.id for each in turn.snapshot.handoffs}
     if previous is None or turn.event.sender is None or told.get("status") not in UNTAKEN:
         return ()
@@ -173,10 +173,10 @@ async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple
 
 
 async def _forget(config: ServiceConfig, store: Store, agent_id: AgentId) -> bool:
-    """Whether the store knows nothing of the agent any more; False where an offer to it stands there for a while."""
+    """Erase the agent from the store; return False if a stored offer to it prevents that for now."""
     try:
         known = await store.load(agent_id)
-        if known.status is Status.ACTIVE:  # what it has open would keep it there
+        if known.status is Status.ACTIVE:  # its open work would keep it there
             await store.commit((await _ended(store, stopped(known, config.now())),))
         return await store.erase(agent_id)
     except UnknownAgentError:
@@ -184,7 +184,7 @@ async def _forget(config: ServiceConfig, store: Store, agent_id: AgentId) -> boo
 
 
 async def _ended(store: Store, turn: TurnRecord) -> TurnRecord:
-    """The turn with what it changes in the store: to others the engine has told it."""
+    """Reduce the turn to changes that fit the store; the engine has told the other agents already."""
     settles = [each for each in turn.effects if isinstance(each, ChangeHandoff)]
     stand = {each.handoff: await store.handoffs(HandoffQuery(id=each.handoff)) for each in settles}
     fit = tuple(each for each in settles if [row.status for row in stand[each.handoff]] == [each.before])

@@ -1,4 +1,4 @@
-"""What hosts agents on a distributed engine, as callers see it: the verbs of `Runtime`."""
+"""The runtime on a distributed engine: the verbs of `Runtime`, for callers."""
 
 from __future__ import annotations
 
@@ -112,18 +112,18 @@ RESTATE: Final = Capabilities(
     settles_at_once=False,
 )
 LOOK_S: Final = 0.05
-ANSWERS_S: Final = 2.0  # that a service has to give a place in an inbox
-AWAY_S: Final = 10.0  # for which it is not asked again, where it has not
+ANSWERS_S: Final = 2.0  # time for a service to give a place in an inbox
+AWAY_S: Final = 10.0  # pause before the next request after a service failed to answer
 NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
 CATCH_UP: Final = timedelta(seconds=30)
 
 
 class RestateRuntime(AgentHome):
-    """Agents that Restate hosts. Open it with `async with RestateRuntime.open(...) as runtime`."""
+    """A runtime whose agents Restate hosts. Open it with `async with RestateRuntime.open(...) as runtime`."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of an engine."""
+        """Features of an engine."""
         return RESTATE
 
     def __init__(self, ingress: Ingress, registry: Registry, store: Store | None, ids: Ids, names: Names) -> None:
@@ -133,9 +133,11 @@ class RestateRuntime(AgentHome):
         self._ids = ids
         self._names = names
         self._is_open = True
-        self._asks_again = 0.0  # when a service is asked for places again, by the loop's clock
-        self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents that are held
-        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # of those who ask of an agent
+        self._asks_again = 0.0  # earliest time to ask a service for places again, by the loop's clock
+        self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents with live handles
+        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = (
+            WeakValueDictionary()
+        )  # one lock per agent, to keep requests in order
 
     @classmethod
     @asynccontextmanager
@@ -150,13 +152,13 @@ class RestateRuntime(AgentHome):
         patience_s: float = 30.0,
         close_s: float = 30.0,
     ) -> AsyncIterator[RestateRuntime]:
-        """A runtime on the engine whose ingress listens at the URL, `http://127.0.0.1:8080` for one on this machine.
+        """Open a runtime on the engine whose ingress listens at `url`, such as `http://127.0.0.1:8080`.
 
-        url: several for a cluster without an address of its own; where a node does not answer, the next is called.
-        graphs: as the service has them, which runs their actions. projection: the store into which the service projects
-        turns; it is read only. None: there is no `find`, `history`, `snapshot_at` or `rollback`.
-        namespace: that of the service. patience_s: how long an engine that does not answer is called again.
-        close_s: how long the calls under way get to end when it is left; what they ask for is the engine's by then.
+        url: several for a cluster without a shared address; if a node does not answer, the next is tried. graphs: the
+            same as in the service, which runs their actions. projection: the store into which the service projects
+            turns, opened read-only; without it `find`, `history`, `snapshot_at` and `rollback` are unavailable.
+            namespace: that of the service. patience_s: how long to retry an engine that does not answer. close_s: how
+            long pending calls may take to end on exit; the engine has their requests by then.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:
@@ -173,11 +175,11 @@ class RestateRuntime(AgentHome):
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
-        """The newest version of each graph whose agents it knows."""
+        """Newest version of each registered graph."""
         return self._registry.graphs
 
     def register(self, graph: AnyGraph) -> None:
-        """Adds a graph, or another version of one. The service needs it, too. Raises DuplicateGraphError."""
+        """Add a graph, or another version of one. The service needs it, too. Raises DuplicateGraphError."""
         self._registry.register(graph)
 
     async def execute(self, command: Command) -> Any:
@@ -244,16 +246,16 @@ class RestateRuntime(AgentHome):
         return await self._handle(await self.looked("resume", agent_id))
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
-        """Return the graph that drives an agent. Raises UnknownGraphError, and IncompatibleGraphError."""
+        """Return the graph that drives an agent. Raises UnknownGraphError and IncompatibleGraphError."""
         return self._registry.graph_for(snapshot)
 
     async def lag(self, agent_id: AgentId) -> int:
-        """Return how many turns of the agent are committed and not projected yet. Raises UnknownAgentError."""
+        """Return how many committed turns of the agent are not projected yet. Raises UnknownAgentError."""
         told = await self.looked("lag", agent_id)
         return int(told["snapshot"]["version"]) - int(told["projected"])
 
     async def caught_up(self, agent_id: AgentId) -> None:
-        """Return once everything committed of the agent by now can be found. Raises TimeoutError after a while."""
+        """Return once all turns committed so far are projected. Raises TimeoutError after 30 seconds."""
         newest = (await self.look("caught_up", agent_id)).version
         async with asyncio.timeout(CATCH_UP.total_seconds()):
             while (await self.looked("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
@@ -295,12 +297,12 @@ class RestateRuntime(AgentHome):
         return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
 
     async def _find(self, command: FindCommand) -> Page:
-        """It lags behind the engine; the order is that in which agents were projected."""
+        """Find agents. Results lag behind the engine, in the order in which agents were projected."""
         query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
         return await self._projection("find").find(query)
 
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
-        """It lags behind the engine, by what `lag` tells."""
+        """Return the history, which lags behind the engine by the turns that `lag` counts."""
         store, agent_id = self._projection("history"), known_id(command.agent_id)
         try:
             return await store.history(agent_id, after=command.after, limit=command.limit)
@@ -309,7 +311,7 @@ class RestateRuntime(AgentHome):
             return ()
 
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
-        """It waits for the projection."""
+        """Return an old snapshot, after waiting for the projection."""
         store = self._projection("snapshot_at")
         await self.caught_up(command.agent_id)
         return await store.snapshot_at(known_id(command.agent_id), command.version)
@@ -321,12 +323,12 @@ class RestateRuntime(AgentHome):
         return stopped if host is None else host.see(stopped)
 
     async def _erase(self, command: EraseCommand) -> None:
-        """The engine keeps its journals until their retention ends, and the projection follows."""
+        """Erase the agent. The engine keeps journals until their retention ends, and the projection follows."""
         await self.ask("erase", known_id(command.agent_id), {})
         self._hosts.pop(command.agent_id, None)
 
     async def _post(self, command: PostCommand) -> Receipt:
-        """Whether its id came before is found when it arrives, and the receipt does not tell.
+        """Post mail. The receipt does not tell repeats, which are detected on arrival.
 
         Raises InboxFullError if as much mail waits as the service's `ServiceConfig` allows.
         """
@@ -337,7 +339,7 @@ class RestateRuntime(AgentHome):
         return Receipt(0)
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
-        """Mail has numbers for each agent."""
+        """List an agent's mail, which is numbered per agent."""
         self._admit("mail")
         to = self._recipient("mail", command.to)
         told = await self._ingress.ask("mail", self._names.agent, "mails", to, reads=True)
@@ -379,7 +381,7 @@ class RestateRuntime(AgentHome):
         return str(answer["handoff"])
 
     async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
-        """The handoff has to be projected."""
+        """Cancel a handoff, which must be projected."""
         store, key = self._projection("cancel_handoff"), checked_id(command.idempotency_key)
         reason, handoff_id = checked_words(command.reason), known_handoff(command.handoff_id)
         found = await store.handoffs(HandoffQuery(id=handoff_id))
@@ -393,16 +395,16 @@ class RestateRuntime(AgentHome):
         return Receipt(0)
 
     async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
-        """It lags, and those that were rejected or withdrawn without a turn stay pending."""
+        """List handoffs. The list lags, and those rejected or withdrawn without a turn stay pending."""
         return await self._projection("handoffs").handoffs(handoff_query(command))
 
     def _recipient(self, call: str, to: AgentId | None) -> AgentId:
         return self._elsewhere(call, "name the agent whose mail it is with to=") if to is None else known_id(to)
 
     async def ask(self, verb: str, agent_id: AgentId, told: Mapping[str, Any]) -> Any:
-        """What the agent's object answers. Raises what the verb raises there.
+        """Call the agent's object and return its answer. Raises what the verb raises there.
 
-        What is asked of one agent at once goes to the engine in the order asked: connections would not keep it.
+        Concurrent requests to one agent go to the engine in the order made, which separate connections would not keep.
         """
         self._admit(verb)
         with self._ingress.calling():
@@ -410,11 +412,11 @@ class RestateRuntime(AgentHome):
                 return await self._ingress.ask(verb, self._names.agent, verb, agent_id, told, reads=False)
 
     async def look(self, call: str, agent_id: AgentId) -> Snapshot:
-        """The agent's newest snapshot. Raises UnknownAgentError."""
+        """Return the agent's newest snapshot. Raises UnknownAgentError."""
         return SNAPSHOT.validate_python((await self.looked(call, agent_id))["snapshot"])
 
     async def passed(self, agent_id: AgentId, leaves: frozenset[str], after: int, upto: int) -> Snapshot | None:
-        """The first projected snapshot behind a version in which one of the leaves was active."""
+        """Return the first projected snapshot after a version in which one of the leaves was active."""
         if self._store is None or upto <= after:
             return None
         try:
@@ -431,14 +433,14 @@ class RestateRuntime(AgentHome):
         after: int,
         upto: int,
     ) -> Snapshot | None:
-        """As `passed`, once all that is committed of the agent is projected: of one that has ended, nothing follows."""
+        """Return the same as `passed`, after waiting until all turns of an agent that has ended are projected."""
         if self._store is None:
             return None
         await self.caught_up(agent_id)
         return await self.passed(agent_id, leaves, after, upto)
 
     async def given_away(self, before: Snapshot, target: Snapshot) -> tuple[str, ...]:
-        """The handoffs, as projected, for which an agent cannot go back: others work on what it would have again."""
+        """Return the projected handoffs that forbid a rollback: others work on what the agent would regain."""
         try:
             await check_given_away(self._projection("rollback"), before, target)
         except OpenHandoffError as error:
@@ -446,7 +448,7 @@ class RestateRuntime(AgentHome):
         return ()
 
     async def looked(self, call: str, agent_id: AgentId) -> dict[str, Any]:
-        """What the agent's object tells of itself. Raises UnknownAgentError."""
+        """Return the summary of the agent's object. Raises UnknownAgentError."""
         self._admit(call)
         told: dict[str, Any] | None = await self._ingress.ask(
             call, self._names.agent, "look", known_id(agent_id), reads=True
@@ -470,14 +472,14 @@ class RestateRuntime(AgentHome):
         return Agent(host)
 
     async def _deliver(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
-        """in_place: only where the inbox has a place for it. Raises InboxFullError."""
+        """Send mail to an agent. in_place: reserve room in its inbox first; raises InboxFullError if there is none."""
         told = {"mail": plain(MAIL, mail)}
         if in_place:
             told |= await self._place(call, mail.recipient, len(to_json(told, inf_nan_mode="constants")))
         await self._ingress.post(call, self._names.agent, "deliver", mail.recipient, told)
 
     async def _place(self, call: str, to: AgentId, size: int) -> Mapping[str, Any]:
-        """A place in an inbox; none while no service answers: the engine accepts mail all the same, and nobody counts.
+        """Reserve room in an inbox; none while no service answers, because the engine accepts mail without it.
 
         Raises InboxFullError.
         """
@@ -489,7 +491,7 @@ class RestateRuntime(AgentHome):
                 told = {"bytes": size}
                 place: dict[str, Any] = await self._ingress.ask(call, self._names.inbox, "enter", to, told, reads=False)
                 return place
-        except (TimeoutError, EngineRefusedError) as error:  # it is away, or of a release without inboxes
+        except (TimeoutError, EngineRefusedError) as error:  # the service is down, or of a release without inboxes
             logger.info("no service counts what is posted", extra={"agent_id": to}, exc_info=error)
             self._asks_again = now() + AWAY_S
             return NO_PLACE

@@ -1,4 +1,4 @@
-"""The service that the engine calls: what it offers, and how it is run so that it can be stopped."""
+"""The service that the engine calls: its objects, and a server that can be stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gatechart.values import Role
 
 logger = logging.getLogger(__name__)
 
-LEAVES_S: Final = 0.5  # that a server gets to leave, once nothing is under way
+LEAVES_S: Final = 0.5  # time for a server to exit once nothing is under way
 CANCELS: Final = 3
 
 
@@ -52,13 +52,14 @@ async def serving(
     grace_s: float = 5.0,
     stops_on_sigterm: bool = False,
 ) -> AsyncIterator[asyncio.Event]:
-    """Within it the service answers at `bind` (`host:port`); the event that it gives ends it, once it is set.
+    """Serve at `bind` (`host:port`) inside the block. Yields an event that ends the service when set.
 
-    projection: where turns are projected to; a store's URL, which this process then owns. None: nowhere, and there is
-    no history, unless another process of this service does it, which `is_projected_elsewhere` says.
-    only_projects: host no agents, so that the processes that do can share an address, and this one has its own.
-    shares_address: others that say so, too, may listen at `bind`; the system gives each new connection to one of them.
-    namespace: keeps applications on one engine apart. grace_s: as of `answering`.
+    projection: the store for projected turns; a URL, whose database this process then owns. Without it there is no
+        history, unless `is_projected_elsewhere` says that another process of this service projects.
+    only_projects: host no agents. The processes that host them can then share an address, and this one has its own.
+    shares_address: share `bind` with other processes that pass it, too; the system gives each new connection to one of
+        them.
+    namespace: keeps applications on one engine apart. grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
     if only_projects and projection is None:
@@ -81,7 +82,7 @@ async def serving(
 
 
 def _hosting(config: ServiceConfig) -> list[Any]:
-    """What hosts agents."""
+    """Build the objects and services that host agents."""
     agents = agent_object(config)
     agents.handler("room", kind="shared")(room)
     counts = inbox_object(config), capacity_object(config)
@@ -92,10 +93,10 @@ def _hosting(config: ServiceConfig) -> list[Any]:
 async def answering(
     bind: str, app: Any, stop: asyncio.Event | None = None, *, grace_s: float = 5.0, shares_address: bool = False
 ) -> AsyncIterator[None]:
-    """Within it the application answers at `bind`, until `stop` is set.
+    """Serve the application at `bind` inside the block, until `stop` is set.
 
-    grace_s: how long invocations under way get to end; what does not is cut off, and the engine tries it again.
-    shares_address: as of `serving`. Raises ServiceAddressError where nobody can listen there.
+    grace_s: how long invocations under way may take to end; the rest are cut off, and the engine retries them.
+        shares_address: see `serving`. Raises ServiceAddressError if the address is not available.
     """
     stopped, handlers = stop or asyncio.Event(), set[asyncio.Task[Any]]()
     config = _config(bind, grace_s, shares_address)
@@ -111,7 +112,7 @@ async def answering(
 
 
 def _check(server: asyncio.Task[None], bind: str) -> None:
-    """Raises what ended the server, where nobody has told it to end."""
+    """Raise the error that ended the server, if it ended on its own."""
     if not server.done():
         return
     try:
@@ -121,7 +122,7 @@ def _check(server: asyncio.Task[None], bind: str) -> None:
 
 
 async def _ended(server: asyncio.Task[None], within_s: float) -> None:
-    """Returns when the server has ended; what it says of those that it cut off is only logged."""
+    """Wait until the server has ended. Its errors about connections that it cut off are only logged."""
     await asyncio.wait((server,), timeout=within_s)
     if not server.done():
         logger.info("the server does not end, and is cut off")
@@ -132,9 +133,9 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
 
 
 async def _cut_off(handlers: set[asyncio.Task[Any]]) -> None:
-    """Ends what the server has left behind: its connections stay open until then, and the engine goes on using them.
+    """Cancel the handlers that the server left behind; the engine would go on using their open connections.
 
-    The SDK takes a cancellation to wait for the engine to hang up, so that it needs another one.
+    On the first cancellation the SDK waits for the engine to hang up, so it needs another one.
     """
     for _ in range(CANCELS):
         if handlers:
@@ -144,7 +145,7 @@ async def _cut_off(handlers: set[asyncio.Task[Any]]) -> None:
 
 
 def _listening(bind: str, shares_address: bool) -> int:
-    """The descriptor of a socket that listens there, which is the server's from now on. Raises ServiceAddressError."""
+    """Return the descriptor of a listening socket, which the server then owns. Raises ServiceAddressError."""
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -160,7 +161,7 @@ def _config(bind: str, grace_s: float, shares_address: bool) -> Config:
     config = Config()
     config.bind = [f"fd://{_listening(bind, shares_address)}"]
     config.graceful_timeout = grace_s
-    # The engine keeps few connections, for ever. One that is closed ends the invocations on it, to be tried again.
+    # The engine keeps few connections, forever. Closing one ends its invocations, which are then retried.
     config.keep_alive_max_requests = 2**62
     config.keep_alive_timeout = 3600.0
     config.h2_max_concurrent_streams = 10_000
@@ -169,18 +170,18 @@ def _config(bind: str, grace_s: float, shares_address: bool) -> Config:
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """The SDK takes SIGTERM for itself with its first request, which is why a server beside it would not stop."""
+    """Set the event on a signal. The SDK claims SIGTERM on its first request, so that the server would not stop."""
     for signum in (signal.SIGTERM, signal.SIGINT):
         install_shutdown_hook(asyncio.get_running_loop(), stop.set, signum)
 
 
 def _watched(app: Any, handlers: set[asyncio.Task[Any]]) -> Any:
-    """The application, whose handlers at work are known, and which need not be asked for its beginning and its end."""
+    """Wrap the application: track its running handlers, and answer lifespan events for it."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
             task = asyncio.current_task()
-            assert task is not None  # the server begins one for each request
+            assert task is not None  # the server starts a task per request
             handlers.add(task)
             try:
                 await app(scope, receive, send)
@@ -195,12 +196,11 @@ def _watched(app: Any, handlers: set[asyncio.Task[Any]]) -> Any:
 
 
 async def register(admin_url: str, service_url: str, *, breaking: bool = False) -> tuple[str, ...]:
-    """Has the engine find out what the service offers, whose names are returned; agents can be reached from then on.
+    """Register the service with the engine, and return the names that it offers. Its agents are then reachable.
 
-    admin_url: the engine's, `http://127.0.0.1:9070` on this machine. service_url: where the engine reaches the service.
-    breaking: take it even where something is gone that the engine knew.
-
-    Raises EngineUnreachableError, and EngineRefusedError where the engine does not get an answer of the service.
+    admin_url: the engine's, such as `http://127.0.0.1:9070`. service_url: where the engine reaches the service.
+        breaking: register even if something that the engine knew is gone. Raises EngineUnreachableError, and
+        EngineRefusedError if the engine gets no answer from the service.
     """
     asked: dict[str, Any] = {"uri": service_url, "force": True, "breaking": breaking}
     try:

@@ -1,7 +1,7 @@
-"""An invoked function at work: what it reports, piece by piece, each written down before it goes on.
+"""A running invoke: its reports are journaled one by one, each before the function continues.
 
-The function runs in a task of its own and never sees the engine. A repeat of the invocation begins it anew with the
-results that were written down, by the names of their steps: it may take another way then than it did before.
+The function runs in its own task and never sees the engine. If the invocation is repeated, the function starts over
+with the journaled results, by the names of their steps. It may then take another path.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ T = TypeVar("T")
 
 
 class Session:
-    """One invocation in this process. An InvokeHost: what is recorded is in the engine's journal before it goes on."""
+    """One invocation in this process: an InvokeHost that journals each report before the function continues."""
 
     def __init__(self, config: ServiceConfig, running: ActiveInvocation) -> None:
         self.config = config
         self.running = running
         self._recorded: Mapping[str, str] = {}
         self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[None] | None]] = asyncio.Queue()
-        self._told: asyncio.Future[None] | None = None  # who waits for the report that was told last
+        self._told: asyncio.Future[None] | None = None  # resolved once the last report is journaled
         self._task: asyncio.Task[None] | None = None
 
     async def report(self, recorded: Mapping[str, str], failed: int) -> bytes:
-        """Return what the function reports next, as JSON text: a step, progress, its end, or another attempt to come.
+        """Return the function's next report as JSON text: a step, progress, its end, or a pending retry.
 
-        The report before it is journaled by now. recorded: results by steps' names. failed: attempts so far.
+        The previous report is journaled by now. recorded: results by step name. failed: attempts so far.
         """
         if self._task is None:
             self._recorded = dict(recorded)
@@ -94,7 +94,7 @@ class Session:
             raise
 
     async def _tell(self, report: dict[str, Any]) -> None:
-        """Return once the report is journaled."""
+        """Queue a report, and return once it is journaled."""
         told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reports.put_nowait((report, told))
         await told
@@ -106,7 +106,9 @@ class Session:
         graph = self.config.registry.version(self.running.graph, self.running.graph_version)
         try:
             result = await attempt(self, graph, self.running, failed)
-        except InvocationOverError as error:  # raised by the function itself: the engine cancels what is over
+        except (
+            InvocationOverError
+        ) as error:  # raised by the function itself: the engine cancels invocations that are over
             return {"error": failure_payload(error, failed + 1)}
         if isinstance(result, InvokeEnded):
             return {result.kind: result.payload}

@@ -1,4 +1,4 @@
-"""The terms on which a service hosts agents, and what turns and invokes need from it."""
+"""The terms on which a service hosts agents, and the service's configuration."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ from gatechart.values import Retry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The bounds of a service that hosts agents on Restate. Each has a default that suits most."""
+    """The limits of a service that hosts agents on Restate. The defaults suit most services."""
 
-    turn_s: float = 60.0  # that the actions of one turn may take; the turn is undone then
-    invoke_s: float = 86_400.0  # that an invoke may take in all; a longer one is begun again, with its steps
+    turn_s: float = 60.0  # limit for the actions of one turn; beyond it the turn is undone
+    invoke_s: float = 86_400.0  # limit for one invoke in all; beyond it the invoke restarts with its steps
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
-    inbox: int = 10_000  # mail, timers aside, that waits for one agent or is under way when `post` brings no more
-    inbox_bytes: int = 8_000_000  # of an agent's state and the mail on its way to it, likewise; also of a turn's mail
-    most_kept_bytes: int = 16_000_000  # of an agent's state without large payloads; beyond it, small mail is put off
-    most_bytes: int = 1_000_000  # of an agent's snapshot with the event that led to it; more undoes the turn
+    inbox: int = (
+        10_000  # most mail, timers aside, that waits for one agent or is on its way; beyond it `post` is refused
+    )
+    inbox_bytes: int = 8_000_000  # the same in bytes, with the agent's state; also the most that one turn can send
+    most_kept_bytes: int = (
+        16_000_000  # size of an agent's state without large payloads; beyond it, small mail is postponed
+    )
+    most_bytes: int = 1_000_000  # size of an agent's snapshot with its last event; beyond it the turn is undone
     keep_ids: int = 200  # newest event ids of an agent that are recognised when they repeat
-    projection_s: float = 0.5  # that turns wait to be projected together
-    look_again_s: float = 5.0  # after which mail is tried again whose graph the service does not know
+    projection_s: float = 0.5  # how long turns wait to be projected together
+    look_again_s: float = 5.0  # delay before mail is retried whose graph the service does not know
 
     def __post_init__(self) -> None:
         bounds = ("inbox", "inbox_bytes", "most_kept_bytes", "most_bytes", "keep_ids")
@@ -39,38 +43,38 @@ TERMS: Final = Terms()
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Under which names the engine knows what a service offers. A namespace keeps applications on one engine apart."""
+    """The names of a service's objects in the engine. A namespace keeps applications on one engine apart."""
 
     namespace: str = ""
 
     @property
     def agent(self) -> str:
-        """Of the objects that host agents."""
+        """Name of the objects that host agents."""
         return self._named("Agent")
 
     @property
     def capacity(self) -> str:
-        """Of the objects that count places."""
+        """Name of the objects that count slots."""
         return self._named("Capacity")
 
     @property
     def inbox(self) -> str:
-        """Of the objects that give places in inboxes."""
+        """Name of the objects that give places in inboxes."""
         return self._named("Inbox")
 
     @property
     def invokes(self) -> str:
-        """Of the service that runs what states invoke."""
+        """Name of the service that runs invokes."""
         return self._named("Invokes")
 
     @property
     def payloads(self) -> str:
-        """Of the objects that keep large payloads."""
+        """Name of the objects that keep large payloads."""
         return self._named("Payloads")
 
     @property
     def projection(self) -> str:
-        """Of the objects that project turns."""
+        """Name of the objects that project turns."""
         return self._named("Projection")
 
     def _named(self, name: str) -> str:
@@ -79,7 +83,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
-    """What a service works with."""
+    """The configuration of a service."""
 
     registry: Registry
     services: Any = None
@@ -90,5 +94,5 @@ class ServiceConfig:
 
     @staticmethod
     def now() -> datetime:
-        """The present moment, aware, in UTC. To be asked within a journaled run only."""
+        """Return the current time, aware, in UTC. Call it only within a journaled run."""
         return datetime.now(UTC)

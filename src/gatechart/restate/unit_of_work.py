@@ -78,7 +78,7 @@ T = TypeVar("T")
 
 
 class PayloadsNeededError(BaseException):
-    """Payloads that are set aside have to be read before the run is begun anew. No failure of mail, so no Exception."""
+    """A request to read payloads before the run is repeated. Not an Exception, so that it is not a failure."""
 
     def __init__(self, numbers: list[int]) -> None:
         super().__init__(numbers)
@@ -86,39 +86,39 @@ class PayloadsNeededError(BaseException):
 
 
 class UnitOfWork:
-    """Takes what is kept of an agent, and has it changed by turns and mail."""
+    """The state of an agent during one run, which turns and mail change."""
 
     def __init__(self, config: ServiceConfig, agent_id: AgentId, state: bytes | None, ids: bytes | None) -> None:
         self.config = config
         self.agent_id = agent_id
         self.state = STATE.validate_json(state) if state else AgentState()
-        self._was_large = frozenset(self.state.large)  # as the run begins
+        self._was_large = frozenset(self.state.large)  # at the start of the run
         self._is_small = {mail.number for mail in self.state.mail if self.state.layout == LAYOUT}
-        self.payloads: Mapping[int, bytes] = {}  # that were set aside, and have been read for this run
-        self.state_bytes = len(state or b"")  # of what is kept, as the run begins
+        self.payloads: Mapping[int, bytes] = {}  # payloads that were read for this run
+        self.state_bytes = len(state or b"")  # size of the stored state at the start of the run
         self.entry = JournalEntry()
         self.now = config.now()
         self._ids_text = ids
         self._ids: Ids | None = None
         self._has_ids_changed = False
-        self.is_touched = False  # whether what is kept has changed
+        self.is_touched = False  # whether the state has changed
         self.is_left = False  # whether the mail is left to a service that knows the agent's graph
-        self.lifted = 0  # the number of mail whose wait for another attempt was ended
-        self.granted: Mapping[str, bool] = {}  # handoffs for which a place was asked: whether it was had
+        self.lifted = 0  # number of the mail whose wait for another attempt was ended
+        self.granted: Mapping[str, bool] = {}  # handoffs for which a slot was requested, and whether it was granted
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest. Raises UnknownAgentError."""
+        """Newest snapshot. Raises UnknownAgentError."""
         if self.state.snapshot is None:
             raise UnknownAgentError(self.agent_id)
         return self.state.snapshot
 
     def graph(self) -> AnyGraph:
-        """The graph with which the agent goes on. Raises as `Registry.graph_for`."""
+        """Return the graph that drives the agent. Raises what `Registry.graph_for` raises."""
         return self.config.registry.graph_for(self.snapshot)
 
     def close(self) -> JournalEntry:
-        """What has been decided."""
+        """Return the result of the run."""
         if self.is_touched:
             self._set_payloads_aside()
             self.entry.state = STATE.dump_json(self.state)
@@ -127,16 +127,16 @@ class UnitOfWork:
         return self.entry
 
     def become(self, state: AgentState, ids: Ids) -> None:
-        """Has this kept from now on."""
+        """Replace the stored state and ids."""
         self.state, self._ids, self._is_small = state, ids, set()
         self.is_touched = self._has_ids_changed = True
 
     def full(self, mail: Mail) -> Mail:
-        """Return mail with its payload. Raises PayloadsNeededError where that was not read for this run."""
+        """Return mail with its payload. Raises PayloadsNeededError if that was not read for this run."""
         return self.all_full((mail,))[0]
 
     def all_full(self, mails: Sequence[Mail]) -> list[Mail]:
-        """Return mail with its payloads. Raises as `full`."""
+        """Return mail with its payloads. Raises what `full` raises."""
         aside = {mail.number for mail in mails if self.state.is_set_aside(mail)}
         missing = sorted(aside.difference(self.payloads))
         if missing:
@@ -144,7 +144,7 @@ class UnitOfWork:
         return [with_payload(mail, self.payloads[mail.number]) if mail.number in aside else mail for mail in mails]
 
     def _set_payloads_aside(self) -> None:
-        """Take large payloads out of the state, and have those cleared whose mail is gone."""
+        """Move large payloads out of the state, and delete those whose mail is gone."""
         state = self.state
         for place, mail in enumerate(state.mail):
             if mail.number not in self._is_small or mail.number in state.large:
@@ -155,7 +155,7 @@ class UnitOfWork:
         self.entry.cleared = sorted(self._was_large.difference(state.large))
 
     def _set_aside(self, mail: Mail) -> Mail:
-        """Return mail as the state keeps it."""
+        """Return mail in its stored form."""
         if self.state.is_set_aside(mail):
             return mail
         text = PAYLOAD.dump_json(mail.payload)
@@ -168,11 +168,11 @@ class UnitOfWork:
         return replace(mail, payload={})
 
     def order(self, do: str, **facts: Any) -> None:
-        """Has something done once this is kept."""
+        """Add an order, to be carried out once the state is stored."""
         self.entry.orders.append({"do": do, **facts})
 
     def first_outcome(self, event: Event) -> Outcome | None:
-        """The outcome that the event had when its id was applied; None where it was not. Raises EventIdReusedError."""
+        """Return the outcome of an applied event with the same id; None if there is none. Raises EventIdReusedError."""
         known = None if event.id is None else self.applied(event.id)
         if known is None:
             return None
@@ -181,25 +181,25 @@ class UnitOfWork:
         return known.outcome.repeated()
 
     def applied(self, event_id: str) -> Applied | None:
-        """What came of the event of this id; None where it was not applied, or is too long ago."""
+        """Return the record of an event by its id; None if it was not applied, or is forgotten."""
         return self.ids.get(event_id)
 
     @property
     def ids(self) -> Ids:
-        """What came of events, by their ids."""
+        """Records of applied events, by their ids."""
         return self._applied()
 
     def note_made(self, event_id: str, handoff: str) -> None:
-        """Keep the id of the handoff that an event has offered, for the same call made again."""
+        """Store the id of the handoff that an event offered, for a repeat of the same call."""
         known = self._applied()
         known[event_id] = replace(known[event_id], made=handoff)
 
     async def in_turn(self, graph: AnyGraph, event: str, turn: Coroutine[Any, Any, T]) -> T:
-        """Return what the turn comes to, within the time that turns have. Raises TurnTimeoutError."""
+        """Run the turn within the time limit of turns, and return its result. Raises TurnTimeoutError."""
         return await in_turn(graph, self.agent_id, event, turn, self.config.terms.turn_s)
 
     def commit(self, turn: TurnRecord) -> bool:
-        """Keep what the turn comes to. Return False, with nothing changed, if a handoff is not as the turn expects.
+        """Store a turn and its effects. Return False, with nothing changed, if a handoff is not as the turn expects.
 
         Raises UnknownEffectError and AgentTooLargeError.
         """
@@ -220,7 +220,7 @@ class UnitOfWork:
         return LoadedState(self.state)
 
     def _text_of(self, turn: TurnRecord) -> bytes:
-        """The turn as the projection takes it. Raises AgentTooLargeError if no message can carry it."""
+        """Return the turn as text for the projection. Raises AgentTooLargeError if no message can carry it."""
         changes = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
         offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
         text = TURN.dump_json(
@@ -232,7 +232,7 @@ class UnitOfWork:
         return text
 
     def _check_sent(self, turn: TurnRecord) -> None:
-        """Raises AgentTooLargeError where a turn sends more than fits into what the engine writes down of it."""
+        """Raise AgentTooLargeError if the turn's mail does not fit into a journal entry."""
         sent = sum(len(MAIL.dump_json(mail)) for mail in turn.mail) if turn.effects else 0
         if sent > self.config.terms.inbox_bytes:
             raise AgentTooLargeError(self.agent_id, sent, self.config.terms.inbox_bytes)
@@ -249,26 +249,26 @@ class UnitOfWork:
         return True
 
     def project(self) -> None:
-        """Tells the projection that there is something to do, unless it knows."""
+        """Notify the projection of new turns, unless it has been notified."""
         if not self.state.is_projecting:
             self.state.is_projecting = self.is_touched = True
             self.order("project", after_s=self.config.terms.projection_s)
 
     def post(self, mail: Mail) -> None:
-        """Sends mail."""
+        """Send mail."""
         self.order("deliver", to=mail.recipient, mail=plain(MAIL, mail))
 
     def wake_at(self, mail: Mail, due: datetime) -> None:
-        """Comes back to mail when it is due."""
+        """Wake the agent when the mail is due."""
         self.order("wake", number=mail.number, after_s=max((due - self.now).total_seconds(), 0.0))
 
     def end_calls(self, state: StateName | None = None) -> None:
-        """Cancels the invocations of a state, or all."""
+        """Cancel the invocations of a state, or all."""
         for each in [each for each in self.state.calls if state in (None, each.invocation.state)]:
             self.end_call(each.invocation)
 
     def end_call(self, call: Invocation) -> None:
-        """Cancels one invocation."""
+        """Cancel one invocation."""
         for each in [each for each in self.state.calls if each.invocation == call]:
             self.state.calls.remove(each)
             if each.engine_id:
@@ -302,7 +302,7 @@ class UnitOfWork:
                 self._send(mail)
             case UpdateMail(mail):
                 self._is_small.discard(mail.number)
-                # An empty payload in the place of a large one is no sign that it is set aside.
+                # Otherwise a new empty payload would be mistaken for a large one that is set aside.
                 self.state.large.pop(mail.number, None)
                 self.state.put(mail)
                 if mail.due is not None:
@@ -313,7 +313,7 @@ class UnitOfWork:
                 assert_never(operation)
 
     def _send(self, mail: Mail) -> None:
-        """Timers stay here, and so does what the agent sent to itself under the id of the turn's event."""
+        """Send mail, but keep timers here, and mail to the agent itself under the id of the turn's event."""
         if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None:
             self.post(mail)
             return
@@ -344,7 +344,7 @@ class UnitOfWork:
                 self._begin_call(active)
             case EndInvocation(invocation):
                 self.end_call(invocation)
-            case RecordStep():  # the engine's journal keeps the results of steps
+            case RecordStep():  # the engine's journal keeps step results
                 pass
             case _:
                 assert_never(operation)
@@ -357,7 +357,9 @@ class UnitOfWork:
                 graph = self.state.places.pop(handoff_id, None)
                 if graph is not None:
                     self.order("release", graph=graph, handoff=handoff_id)
-            case InsertHandoff() | TakeSlot():  # the offer's mail carries the one, the graph's object counts the other
+            case (
+                InsertHandoff() | TakeSlot()
+            ):  # the offer's mail carries the handoff, and the graph's object counts the slot
                 pass
             case _:
                 assert_never(operation)

@@ -1,4 +1,4 @@
-"""Migrate all agents of a database to an engine: stop them, compare by count and digest, repeat as often as need be."""
+"""The migration of all agents of a database to an engine: stop, compare by count and digest, repeat as needed."""
 
 from gatechart.restate.migration.report import Moved, Tell
 

@@ -1,6 +1,6 @@
-"""Agents that come from another home: taken in asleep, compared with what they were, and awakened when all are here.
+"""The arrival of agents from a database: stored asleep, compared with the originals, awakened when all are here.
 
-An agent that is asleep is kept and does nothing: no turn, no timer, no invoke. Mail to it is kept behind its own.
+An agent that is asleep does nothing: no turn, no timer, no invoke. New mail to it is stored after its own.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ HERE: Final = "here"
 
 
 class Taken(StrEnum):
-    """What became of an agent that was to be taken in."""
+    """The result of taking in an agent."""
 
-    NEW = "new"  # it is here, asleep
-    SAME = "same"  # it was here before, just as it is
-    LIVES = "lives"  # an agent under its id lives here, and is another one or has gone on; nothing was changed
+    NEW = "new"  # stored now, asleep
+    SAME = "same"  # stored before, unchanged
+    LIVES = "lives"  # another agent with its id lives here, or the agent has gone on; nothing was changed
 
 
 def digest_of_agent(state: AgentState, ids: Ids) -> str:
-    """What tells an agent from what it was or will be. It leaves out what its home made up."""
+    """Return a digest of an agent. It leaves out values that its database or engine made up."""
     mail = [plain(MAIL, each) for each in state.mail if not _is_late(state, each)]
     late = {each.id for each in state.mail if _is_late(state, each)}
     told = {
@@ -49,7 +49,7 @@ def digest_of_agent(state: AgentState, ids: Ids) -> str:
 
 
 def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | None:
-    """What an agent is compared by, from what the engine keeps; None where it keeps nothing."""
+    """Return the data by which an agent is compared; None if the engine has none."""
     if known is None:
         return None
     digest = digest_of_agent(known, IDS.validate_json(ids) if ids else {})
@@ -57,7 +57,7 @@ def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | No
 
 
 def terms_for(config: ServiceConfig, graphs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """On which terms agents are taken in, and what becomes of those of these graphs and versions."""
+    """Return the terms on which agents are taken in, and what becomes of agents of these graphs and versions."""
     return {
         "most_bytes": config.terms.most_bytes,
         "keep_ids": config.terms.keep_ids,
@@ -76,7 +76,7 @@ def _home_of(config: ServiceConfig, name: str, version: str) -> str:
 
 
 async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
-    """Keeps an agent, asleep, in the place of what came before from its database; mail that came here stays behind its.
+    """Store an agent asleep, replacing an earlier copy from the same database. Mail that arrived here comes last.
 
     origin: that database.
     """
@@ -100,7 +100,7 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
 
 
 async def awaken(unit: UnitOfWork, _: Mapping[str, Any]) -> None:
-    """Has an agent that is asleep go on: its timers are set, its invokes begun, its mail taken."""
+    """Awaken an agent: set its timers, start its invokes, and process its mail."""
     state = unit.state
     unit.entry.answer = {"was_asleep": bool(state.asleep)}
     if not state.asleep:
@@ -117,16 +117,16 @@ async def awaken(unit: UnitOfWork, _: Mapping[str, Any]) -> None:
 
 
 async def keep(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
-    """Keeps mail that comes to an agent that is asleep."""
+    """Store mail to an agent that is asleep."""
     if postponed(unit, argument):
         return
     accept(unit, MAIL.validate_python(argument["mail"]), argument)
 
 
 async def stay(_unit: UnitOfWork, _: Mapping[str, Any]) -> None:
-    """Nothing: what is asleep is not to be drained or waked."""
+    """Do nothing: an agent that is asleep does not drain its mail or wake up."""
 
 
 def _is_late(state: AgentState, mail: Mail) -> bool:
-    """Whether it came while the agent was moved here."""
+    """Tell whether mail came while the agent was being moved here."""
     return bool(state.asleep) and mail.number >= state.asleep

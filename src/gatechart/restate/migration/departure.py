@@ -1,4 +1,4 @@
-"""What a database has of an agent, as an engine keeps it."""
+"""The departure of agents: a database's agents in the form in which an engine stores them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gatechart.restate.state import IDS, SNAPSHOT, STATE, AgentState, Applied, I
 from gatechart.stores.sql.export import Departing
 from gatechart.values import AgentId, HandoffQuery, HandoffRecord, HistoryEntry, Snapshot
 
-PAGE_BYTES: Final = 1_000_000  # of turns that travel together, about
+PAGE_BYTES: Final = 1_000_000  # approximate size of turns that travel together
 
 
 @dataclass(frozen=True, slots=True)
 class Luggage:
-    """An agent as it travels."""
+    """An agent in transit."""
 
     agent_id: AgentId
     state: AgentState
@@ -31,20 +31,20 @@ class Luggage:
     digest: str
 
     def told(self) -> dict[str, Any]:
-        """As the engine's object takes it in."""
+        """Return the agent in the form that the engine's object accepts."""
         return {"kept": plain(STATE, self.state), "ids": plain(IDS, self.ids)}
 
     def size(self) -> int:
-        """Bytes that each event of the agent brings along."""
+        """Return the size in bytes of the state that accompanies each event of the agent."""
         return len(STATE.dump_json(self.state)) + len(IDS.dump_json(self.ids))
 
     def snapshot_size(self) -> int:
-        """Bytes of the snapshot alone, which every turn writes."""
+        """Return the size in bytes of the snapshot alone, which every turn writes."""
         return len(STATE.dump_json(AgentState(snapshot=self.state.snapshot)))
 
 
 def packed(departing: Departing, keep: int) -> Luggage:
-    """The agent with all that it needs to go on. keep: handoffs that are over and still known, of each agent."""
+    """Convert an agent for the engine. keep: how many ended handoffs of the agent stay known."""
     snapshot = departing.snapshot
     over = [handoff for handoff, status in departing.offers if not is_open(status)]
     old = frozenset(over[:-keep])
@@ -68,7 +68,7 @@ def _applied(entry: HistoryEntry) -> Applied:
 def as_turns(
     found: Sequence[tuple[Snapshot, HistoryEntry]], handoffs: Mapping[int, tuple[HandoffRecord, ...]]
 ) -> list[Turn]:
-    """Turns as the projection takes them. handoffs: with which version which go along."""
+    """Convert turns for the projection. handoffs: those to send along, by version."""
     return [
         Turn(snapshot, entry.event, entry.taken, entry.took_us, entry.guard_errors, handoffs.get(entry.version, ()))
         for snapshot, entry in found
@@ -82,7 +82,7 @@ _HANDOFF: Final = TypeAdapter(HandoffRecord)
 
 
 async def past_of(store: Store, agent_id: AgentId, after: int) -> dict[str, Any]:
-    """How many turns above a version the store has, and a digest of them, the newest snapshot and the handoffs."""
+    """Count the store's turns above a version, and digest them with the newest snapshot and the handoffs."""
     digest, turns, last = sha256(), 0, after
     try:
         newest = await store.load(agent_id)
@@ -99,7 +99,7 @@ async def past_of(store: Store, agent_id: AgentId, after: int) -> dict[str, Any]
 
 
 async def handoffs_of(store: Store, agent_id: AgentId) -> Sequence[HandoffRecord]:
-    """All handoffs that the agent asked for, in the order offered."""
+    """Return all handoffs that the agent offered, in the order offered."""
     found: list[HandoffRecord] = []
     while page := await store.handoffs(HandoffQuery(source=agent_id, after=found[-1].number if found else 0)):
         found += page
@@ -107,7 +107,7 @@ async def handoffs_of(store: Store, agent_id: AgentId) -> Sequence[HandoffRecord
 
 
 def _told(entry: HistoryEntry, *, is_first: bool) -> bytes:
-    """An entry as bytes. What differs from the turn before is not known of the first."""
+    """Return an entry as bytes. The first one lacks its differences, because the turn before it is not known."""
     told = plain(_ENTRY, replace(entry, changed={}, appended={}) if is_first else entry)
-    del told["source"]  # the target of the turn before, where that is known
+    del told["source"]  # the target of the previous turn, which may be unknown
     return canonical_json(told).encode(errors="replace")

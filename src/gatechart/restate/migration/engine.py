@@ -1,4 +1,4 @@
-"""The engine as those see it who bring agents there."""
+"""The engine, for a migration that brings agents there."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gatechart.restate.state import TURNS, Turn, plain
 from gatechart.restate.terms import Names
 from gatechart.values import AgentId
 
-FIRST_S: Final = 3.0  # in which an engine is there, or is not
-ANSWERS_S: Final = 30.0  # in which it is back that was there before
-ANYBODY: Final = "move"  # the key of a question that is about no agent
-ANY_NUMBER: Final = 2**53  # of places: those that are held stay so
+FIRST_S: Final = 3.0  # how long to wait for an engine at first contact
+ANSWERS_S: Final = 30.0  # how long to wait for an engine that answered before
+ANYBODY: Final = "move"  # key of a request that concerns no single agent
+ANY_NUMBER: Final = 2**53  # slots: enough that every held one is kept
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On which terms a service takes agents in."""
+    """The terms on which a service takes agents in."""
 
     most_bytes: int
     keep_ids: int
@@ -33,10 +33,10 @@ class Terms:
 
 
 class Engine:
-    """Open it with `async with Engine.open(url)`. Every call can be made again."""
+    """An engine that takes agents in. Open it with `async with Engine.open(url)`. Every call can be repeated."""
 
     def __init__(self, first: Ingress, ingress: Ingress, names: Names) -> None:
-        """first: what is asked first, and has less patience."""
+        """Keep the connections. first: the one for first contact, with less patience."""
         self._first = first
         self._ingress = ingress
         self._names = names
@@ -44,42 +44,42 @@ class Engine:
     @classmethod
     @asynccontextmanager
     async def open(cls, url: str, namespace: str) -> AsyncIterator[Engine]:
-        """namespace: that of the service."""
+        """Open a connection to the engine. namespace: that of the service."""
         async with Ingress.open(url, patience_s=FIRST_S) as first, Ingress.open(url, patience_s=ANSWERS_S) as ingress:
             yield cls(first, ingress, Names(namespace))
 
     async def terms(self, graphs: Sequence[tuple[str, str]]) -> Terms:
-        """What the service says beforehand."""
+        """Return the terms of the service."""
         asked = {"graphs": list(graphs)}
         told = await self._answer(self._first, 5 * FIRST_S, self._names.agent, "terms", ANYBODY, asked, reads=True)
         homes = {(name, version): home for name, version, home in told["graphs"]}
         return Terms(told["most_bytes"], told["keep_ids"], told["projects"], homes)
 
     async def standing(self, agent_id: AgentId) -> Mapping[str, Any] | None:
-        """What the agent there is compared by."""
+        """Return the data by which the engine's copy of the agent is compared."""
         told: Mapping[str, Any] | None = await self._ask(self._names.agent, "standing", agent_id, reads=True)
         return told
 
     async def adopt(self, luggage: Luggage, origin: str) -> Taken:
-        """Has an agent taken in, asleep. origin: the database from which it comes."""
+        """Have the engine store an agent, asleep. origin: the database from which it comes."""
         told = luggage.told() | {"origin": origin}
         return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, told))["taken"])
 
     async def awaken(self, agent_id: AgentId) -> bool:
-        """Has an agent go on; whether it was asleep."""
+        """Awaken an agent; return whether it was asleep."""
         return bool((await self._ask(self._names.agent, "awaken", agent_id))["was_asleep"])
 
     async def hold(self, handoff: str, graph: str) -> None:
-        """Has a handoff hold a place."""
+        """Reserve a slot for a handoff."""
         await self._ask(self._names.capacity, "reserve", graph, {"handoff": handoff, "most": ANY_NUMBER})
 
     async def bring(self, agent_id: AgentId, turns: Sequence[Turn]) -> int:
-        """Has turns written into the projection; the version up to which it knows the agent by then."""
+        """Write turns into the projection; return the newest version that it then has."""
         told = {"turns": plain(TURNS, list(turns))}
         return int(await self._ask(self._names.projection, "bring", agent_id, told))
 
     async def brought(self, agent_id: AgentId, after: int) -> Mapping[str, Any]:
-        """What the projection has of the turns above a version."""
+        """Return the projection's summary of the turns above a version."""
         told: Mapping[str, Any] = await self._ask(self._names.projection, "brought", agent_id, {"after": after})
         return told
 

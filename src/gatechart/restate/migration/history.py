@@ -1,4 +1,4 @@
-"""The history of agents, on its way into the projection of an engine's service."""
+"""The history of agents, on its way to the projection of an engine's service."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gatechart.restate.state import TURN, Turn
 from gatechart.stores.sql.export import oldest_version, turns_of
 from gatechart.stores.sql.store import SqlStore
 
-PAGE: Final = 200  # turns that are read together
+PAGE: Final = 200  # turns read together
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Which turns of an agent go along."""
+    """The range of an agent's turns that travel."""
 
-    after: int  # those with versions above this one
+    after: int  # only versions above this one
     turns: int
-    left: int  # stay behind
+    left: int  # turns left behind
 
 
 async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int | None, terms: Terms) -> Past:
-    """Takes the agent's newest turns there, `most` at the most, with all handoffs that it asked for."""
+    """Send the agent's newest turns, at most `most`, and all handoffs that it offered."""
     assert each.state.snapshot is not None
     newest = each.state.snapshot.version
     first = (await store.history(each.agent_id, limit=1))[0].version
@@ -45,7 +45,7 @@ async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int |
 
 
 def _parts(turns: Sequence[Turn]) -> list[list[Turn]]:
-    """The turns in parts of a size that travels well."""
+    """Split turns into parts of a size suited to messages."""
     parts: list[list[Turn]] = [[]]
     size = 0
     for turn in turns:

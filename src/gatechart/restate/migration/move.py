@@ -1,8 +1,8 @@
-"""The agents of a database to an engine.
+"""The move of all agents of a database to an engine.
 
-All are taken in asleep, and compared, while the database is owned and nothing runs. Then the database is sealed, in
-one transaction: before it the agents live there, after it on the engine. Only then are they awakened. So a move that
-ends anywhere is begun anew or gone on with, and no agent ever lives in both.
+While this process owns the database and nothing runs, all agents are stored on the engine asleep, and compared. Then
+one transaction seals the database: before it the agents live there, after it on the engine. Only then are they
+awakened. So a move that was interrupted anywhere can be restarted or resumed, and no agent ever lives in both.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ AT_ONCE: Final = 50  # agents that travel together
 async def move_to_engine(
     source: str, to: str, *, tell: Tell, namespace: str = "", turns: int | None = None, dry_run: bool = False
 ) -> Moved:
-    """What was moved. It can be called again, whatever became of it before.
+    """Move the agents and report what was moved. Safe to repeat after any interruption.
 
-    source: the database's URL. to: the engine's ingress. namespace: that of the service, which has to run. turns: of
-    each agent's history go along, the newest; all if left out. dry_run: only check, beside an owner, too.
-
-    Raises MoveError where something cannot travel, or came there and is not the same; StoreOwnedError,
-    StoreMovedError, EngineUnreachableError, EngineRefusedError.
+    source: the database's URL. to: the engine's ingress. namespace: that of the service, which must be running. turns:
+        how many of each agent's newest turns go along; all if None. dry_run: only check, which also works beside an
+        owner.
+    Raises MoveError if something cannot be moved or arrived differently; StoreOwnedError, StoreMovedError,
+    EngineUnreachableError, EngineRefusedError.
     """
     there = f"{to.rstrip('/')} ({namespace})" if namespace else to.rstrip("/")
     async with AsyncExitStack() as stack:
@@ -59,14 +59,14 @@ async def move_to_engine(
 
 
 def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
-    """That they were moved before. Raises StoreMovedError where that was elsewhere."""
+    """Report an earlier move. Raises StoreMovedError if it went elsewhere."""
     if before[0] != to:
         raise StoreMovedError(source, *before)
     return Moved(source=source, to=to, before=before[1])
 
 
 class _Move:
-    """One attempt. Each pass reads the database anew."""
+    """One attempt at a move. Each pass reads the database anew."""
 
     def __init__(self, store: SqlStore, engine: Engine, terms: Terms, source: str, to: str, tell: Tell) -> None:
         self._store = store
@@ -79,7 +79,7 @@ class _Move:
         self._was_there: set[AgentId] = set()
 
     async def check(self) -> Moved:
-        """What is to be moved. Raises MoveError where it cannot be, in whole."""
+        """Count what will be moved. Raises MoveError if any of it cannot be."""
         await check_terms(self._store, self._terms, self._fail)
         moved, digest = Moved(source=self._source, to=self._to), Digest()
         large: list[AgentId] = []
@@ -99,7 +99,7 @@ class _Move:
         return replace(moved, digest=str(digest), were_there=len(self._was_there))
 
     async def _living(self, page: Sequence[Luggage]) -> list[AgentId]:
-        """Those that live on the engine already, and are not as they are here. Notes those that are."""
+        """Return agents that live on the engine and differ from those here. Notes those that are equal."""
         standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
         there = [(each.agent_id, each.digest, known) for each, known in zip(page, standing, strict=True) if known]
         self._was_there |= {agent_id for agent_id, digest, known in there if known["digest"] == digest}
@@ -107,10 +107,11 @@ class _Move:
         return [agent_id for agent_id in living if agent_id not in self._was_there]
 
     async def carry_out(self, moved: Moved, turns: int | None) -> Moved:
-        """Takes all there, compares, seals, awakens."""
+        """Bring all agents, compare, seal, awaken."""
         await self._adopt()
         pasts = await self._bring(turns)
         await self._compare(moved, pasts)
+        # The point of no return: until here the agents live in the database, from here on the engine.
         await self._store.write(partial(seal, to=self._to))
         after = await self.awaken()
         went = sum(past.turns for past in pasts.values())
@@ -126,7 +127,7 @@ class _Move:
                 raise self._fail(*_LIVING, living)
 
     async def _bring(self, turns: int | None) -> dict[AgentId, Past]:
-        """What the history of each agent consists of, as far as it was brought."""
+        """Bring the history of each agent, and return the range brought."""
         pasts: dict[AgentId, Past] = {}
         doing = "history taken there" if self._terms.projects else "history counted"
         async for page in self._pages(doing):
@@ -138,7 +139,7 @@ class _Move:
         return pasts
 
     async def _compare(self, moved: Moved, pasts: dict[AgentId, Past]) -> None:
-        """Raises MoveError where what is there is not what is here, read anew on both sides."""
+        """Raise MoveError if the engine's copy differs from the database, both read anew."""
         seen, digest = Moved(source=self._source, to=self._to), Digest()
         other: list[AgentId] = []
         async for page in self._pages("compared"):
@@ -167,7 +168,7 @@ class _Move:
         return dict(await self._engine.brought(each.agent_id, after)) == here
 
     async def awaken(self) -> Moved:
-        """Has all agents go on that are asleep there. The places that they hold are taken before any begins."""
+        """Awaken all agents that are asleep there. Their slots are reserved before any of them begins."""
         async for page in self._pages("places taken"):
             held = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
             await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in held))
@@ -177,7 +178,7 @@ class _Move:
         return Moved(source=self._source, to=self._to, awakened=awakened)
 
     async def _pages(self, doing: str) -> AsyncIterator[list[Luggage]]:
-        """All that travels, some at a time."""
+        """Yield everything that travels, in pages."""
         total, done = (await self._store.read(counts))["agents"], 0
         async for page in self._departing():
             yield page
@@ -207,7 +208,7 @@ _LIVING: Final = (
 
 
 def _with(moved: Moved, each: Luggage) -> Moved:
-    """The counts with another agent."""
+    """Add an agent to the counts."""
     state, snapshot = each.state, each.state.snapshot
     return replace(
         moved,
@@ -221,13 +222,13 @@ def _with(moved: Moved, each: Luggage) -> Moved:
     )
 
 
-MOST_BYTES: Final = 8_000_000  # of an agent with its mail and ids: a quarter of what the engine takes as one message
+MOST_BYTES: Final = 8_000_000  # size of an agent with its mail and ids: a quarter of the engine's largest message
 
 Fail = Callable[[str, str, Sequence[AgentId]], MoveError]
 
 
 async def check_terms(store: SqlStore, terms: Terms, fail: Fail) -> None:
-    """Raises MoveError where the service does not know graphs, or somebody waits for an owner's answer."""
+    """Raise MoveError if the service does not know the graphs, or somebody waits for an owner's answer."""
     asked = await store.read(partial(asked_now, now=datetime.now(UTC)))
     if asked:
         raise fail(f"{asked} requests of other processes wait for its host", "let `gatechart run --once` do them", ())
@@ -252,5 +253,5 @@ async def _agents(store: SqlStore, terms: Terms, home: str, *, with_steps: bool)
 
 
 def too_large(luggage: Luggage, terms: Terms) -> bool:
-    """Whether the agent could take no turn there."""
+    """Tell whether the agent is too large to take turns there."""
     return luggage.snapshot_size() > terms.most_bytes or luggage.size() > MOST_BYTES

@@ -1,4 +1,4 @@
-"""What became of a move."""
+"""The report of a move."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from typing import TypeAlias
 from gatechart.values import AgentId
 
 Tell: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is done, how many are, and how many there are."""
+"""Progress callback, called with the current activity, the number done, and the total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """What was moved, or would be. Each number is of what was compared on both sides."""
+    """The result of a move, or of a check. Each number counts what was compared on both sides."""
 
     source: str
     to: str
     agents: int = 0
     ended: int = 0  # of these, no longer active
-    unborn: int = 0  # that have mail and are yet to begin
-    mail: int = 0  # that waits, with timers, and that was refused or is dead
-    invokes: int = 0  # that are open
-    steps: int = 0  # that these have recorded
-    places: int = 0  # that handoffs hold
-    turns: int = 0  # of the history, that went along
-    turns_left: int = 0  # that can be read in the old database only
+    unborn: int = 0  # agents that have mail but have not begun
+    mail: int = 0  # waiting mail, timers included, and refused or dead mail
+    invokes: int = 0  # open invokes
+    steps: int = 0  # steps that these have recorded
+    places: int = 0  # slots held by handoffs
+    turns: int = 0  # turns of history that were moved
+    turns_left: int = 0  # turns that only the old database has
     were_there: int = 0  # agents that an earlier, interrupted move had brought
     digest: str = ""  # of all agents; the same on both sides
-    before: datetime | None = None  # when they were moved, where that was before
-    awakened: int = 0  # that go on there since this move
+    before: datetime | None = None  # time of an earlier move; None if there was none
+    awakened: int = 0  # agents that this move awakened
     is_dry: bool = False
 
 
 class Digest:
-    """Of many agents, in whatever order they are added."""
+    """A digest of many agents, independent of the order in which they are added."""
 
     def __init__(self) -> None:
         self._of: dict[AgentId, bytes] = {}
 
     def add(self, agent_id: AgentId, digest: str) -> None:
-        """Takes an agent's digest in."""
+        """Add an agent's digest."""
         self._of[agent_id] = bytes.fromhex(digest)
 
     def __str__(self) -> str:
