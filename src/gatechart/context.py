@@ -13,18 +13,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 LISTED: Final = 10
-"""How many of the things wrong with a value are told one by one."""
+"""How many problems of a value are listed one by one."""
 
-_LONGEST_PATH: Final = 200  # characters; a key that somebody else wrote may be as long as a body
+_LONGEST_PATH: Final = 200  # characters; a key from outside may be as long as a request body
 _LONGEST_PROBLEM: Final = 500
 _MOST_KEPT: Final = 128  # contexts of one graph; reading a small one costs less than fetching it from cold memory
-_READ_FIRST: Final = 4_096  # characters of what pydantic tells of the faults
+_READ_FIRST: Final = 4_096  # characters of pydantic's JSON report
 
 
 class AgentContext(BaseModel):
-    """The base of all contexts: unknown fields are refused, every value comes back from JSON as it was.
+    """The base class of all contexts. Unknown fields are refused, and every value comes back from JSON unchanged.
 
-    Only what is declared as a field is kept; private attributes and excluded fields do not outlive a turn.
+    Only declared fields are kept. Private attributes and excluded fields do not outlive a turn.
     """
 
     model_config = ConfigDict(
@@ -36,19 +36,19 @@ ContextT = TypeVar("ContextT", bound=AgentContext)
 
 
 def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
-    """A context with these fields, by their names, and defaults for the others. Raises pydantic's ValidationError."""
+    """Build a context from fields by name, with defaults for the others. Raises pydantic's ValidationError."""
     return cast("ContextT", kind.__pydantic_validator__.validate_python(fields, by_alias=False, by_name=True))
 
 
 def read_context(kind: type[ContextT], text: str) -> ContextT:
-    """The context that the JSON text describes. Raises pydantic's ValidationError."""
+    """Read a context from JSON text. Raises pydantic's ValidationError."""
     return cast("ContextT", kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True))
 
 
 def read_only_context(kind: type[ContextT], text: str) -> ContextT:
-    """The context that the JSON text describes, whose fields cannot be set. Raises pydantic's ValidationError."""
+    """Read a context whose fields cannot be set from JSON text. Raises pydantic's ValidationError."""
     context = read_context(kind, text)
-    object.__setattr__(context, "__class__", _frozen(kind))  # not before: its validators may set fields
+    object.__setattr__(context, "__class__", _frozen(kind))  # only after validation: validators may set fields
     return context
 
 
@@ -59,37 +59,38 @@ def _frozen(kind: type[AgentContext]) -> type[AgentContext]:
 
 
 class ContextPool(Generic[ContextT]):
-    """Contexts that were read from the texts of committed snapshots and that nobody has used since.
+    """Contexts that were read from the texts of committed snapshots and have not been used since.
 
-    A turn reads its new text back before the commit, to see that nothing is lost. What it read there is what the next
-    turn would read again, so it is kept for that one: a context is read once for each event.
+    A turn reads its new text back before the commit, to check that nothing is lost. The next turn would read the same
+    text again, so the context is kept for it: each event reads a context once.
     """
 
     __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[str, ContextT]] = OrderedDict()  # by agent, kept last last
+        self._kept: OrderedDict[str, tuple[str, ContextT]] = OrderedDict()  # by agent, newest last
 
     def take(self, agent_id: str, text: str) -> ContextT | None:
-        """Return the context of the agent that was read from just this text, and forget it; None if there is none.
+        """Return the agent's context that was read from exactly this text, and forget it. None if there is none.
 
-        A turn changes what it takes. So a turn that fails leaves nothing behind, and the next one reads the text anew.
+        A turn changes the context that it takes. A turn that fails leaves nothing in the pool, and the next one reads
+        the text again.
         """
         found = self._kept.pop(agent_id, None)
-        # The same id may by now stand for another agent, or for one that another runtime has driven on.
+        # By now the id may belong to a new agent, or another runtime may have driven the agent on.
         return found[1] if found is not None and found[0] == text else None
 
     def keep(self, agent_id: str, text: str, context: ContextT) -> None:
-        """Keep a context for the agent's next turn, until 128 other agents have had theirs kept."""
+        """Keep a context for the agent's next turn. The oldest is dropped once more than 128 agents have one."""
         self._kept[agent_id] = text, context
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
 
 
 def write_context(context: AgentContext) -> str:
-    """The context as JSON text, by field names. Raises PydanticSerializationError.
+    """Return the context as JSON text, by field name. Raises PydanticSerializationError.
 
-    A value of the wrong type is written as it is; reading the text back tells.
+    A value of the wrong type is written as it is. Reading the text back finds it.
     """
     serializer = type(context).__pydantic_serializer__
     return serializer.to_json(context, round_trip=True, by_alias=False, warnings=False).decode()
@@ -97,11 +98,11 @@ def write_context(context: AgentContext) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The top-level fields in which two JSON texts of a context differ, with JSON values."""
+    """The top-level fields in which two JSON texts of a context differ, as JSON values."""
 
-    changed: Mapping[str, Any]  # to these; None for a field that is gone
-    appended: Mapping[str, tuple[Any, ...]]  # lists that only grew, by these items
-    is_enough: bool  # whether the one text with this makes the other: both have the same fields in the same order
+    changed: Mapping[str, Any]  # the new values; None for a field that is gone
+    appended: Mapping[str, tuple[Any, ...]]  # the new items of lists that only grew
+    is_enough: bool  # whether it turns one text into the other: both have the same fields in the same order
 
 
 _NONE: Final = Difference({}, {}, is_enough=True)
@@ -109,9 +110,9 @@ _ABSENT: Final = object()
 
 
 def difference(before: str | None, after: str) -> Difference:
-    """What changed from one JSON text of a context to another.
+    """Return what changed between two JSON texts of a context.
 
-    before: None where there was no context yet; then every field counts as changed.
+    before: None if there was no context yet; then every field counts as changed.
     >>> difference('{"a": 1, "b": [2], "c": [3]}', '{"a": 1, "b": [2, 3], "c": [4]}')
     Difference(changed={'c': [4]}, appended={'b': (3,)}, is_enough=True)
     """
@@ -137,8 +138,9 @@ def difference(before: str | None, after: str) -> Difference:
 
 
 def patched(text: str, patches: Iterable[tuple[str | None, str | None]]) -> str:
-    """The JSON text of a context after differences: for each what changed and what was appended, as JSON text.
+    """Return the JSON text of a context after a series of differences.
 
+    patches: for each difference, the changed fields and the appended items, as JSON text.
     >>> patched('{"a":1,"b":[2]}', [('{"a":7}', None), (None, '{"b":[3,4]}')])
     '{"a":7,"b":[2,3,4]}'
     """
@@ -154,19 +156,19 @@ def patched(text: str, patches: Iterable[tuple[str | None, str | None]]) -> str:
 
 
 def _is_same_json(one: Any, other: Any) -> bool:
-    """Whether JSON does not tell the two apart, for which 1, 1.0 and true are three values."""
+    """Whether two values are the same in JSON, which tells 1, 1.0 and true apart."""
     return bool(one == other) and (type(other) is str or to_json(one) == to_json(other))
 
 
 def _has_grown(one: Any, other: Any) -> bool:
-    """Whether the other is a list that begins with all items of the one, a shorter list."""
+    """Whether `other` is a longer list that begins with all items of the list `one`."""
     if not (isinstance(one, list) and isinstance(other, list) and len(one) < len(other)):
         return False
     return _is_same_json(one, other[: len(one)])
 
 
 def changed_by_writing(context: AgentContext, restored: AgentContext) -> tuple[str, ...]:
-    """One line for each field that was deleted or does not come back from JSON as it was; none where all do."""
+    """Return one line for each field that was deleted or does not come back from JSON unchanged."""
     if restored.__dict__ == context.__dict__:
         return ()
     before, after = _kept(context), _kept(restored)
@@ -182,7 +184,7 @@ def changed_by_writing(context: AgentContext, restored: AgentContext) -> tuple[s
 
 
 def values_of(model: BaseModel) -> dict[str, Any]:
-    """What a model holds by the names of its fields, however it would be written."""
+    """Return a model's values by field name, however the model would be serialized."""
     held = vars(model)
     return {name: held[name] for name in type(model).model_fields if name in held} | (model.model_extra or {})
 
@@ -193,7 +195,7 @@ def _kept(model: BaseModel) -> dict[str, Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, or would be but for a NaN and what no JSON keeps of models inside them."""
+    """Whether two values are equal, apart from NaN and from what JSON never keeps of the models inside them."""
     if one == other:
         return True
     if type(one) is not type(other):
@@ -215,9 +217,9 @@ def _parts(value: Any) -> Mapping[Any, Any] | None:
 
 
 def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[str, ...]:
-    """One line for each of the first ten things wrong, then how many more there are.
+    """Return one line for each of the first ten problems, then how many more there are.
 
-    A line has the path of the field, what was found, what would have been right.
+    A line has the path of the field and pydantic's message.
     """
     if isinstance(error, PydanticSerializationError):
         return (_shortened(str(error), _LONGEST_PROBLEM),)
@@ -231,7 +233,10 @@ def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[st
 
 
 def _first_faults(error: ValidationError) -> list[dict[str, Any]]:
-    """The faults to list. All of them as Python values would take seconds and a gigabyte where a body has a million."""
+    """Return the faults to list, and parse no more than those.
+
+    As Python values, a million faults in one body would take seconds and a gigabyte.
+    """
     text = error.json(include_url=False, include_context=False, include_input=False)
     size = _READ_FIRST
     while True:
@@ -246,7 +251,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def describe_fields(kind: type[BaseModel]) -> str:
-    """The fields of a model in one line, as they are declared; an optional one with its question mark.
+    """Describe a model's fields in one line, as declared. An optional field has a question mark.
 
     >>> class CaseFile(BaseModel):
     ...     customer: str
@@ -266,5 +271,5 @@ def _type_name(annotation: Any) -> str:
 
 
 def canonical_json(payload: Mapping[str, Any]) -> str:
-    """JSON text that is the same for the same content, whatever the order of its keys."""
+    """Return JSON text that is the same for the same content, in whatever order its keys come."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

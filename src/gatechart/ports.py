@@ -1,4 +1,4 @@
-"""What the layers above must provide: small Protocols whose docstrings are promises."""
+"""Small Protocols that the layers above implement. Their docstrings are promises."""
 
 from __future__ import annotations
 
@@ -32,144 +32,146 @@ from gatechart.values import (
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of time."""
 
     def now(self) -> datetime:
-        """The present moment, aware, in UTC."""
+        """Return the present moment, aware, in UTC."""
         ...
 
     async def sleep_until(self, moment: datetime) -> None:
-        """Returns at the moment, or at once where it has passed."""
+        """Sleep until the moment. Return at once if it has passed."""
         ...
 
 
 class Ids(Protocol):
-    """Makes ids for agents that were given none."""
+    """A source of ids for agents that were given none."""
 
     def __call__(self) -> AgentId:
-        """An id that no agent had before."""
+        """Return an id that no agent had before."""
         ...
 
 
 class AgentStore(Protocol):
-    """What a store has of agents: their snapshots and their history."""
+    """The part of a store that reads agents: their snapshots and their history."""
 
     async def load(self, agent_id: AgentId) -> Snapshot:
-        """The newest committed snapshot. Raises UnknownAgentError."""
+        """Return the newest committed snapshot. Raises UnknownAgentError."""
         ...
 
     async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
-        """The newest committed snapshots of those that there are, in any order."""
+        """Return the newest committed snapshots of those agents that exist, in any order."""
         ...
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
-        """The turn in which the agent applied the event of this id; None where it has not."""
+        """Return the turn in which the agent applied the event with this id, or None if it has not applied it."""
         ...
 
     async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
-        """The turns with versions above `after`, oldest first, `limit` at the most. Raises UnknownAgentError."""
+        """Return the turns with versions above `after`, oldest first, at most `limit`. Raises UnknownAgentError."""
         ...
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
-        """The snapshot as `load` gave it when this version was the newest.
+        """Return the snapshot that `load` returned when this version was the newest.
 
-        A store may keep of a turn what differs from its `previous` snapshot, and make the text of a context anew: as
-        JSON the context is the same, and as text where it is written as `write_context` writes it.
-        Raises UnknownAgentError; UnknownVersionError where the agent has not come so far, or the turn was pruned.
+        For each turn a store may keep only the difference from its `previous` snapshot, and build the text of the
+        context again. The context is then the same as JSON. It is the same as text if `write_context` wrote it.
+        Raises UnknownAgentError. Raises UnknownVersionError if the agent has not reached the version, or the turn was
+        pruned.
         """
         ...
 
     async def find(self, query: Query) -> Page:
-        """The agents that a query asks for, in the order they were started. Raises UnknownAgentError for `after`."""
+        """Return the agents that match a query, in the order started. Raises UnknownAgentError for `after`."""
         ...
 
 
 class MailStore(Protocol):
-    """What a store has before agents: mail, invocations with their steps, and handoffs."""
+    """The part of a store that reads pending work: mail, invocations with their steps, and handoffs."""
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
-        """The mail that a query asks for, in the order accepted."""
+        """Return the mail that matches a query, in the order accepted."""
         ...
 
     async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:
-        """Waiting mail without a due time, of numbers above `after`, in the order accepted."""
+        """Return waiting mail without a due time and with a number above `after`, in the order accepted."""
         ...
 
     async def due(self, *, after: tuple[datetime, int], limit: int) -> Sequence[Mail]:
-        """Waiting mail with a due time, in the order of due time and number, beyond the due time and number given."""
+        """Return waiting mail with a due time, ordered by due time and number, after the due time and number given."""
         ...
 
     async def count(self, backlog: Backlog, *, most: int) -> int:
-        """How much mail without a sender waits in this backlog; `most` where there is more."""
+        """Return how much mail without a sender waits in this backlog, or `most` if there is more."""
         ...
 
     async def running(
         self, *, agent_id: AgentId | None = None, after: int, limit: int
     ) -> Sequence[tuple[int, ActiveInvocation]]:
-        """The invocations that have not ended, of an agent or of all, each with its place for the next `after`.
+        """Return the active invocations of one agent or of all, each with its position for the next `after`.
 
         Their graph and its version are those that the agent has now.
         """
         ...
 
     async def steps(self, invocation: Invocation) -> Mapping[str, str]:
-        """The results recorded for an invocation, as JSON text, by the steps' names."""
+        """Return the results recorded for an invocation, as JSON text, by step name."""
         ...
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
-        """The handoffs that a query asks for, in the order offered."""
+        """Return the handoffs that match a query, in the order offered."""
         ...
 
 
 class MaintenanceStore(Protocol):
-    """What a store does beside commits: remember graphs, and forget."""
+    """The part of a store that works outside commits: it remembers graphs, and it forgets."""
 
     async def remember(self, graphs: Sequence[KnownGraph]) -> None:
-        """Keeps what the graphs are like, for `known_graph`; one that is kept already stays as it is."""
+        """Keep descriptions of graphs for `known_graph`. A graph that is already kept stays as it is."""
         ...
 
     async def known_graph(self, fingerprint: str) -> KnownGraph | None:
-        """The graph of this fingerprint; None where it was never remembered."""
+        """Return the graph with this fingerprint, or None if it was never remembered."""
         ...
 
     async def forget_handoff(self, handoff: str) -> bool:
-        """Forgets a handoff that is listed as UNREADABLE, with its place; False where it can be read, or there is none.
+        """Forget a handoff that is listed as UNREADABLE, and free its slot. Return whether it was forgotten.
 
-        Raises OwnershipLostError.
+        Returns False if the handoff can be read or does not exist. Raises OwnershipLostError.
         """
         ...
 
     async def erase(self, agent_id: AgentId) -> bool:
-        """Forgets the agent, its history, its mail, its invocations and its handoffs, for good; whether it did.
+        """Forget the agent for good, with its history, mail, invocations and handoffs. Return whether it was erased.
 
-        False, and nothing is forgotten, where somebody would wait for ever: a handoff that is offered to the agent is
+        Returns False, and forgets nothing, if somebody would then wait for ever: a handoff offered to the agent is
         pending, or the agent is active and has handoffs in its snapshot. Raises UnknownAgentError, OwnershipLostError.
         """
         ...
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
-        """Forgets a part of what may be forgotten, in one short transaction, and says where the next part begins.
+        """Forget part of what the pruning allows, in one short transaction, and say where the next part begins.
 
-        A part is about `limit` agents, in the order started, and `limit` mails, and at the most some thousand turns, so
-        that turns wait only briefly; between the parts a pruning may be given up. What stays of an agent is its newest
-        turns without a gap, of which every snapshot can be had; what is of no agent that is erased stays accepted,
-        recognised by its id within the window, and under way. An agent for which mail waits is not erased, nor one with
-        a part in a handoff that is not over. Raises OwnershipLostError.
+        A part is about `limit` agents, in the order started, and `limit` pieces of mail, and at most a few thousand
+        turns. So turns wait only briefly, and a pruning may be given up between parts. An agent keeps its newest turns
+        without a gap, and every snapshot of those can be read. What belongs to no erased agent stays accepted,
+        recognised by its id within the window, and under way. An agent is not erased while mail waits for it, or while
+        it has a part in a handoff that is not over. Raises OwnershipLostError.
 
-        dry_run: only says what would be forgotten, as a reader can too; all parts together as those of a pruning do.
+        dry_run: only say what would be forgotten, which a reader can do too. All parts together say what a pruning
+        would forget.
         """
         ...
 
 
 class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
-    """Keeps agents, their mail and what they have under way through a crash. A call that raises has written nothing.
+    """Storage that keeps agents, their mail and their pending work through a crash.
 
-    Raises an OutsideError that says what failed where the database does, and UnwritableError for what it will never
-    keep, such as a text that is too long for it.
+    A call that raises has written nothing. Raises an OutsideError that says what failed if the database fails. Raises
+    UnwritableError for a value that the store can never keep, for example a text that is too long.
 
-    What it has of one thing may be damaged; that keeps nothing else from being read. What is listed (`find`, `mail`,
-    `handoffs`, `history`) then has the status UNREADABLE, and only what can be shown of it; where it would be worked on
-    (`load_many`, `waiting`, `due`, `running`) it is left out and logged. `load` raises StoreCorruptError.
+    A damaged row never keeps others from being read. In lists (`find`, `mail`, `handoffs`, `history`) it has the status
+    UNREADABLE and only the parts that can be shown. In calls that feed work (`load_many`, `waiting`, `due`, `running`)
+    it is left out and logged. `load` raises StoreCorruptError.
     """
 
     @property
@@ -179,91 +181,93 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
 
     @property
     def is_instant(self) -> bool:
-        """Whether no call ever suspends, so that a turn can be committed without giving way to others."""
+        """Whether no call ever suspends, so that a turn can be committed without yielding to other tasks."""
         ...
 
     def numbers(self, count: int) -> int:
-        """The first of so many numbers for mail, in sequence, higher than all that were given out before."""
+        """Reserve `count` consecutive numbers for mail and return the first. All are higher than any given out before."""
         ...
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
-        """Each unit wholly or not at all, in one transaction; one verdict each, in order.
+        """Write each unit wholly or not at all, in one transaction. Return one verdict for each, in order.
 
-        A TurnRecord is COMMITTED if the stored version is that of its `previous` snapshot (or there is no such agent
-        and it has none) and the mail that it consumes waits; otherwise it is STALE and nothing of it was written. A
+        A TurnRecord is COMMITTED if the stored version is that of its `previous` snapshot (or the agent does not exist
+        and it has none) and the mail that it consumes waits. Otherwise it is STALE and nothing of it was written. A
         committed turn's mail is accepted. Mail whose id waits or was applied is left out, or kept as refused if its
-        event or payload differs. The consumed mail is forgotten. Then the effects are applied, first those that end
-        something: a Cancel ends the waiting mail and the invocations of the state's earlier entries, with their steps;
-        a CancelTimer the waiting mail of that key; a CancelAll both, for all states and keys. A ReplaceMail changes or
-        ends waiting mail; a ReplaceInvocation an invocation, whose steps stay with it. A StartInvoke begins an
-        invocation of this entry with the turn's context. No two turns of a call belong to one agent, and turns go
-        before other units.
+        event or payload differs. The consumed mail is forgotten. Then the effects are applied, and those that end
+        something come first. A Cancel ends the waiting mail and the invocations of the state's earlier entries, with
+        their steps. A CancelTimer ends the waiting mail of that key. A CancelAll ends both, for all states and keys. A
+        ReplaceMail changes or ends waiting mail. A ReplaceInvocation changes an invocation, which keeps its steps. A
+        StartInvoke begins an invocation of this entry with the turn's context. No two turns of a call belong to one
+        agent, and turns go before other units.
 
-        A Posting is REPEATED where mail of its id waits for the recipient or was applied by it, with the same event and
-        payload, REUSED with others; so is a MailChange that lets mail wait again. A MailChange or MailEnd is STALE
-        where there is no such mail, a MailChange that raises other mail also where its own does not wait. A StepRecord
-        or Report is STALE where its invocation is over; a StepRecord REPEATED where there is a result of this name.
+        A Posting is REPEATED if mail with its id waits for the recipient, or was applied by it, with the same event and
+        payload. It is REUSED if they differ. The same holds for a MailChange that makes mail wait again. A MailChange
+        or MailEnd is STALE if that mail does not exist. A MailChange that raises other mail is STALE also if its own
+        mail does not wait. A StepRecord or Report is STALE if its invocation is over. A StepRecord is REPEATED if its
+        step already has a result.
 
-        An Offer keeps the handoff; a ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
-        it would change has another status than it expects; an Answer also if its mail does not wait. A ReserveSlot is
-        STALE if all slots of the graph are held. A handoff that has a slot keeps it, and frees it at its end.
+        An Offer keeps the handoff. A ChangeHandoff changes its status. A turn or an Answer is STALE if a handoff that
+        it would change has a status other than the expected one. An Answer is STALE also if its mail does not wait. A
+        ReserveSlot is STALE if all slots of the graph are held. A handoff that has a slot keeps it until it ends, and
+        frees it then.
 
-        Raises OwnershipLostError where another owner has taken over, and HandoffStateError where a handoff would go to
-        a status that cannot follow; and then writes none of them.
+        Raises OwnershipLostError if another owner has taken over, and HandoffStateError if a handoff would go to a
+        status that cannot follow its own. Then none of the units is written.
         """
         ...
 
 
 class Asking(Protocol):
-    """How anyone asks something of the owner of a database. A call that raises has written nothing."""
+    """Requests to the owner of a database, as the caller makes them. A call that raises has written nothing."""
 
     async def owner(self) -> str:
-        """Which process is asked, in words."""
+        """Return a description of the process that owns the database."""
         ...
 
     async def is_owned(self) -> bool:
-        """Whether there is an owner now."""
+        """Return whether the database has an owner now."""
         ...
 
     async def ask(self, request: Request) -> int:
-        """Keeps the request for the owner, and returns its number. One whose id is kept already is not kept again."""
+        """Keep the request for the owner and return its number. A request whose id is already kept is kept once."""
         ...
 
     async def answer_to(self, number: int) -> str | None:
-        """What the owner answered; None where it has not yet."""
+        """Return the owner's answer, or None if there is none yet."""
         ...
 
     async def withdraw(self, number: int) -> bool:
-        """Forgets a request that the owner has not taken; False where it has, so that it comes to its end."""
+        """Forget a request that the owner has not taken. Return False if the owner has taken it and completes it."""
         ...
 
     async def forget(self, number: int) -> None:
-        """Forgets a request whose answer nobody wants any more. No owner that comes later takes it again."""
+        """Forget a request whose answer nobody wants any more. No later owner takes it again."""
         ...
 
 
 class Requests(Protocol):
-    """What others ask of the owner of a database, for the owner. Raises OwnershipLostError as `Store.commit` does."""
+    """Requests from other processes to the owner of the database. Raises OwnershipLostError as `Store.commit` does."""
 
     async def asked(self) -> None:
-        """Returns as soon as something is asked that was not taken, within a moment."""
+        """Wait until there is a request that was not taken. Returns within a moment of its arrival."""
         ...
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
-        """Requests in the order asked, which can be withdrawn no more: each is taken once.
+        """Take requests in the order asked. Each is taken once, and cannot be withdrawn afterwards.
 
-        One whose time is over is forgotten instead, as is what was answered an hour ago and nobody has fetched.
-        again: those, too, that were taken before and not answered, by an owner that is gone.
+        A request that has expired is forgotten instead, and so is one that was answered an hour ago and not fetched.
+        again: take also requests that an owner who is gone took and did not answer.
         """
         ...
 
     async def answer(self, number: int, text: str, now: datetime) -> None:
-        """Keeps the answer to a request; nothing where there is no such request."""
+        """Keep the answer to a request. Does nothing if there is no such request."""
         ...
 
 
 class Host(Protocol):
-    """What a runtime does for one of its agents."""
+    """The operations of a runtime on one of its agents."""
 
     @property
     def graph(self) -> AnyGraph:
@@ -272,25 +276,25 @@ class Host(Protocol):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest committed snapshot that the runtime knows of."""
+        """The newest committed snapshot that the runtime knows."""
         ...
 
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
-        """Takes the event to the agent, one at a time and in order; returns once it is committed or refused."""
+        """Deliver the event to the agent, one at a time and in order. Returns once it is committed or refused."""
         ...
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
-        """The agent's committed turns, as `Store.history` gives them."""
+        """Return the agent's committed turns, as `Store.history` does."""
         ...
 
     async def snapshot_at(self, version: int) -> Snapshot:
-        """What the agent was at a version, as `Store.snapshot_at` gives it."""
+        """Return the agent's snapshot at a version, as `Store.snapshot_at` does."""
         ...
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
-        """Restores what the agent was at a version, as a new one; no action runs. Raises as `Agent.rollback`."""
+        """Restore the agent's snapshot at a version as a new version. No action runs. Raises as `Agent.rollback`."""
         ...
 
     async def until(self, state: Name) -> Snapshot:
-        """The first committed snapshot, now or later, in which the state is active. Raises AgentEndedError."""
+        """Wait for the first committed snapshot, now or later, in which the state is active. Raises AgentEndedError."""
         ...

@@ -1,4 +1,4 @@
-"""Where agents are kept."""
+"""Stores that keep agents: in memory, in SQLite and in PostgreSQL."""
 
 from gatechart.stores.entries import entry_of
 from gatechart.stores.memory import MemoryStore

@@ -7,7 +7,7 @@ from gatechart.values import HistoryEntry, TurnRecord
 
 
 def entry_of(turn: TurnRecord) -> HistoryEntry:
-    """What a store remembers of a committed turn."""
+    """Return the history entry that a store keeps of a committed turn."""
     before, after = turn.previous, turn.snapshot
     told = difference(before.context if before else None, after.context)
     return HistoryEntry(

@@ -26,18 +26,18 @@ class HandoffLedger:
         self._loaded = loaded
         self._offered: dict[str, HandoffRecord] = {}
         self._changed: dict[str, HandoffState] = {}
-        self._slots: dict[str, str | None] = {}  # the graphs of slots that were taken; None for one that was freed
-        self._held: dict[str, int] = {}  # by graph, where it is not as loaded
+        self._slots: dict[str, str | None] = {}  # by handoff, the graph of the slot it took; None if it was freed
+        self._held: dict[str, int] = {}  # by graph, where it differs from what is loaded
 
     def offer(self, handoff: HandoffRecord) -> None:
         """Keep a handoff that a turn offers."""
         self._offered[handoff.id] = handoff
 
     def change(self, changes: Sequence[ChangeHandoff], time: datetime) -> bool:
-        """Make the changes one after the other, all or none of them; return whether they were made.
+        """Make all of the changes in order, or none of them. Return whether they were made.
 
         A handoff that has ended frees its slot. An accepted handoff that was erased with the agent that asked for it
-        may end: nobody is told. Raises HandoffStateError if a status cannot follow another.
+        may still end, and nobody is notified. Raises HandoffStateError if a status cannot follow another.
         """
         after: dict[str, HandoffState] = {}
         erased: list[str] = []
@@ -57,7 +57,7 @@ class HandoffLedger:
         return True
 
     def reserve(self, unit: ReserveSlot) -> Verdict:
-        """Give a slot to a handoff that has not ended, unless it has one."""
+        """Give a slot to a handoff that has not ended, unless it already has one."""
         if self._slot(unit.handoff) is not None:
             return Verdict.COMMITTED
         state = self._state(unit.handoff)
@@ -69,7 +69,7 @@ class HandoffLedger:
         return Verdict.COMMITTED
 
     def operations(self) -> Iterator[Operation]:
-        """Yield what leaves the stored handoffs as the units do. Slots are freed before others are taken."""
+        """Yield the operations that bring the stored handoffs to this state. Slots are freed before any is taken."""
         for handoff in self._offered.values():
             yield InsertHandoff(handoff)
         for handoff_id, state in self._changed.items():

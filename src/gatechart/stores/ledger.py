@@ -1,4 +1,4 @@
-"""What a commit means, for every store: from units and what is stored to verdicts and operations. Pure."""
+"""The meaning of a commit, for every store: units and stored data in, verdicts and operations out. Pure."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ from gatechart.values import (
 
 
 def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Operation]]:
-    """Return the verdict of each unit, as `Store.commit` promises, and the operations that carry the commit out.
+    """Return the verdict of each unit, as `Store.commit` promises, and the operations that carry out the commit.
 
-    Each unit is judged in the light of those before it; turns come first, then the mail that they send, then the other
-    units. The operations are to be applied in order. A store may apply those of one kind together, as long as what
-    ends (`EndState`, `EndTimer`, `EndAll`, `EndInvocation`) and what is deleted goes before what is changed, and that
-    before what is inserted. At most one operation is about any one piece of mail or slot.
+    Each unit is judged after those before it: first the turns, then the mail that they send, then the other units. The
+    operations are to be applied in order. A store may apply operations of one kind together, as long as ends
+    (`EndState`, `EndTimer`, `EndAll`, `EndInvocation`) and deletions go before changes, and changes before insertions.
+    At most one operation is about any one piece of mail or slot.
 
-    Raises UnknownEffectError for an effect of a foreign class, and HandoffStateError.
+    Raises HandoffStateError, and UnknownEffectError for an effect of an unknown class.
     """
     batch = _Batch(loaded)
     verdicts = [Verdict.STALE] * len(units)
@@ -94,7 +94,10 @@ def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
 
 
 def refused_for_its_id(mail: Mail, known_from: EventName) -> Mail:
-    """Return the mail as refused. known_from: the event that came under its id before, with other content."""
+    """Return the mail as refused.
+
+    known_from: the event that came earlier under the same id, with other content.
+    """
     reason = str(EventIdReusedError(mail.recipient, mail.id or "", known_from))
     return replace(mail, status=MailStatus.REFUSED, reason=reason)
 
@@ -103,13 +106,13 @@ def refused_for_its_id(mail: Mail, known_from: EventName) -> Mail:
 class Touched:
     """What a batch of units touches, for a store that has to load it."""
 
-    agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in their order
+    agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in order
     consumed: list[int] = field(default_factory=list)  # numbers of mail that turns consume
     numbers: list[int] = field(default_factory=list)  # of mail that is changed or ended
     names: list[MailId] = field(default_factory=list)  # of mail that is sent, or waits again
-    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # a report or a replacement has no step: ""
-    handoffs: set[str] = field(default_factory=set)  # that are changed, or are to have a slot
-    graphs: set[str] = field(default_factory=set)  # of slots that are asked for
+    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # the step is "" for a report or a replacement
+    handoffs: set[str] = field(default_factory=set)  # changed, or about to get a slot
+    graphs: set[str] = field(default_factory=set)  # of requested slots
 
     def add_effect(self, effect: Effect) -> None:
         """Note what an effect touches."""
@@ -158,7 +161,7 @@ class Touched:
 
 
 def touched(units: Sequence[Unit]) -> Touched:
-    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of a foreign class."""
+    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
     noted = Touched()
     for unit in units:
         if isinstance(unit, TurnRecord):
@@ -173,7 +176,7 @@ def touched(units: Sequence[Unit]) -> Touched:
 
 
 class _Batch:
-    """Units under way, as a layer of changes over what is loaded."""
+    """Units in progress, as a layer of changes over the loaded data."""
 
     __slots__ = (
         "_applied",
@@ -193,7 +196,7 @@ class _Batch:
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self._handoffs: HandoffLedger | None = None  # until one is touched
-        self._operations: list[Operation] = []  # of turns; those of mail, steps and handoffs are their net effect
+        self._operations: list[Operation] = []  # of turns; mail, steps and handoffs add their net effect
         self._sending: list[TurnRecord] = []
         self._applied: dict[MailId, Event] = {}
         self._inserted: dict[int, Mail] = {}
@@ -218,7 +221,7 @@ class _Batch:
         return Verdict.COMMITTED
 
     def send_mail(self) -> None:
-        """Accept what the turns send, behind all turns: their events count as applied."""
+        """Accept the mail that the turns send. This comes after all turns, so their events count as applied."""
         for turn in self._sending:
             for mail in turn.mail:
                 before = self._before(mail)
@@ -281,7 +284,9 @@ class _Batch:
         begun: list[Operation] = []
         for effect in turn.effects:
             match effect:
-                case Send() | Timer() | Offer() | ChangeHandoff():  # sent behind all turns, or kept as handoffs
+                case (
+                    Send() | Timer() | Offer() | ChangeHandoff()
+                ):  # mail is sent after all turns; handoffs are changed with the turn
                     pass
                 case StartInvoke(state, invoke):
                     call = Invocation(agent_id, state, after.version, invoke)
@@ -378,14 +383,14 @@ class _Batch:
         return Verdict.COMMITTED
 
     def _is_active(self, invocation: Invocation) -> bool:
-        """Whether an invocation of before the batch has not ended. One that begins in it has nothing to tell yet."""
+        """Whether an invocation from before the batch has not ended. One that begins in the batch cannot have reported yet."""
         if invocation in self._over or not self._loaded.is_active(invocation):
             return False
         agent_id = invocation.agent_id
         return EndAll(agent_id) not in self._ended and EndState(agent_id, invocation.state) not in self._ended
 
     def _as_repeated(self, mail: Mail) -> Verdict:
-        """COMMITTED if nothing came before under the mail's id."""
+        """Return COMMITTED if the mail's id is new, REPEATED if its content came before, or REUSED if other content did."""
         before = self._before(mail)
         if before is None:
             return Verdict.COMMITTED
@@ -393,7 +398,7 @@ class _Batch:
         return Verdict.REPEATED if is_same else Verdict.REUSED
 
     def _before(self, mail: Mail) -> Content | None:
-        """What came before under the mail's id, and waits or was applied."""
+        """Return the content that came earlier under the mail's id, if that mail waits or was applied."""
         if mail.id is None:
             return None
         name = mail.recipient, mail.id

@@ -1,4 +1,4 @@
-"""The reference store: everything in memory, nothing kept. What it does, every other store does too."""
+"""The reference store: everything in memory, nothing durable. Every other store behaves as this one does."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MEMORY_URL: Final = "memory:"
 
 
 class MemoryStore:
-    """Keeps agents for as long as the process lives."""
+    """A store that keeps agents for as long as the process lives."""
 
     is_durable = False
     is_instant = True
@@ -52,7 +52,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._tables = Tables()
         self._graphs: dict[str, KnownGraph] = {}
-        self._numbers = 1  # the next
+        self._numbers = 1  # the next number of mail
         self.requests = MemoryRequests()
 
     def numbers(self, count: int) -> int:
@@ -79,7 +79,10 @@ class MemoryStore:
         return verdicts
 
     def _commit_at_once(self, unit: Unit) -> Verdict | None:
-        """Commit what is committed most often and needs no ledger: a turn without effects, and mail without an id."""
+        """Commit the most frequent units, which need no ledger: a turn without effects, and mail without an id.
+
+        Return None for any other unit.
+        """
         tables = self._tables
         if isinstance(unit, TurnRecord):
             if unit.effects:
@@ -166,7 +169,7 @@ class MemoryStore:
         return [each for each in found if each[0] > after][:limit]
 
     def _as_of_now(self, running: ActiveInvocation) -> ActiveInvocation:
-        """The invocation, as it goes on: with the version of the graph that its agent has."""
+        """Return the invocation with the graph and the graph version that its agent has now."""
         now = self._tables.turns[running.invocation.agent_id][-1].snapshot
         return replace(running, graph=now.graph, graph_version=now.graph_version)
 
@@ -200,7 +203,7 @@ class MemoryStore:
         return True
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
-        """See Store. `after` counts the agents that were looked at and are still there."""
+        """See Store. `after` counts the agents that earlier parts looked at and kept."""
         part = list(islice(self._tables.turns, after, after + limit))
         awaited = {
             mail.recipient for mail in self._tables.all_mail() if waits(mail)
@@ -224,18 +227,21 @@ class MemoryStore:
             self._tables.forget_turns(agent_id, count)
 
     def _may_be_erased(self, agent_id: AgentId, awaited: Set[AgentId], pruning: Pruning) -> bool:
-        """awaited: the agents for which mail waits, or that have a part in an open handoff."""
+        """Whether the agent may be erased.
+
+        awaited: the agents for which mail waits, or that have a part in an open handoff.
+        """
         turns = self._tables.turns.get(agent_id)
         return turns is not None and agent_id not in awaited and may_be_erased(turns, pruning)
 
     def _mail_to_forget(self, awaited: Set[AgentId], pruning: Pruning) -> Sequence[int]:
-        """Not what goes with its agent."""
+        """Return the numbers of mail to forget, without the mail of agents that are erased."""
         old = [mail for mail in self._tables.all_mail() if is_mail_to_forget(mail, pruning)]
         return [mail.number for mail in old if not self._may_be_erased(mail.recipient, awaited, pruning)]
 
 
 def _oldest(turns: Sequence[TurnRecord]) -> int:
-    """The oldest version that is still known."""
+    """Return the oldest version that is kept."""
     return turns[0].snapshot.version
 
 
@@ -248,7 +254,7 @@ def _matches(snapshot: Snapshot, query: Query) -> bool:
 
 
 def _entry(turn: TurnRecord) -> HistoryEntry:
-    """The entry with an event of its own, so that nobody who writes into it changes what is stored."""
+    """Return a history entry with its own copy of the event, so that writing into it does not change the store."""
     return replace(entry_of(turn), event=own_copy(turn.event))
 
 

@@ -1,4 +1,4 @@
-"""What others ask of the owner of a store in memory: they are in the same process, and hold the same store."""
+"""Requests to the owner of a store in memory. Whoever asks is in the same process and holds the same store."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class _Asked:
 
 
 class MemoryRequests:
-    """Keeps what is asked, and the answers. Fulfils Asking and Requests."""
+    """Requests and their answers, in memory. Fulfils Asking and Requests."""
 
     def __init__(self) -> None:
         self._asked: dict[int, _Asked] = {}
         self._numbers = 0
-        self._news: asyncio.Event | None = None  # of whoever waits for the next
+        self._news: asyncio.Event | None = None  # set when a request arrives
 
     async def owner(self) -> str:
         """See Asking."""
         return "this process"
 
     async def is_owned(self) -> bool:
-        """See Asking. Its holder owns it."""
+        """See Asking. Whoever holds the store owns it."""
         return True
 
     async def ask(self, request: Request) -> int:
@@ -85,14 +85,14 @@ class MemoryRequests:
             self._asked[number].answer, self._asked[number].answered = text, now
 
     def empty_answers(self, agent_id: AgentId) -> None:
-        """Leaves nothing of an agent that is erased in what was asked and answered."""
+        """Remove an erased agent's data from answered requests and their answers."""
         for each in self._asked.values():
             if each.answer is not None and is_about(agent_id, each.request.call, each.answer):
                 each.request, each.answer = replace(each.request, call="{}"), "{}"
 
 
 def _is_over(asked: _Asked, now: datetime) -> bool:
-    """Whether it was not taken in time, or its answer was not fetched."""
+    """Whether the request was not taken in time, or its answer was not fetched."""
     if asked.answered is not None:
         return asked.answered < now - KEPT
     return not asked.is_taken and asked.request.until < now

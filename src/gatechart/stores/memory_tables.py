@@ -1,4 +1,4 @@
-"""The tables of the store in memory: what operations are applied to, and what the ledger looks into."""
+"""The tables of the store in memory. Operations are applied to them, and the ledger reads them."""
 
 from __future__ import annotations
 
@@ -91,16 +91,16 @@ class _Pending:
 
 
 class Tables:
-    """All that a store in memory keeps of its agents. Fulfils `Loaded`."""
+    """All data that a store in memory keeps of its agents. Fulfils `Loaded`."""
 
     def __init__(self) -> None:
         self.turns: dict[AgentId, list[TurnRecord]] = {}
         self.handoffs: dict[str, HandoffRecord] = {}  # in the order offered
-        self._applied: dict[tuple[AgentId, str], int] = {}  # to the version of the turn
+        self._applied: dict[tuple[AgentId, str], int] = {}  # the version of the turn that applied the event
         self._pending: defaultdict[AgentId, _Pending] = defaultdict(_Pending)
-        self._recipients: dict[int, AgentId] = {}  # by the number of mail; some of mail that is gone
-        self._offered = 0  # handoffs so far
-        self._slots: dict[str, str] = {}  # the graphs of slots, by handoff
+        self._recipients: dict[int, AgentId] = {}  # by mail number; may still list mail that is gone
+        self._offered = 0  # number of handoffs so far
+        self._slots: dict[str, str] = {}  # by handoff, the graph of its slot
         self._slots_held: defaultdict[str, int] = defaultdict(int)  # by graph
 
     def apply(self, operation: Operation) -> None:
@@ -190,12 +190,12 @@ class Tables:
             raise UnknownAgentError(agent_id) from None
 
     def turn(self, agent_id: AgentId, version: int) -> TurnRecord:
-        """Return the turn that came to a version that is kept."""
+        """Return the turn that produced a version that is kept."""
         turns = self.turns[agent_id]
         return turns[version - turns[0].snapshot.version]
 
     def applied_turn(self, agent_id: AgentId, event_id: str) -> TurnRecord | None:
-        """Return the turn that applied the event of this id."""
+        """Return the turn that applied the event with this id."""
         version = self._applied.get((agent_id, event_id))
         return None if version is None else self.turn(agent_id, version)
 
@@ -204,6 +204,8 @@ class Tables:
         for number, recipient in sorted(self._recipients.items()):
             mail = self._pending[recipient].mail.get(number)
             if mail is None:
+                # A turn or an erasure drops an agent's mail without the entry here; it is cleared on the next
+                # listing.
                 del self._recipients[number]
             else:
                 yield mail
@@ -218,18 +220,18 @@ class Tables:
         return dict(self._pending[invocation.agent_id].steps.get(invocation, {}))
 
     def put_mail(self, mail: Mail) -> None:
-        """Keep mail, in the place of what is stored under its number."""
+        """Keep mail in place of any mail with the same number."""
         self._pending[mail.recipient].mail[mail.number] = mail
         self._recipients[mail.number] = mail.recipient
 
     def delete_mail(self, number: int) -> None:
-        """Forget the mail of this number."""
+        """Forget the mail with this number."""
         recipient = self._recipients.pop(number, None)
         if recipient is not None:
             self._pending[recipient].mail.pop(number, None)
 
     def find_handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
-        """Return the handoffs that fit."""
+        """Return the handoffs that match a query."""
         found = (
             record
             for record in self.handoffs.values()
@@ -243,7 +245,7 @@ class Tables:
         return list(islice(found, query.limit))
 
     def is_offered(self, agent_id: AgentId) -> bool:
-        """Whether an offer to the agent is neither taken nor answered."""
+        """Whether an offer to the agent is still pending."""
         return bool(self.find_handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=1)))
 
     def with_open_handoffs(self) -> set[AgentId]:
@@ -252,7 +254,7 @@ class Tables:
         return {agent_id for each in standing for agent_id in (each.source, each.target)}
 
     def forget_turns(self, agent_id: AgentId, count: int) -> None:
-        """Forget so many turns of an agent, oldest first, with the ids of their events."""
+        """Forget this many turns of an agent, oldest first, with the ids of their events."""
         turns = self.turns[agent_id]
         for turn in turns[:count]:
             if turn.event.id is not None:
@@ -260,7 +262,7 @@ class Tables:
         del turns[:count]
 
     def forget(self, agent_id: AgentId) -> None:
-        """Forget all of an agent. A handoff that another agent has taken keeps its slot."""
+        """Forget everything of an agent. A handoff that another agent has accepted keeps its slot."""
         self.forget_turns(agent_id, len(self.turns[agent_id]))
         del self.turns[agent_id]
         self._pending.pop(agent_id, None)

@@ -1,6 +1,6 @@
-"""From a URL to an open store.
+"""Opening a store by its URL.
 
-SQLAlchemy takes half of the time in which gatechart is imported, so it is imported with the first database.
+SQLAlchemy takes half of gatechart's import time, so it is imported with the first database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gatechart.values import Role
 
 DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
 
-_CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names, as their module imports SQLAlchemy
+_CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names: their module imports SQLAlchemy
 
 
 def checked_role(call: str, role: Role | str) -> Role:
@@ -30,7 +30,7 @@ def checked_role(call: str, role: Role | str) -> Role:
 
 @asynccontextmanager
 async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Role.OWNER) -> AsyncIterator[Store]:
-    """Open the store that a URL names; pass on a store as it is. Raises StoreUrlError, and as `Runtime.open`."""
+    """Open the store at a URL, or pass on a store as it is. Raises StoreUrlError, and as `Runtime.open` does."""
     role = checked_role("open_store", role)
     if not isinstance(store, str):
         if not callable(getattr(store, "commit", None)):
@@ -49,10 +49,10 @@ async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Rol
 
 @asynccontextmanager
 async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
-    """How to ask something of the owner of a database, open. Raises as `open_store` for one that is only read.
+    """Open the requests to the owner of a database. Raises as `open_store` does for a reader.
 
-    store: a URL, or the store that the owner holds, where that lets itself be asked. Raises StoreUrlError where nobody
-    can ask there.
+    store: a URL, or the store that the owner holds, if it accepts requests. Raises StoreUrlError if nobody can ask
+    there.
     """
     if not isinstance(store, str):
         asking: Any = getattr(store, "requests", None)
@@ -68,9 +68,9 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
 
 @asynccontextmanager
 async def open_departing(store: str, to: str) -> AsyncIterator[Any]:
-    """The `SqlStore` of a URL, owned, though its agents may have moved to `to`. Raises as `Runtime.open`.
+    """Open the `SqlStore` of a URL as its owner, even if its agents have moved to `to`. Raises as `Runtime.open` does.
 
-    Raises StoreMissingError, StoreOwnedError, and StoreMovedError where they have moved elsewhere.
+    Raises StoreMissingError, StoreOwnedError, and StoreMovedError if they have moved elsewhere.
     """
     from gatechart.stores.sql.databases import open_database_to_move  # noqa: PLC0415
 
@@ -79,9 +79,10 @@ async def open_departing(store: str, to: str) -> AsyncIterator[Any]:
 
 
 async def upgrade_store(url: str) -> tuple[str | None, str]:
-    """Brings the database to the newest schema; returns the schema before (None where it was empty) and after.
+    """Upgrade the database to the newest schema. Return the schema before (None if it was empty) and after.
 
-    Raises StoreMissingError, StoreOwnedError while a runtime has it open, SchemaTooNewError, and as `Runtime.open`.
+    Raises StoreMissingError, SchemaTooNewError, and StoreOwnedError while a runtime has the database open. Raises as
+    `Runtime.open` does, too.
     """
     from gatechart.stores.sql.databases import upgrade_database  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""The closed set of operations that a commit comes to, and what the ledger asks of a store.
+"""The closed set of operations that make up a commit, and the queries of the ledger to a store.
 
-A new kind of operation needs a case wherever one is applied: in memory (`memory_tables`), in SQL (`sql.commit`) and on
-Restate (`restate.sitting`). Each ends in `assert_never`, so that mypy names the places that lack it.
+A new kind of operation needs a case wherever operations are applied: in memory (`memory_tables`), in SQL (`sql.commit`)
+and on Restate (`restate.sitting`). Each `match` ends in `assert_never`, so mypy names the places that lack the case.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gatechart.values import (
 from gatechart.values.frozen import value
 
 MailId: TypeAlias = tuple[AgentId, str]  # recipient and id
-Content: TypeAlias = tuple[EventName, str]  # an event and what tells its payload from others
+Content: TypeAlias = tuple[EventName, str]  # an event, and a text that identifies its payload
 
 
 class HandoffState(NamedTuple):
@@ -52,7 +52,7 @@ class EndState:
 
 @value
 class EndTimer:
-    """End the waiting mail of a key."""
+    """End the waiting mail with a timer key."""
 
     agent_id: AgentId
     key: str
@@ -74,7 +74,7 @@ class EndInvocation:
 
 @value
 class MoveInvocation:
-    """Put another invocation in the place of this one. The steps stay with it."""
+    """Replace an invocation by another, which keeps its steps."""
 
     invocation: Invocation
     active: ActiveInvocation
@@ -82,7 +82,7 @@ class MoveInvocation:
 
 @value
 class StartInvocation:
-    """Keep an invocation that begins."""
+    """Keep a new invocation."""
 
     active: ActiveInvocation
 
@@ -155,22 +155,22 @@ Operation: TypeAlias = AppendTurn | MailOperation | EndOperation | InvocationOpe
 
 
 class Loaded(Protocol):
-    """What is stored of all that a batch of units touches, as it was before the batch."""
+    """The stored data that a batch of units touches, as it was before the batch."""
 
     def version(self, agent_id: AgentId) -> int:
         """Return the version of the newest snapshot, or 0 if there is no such agent."""
         ...
 
     def waits(self, number: int) -> bool:
-        """Whether the mail of this number waits."""
+        """Whether the mail with this number waits."""
         ...
 
     def mail(self, number: int) -> Mail | None:
-        """Return the mail of this number, in any status."""
+        """Return the mail with this number, in any status."""
         ...
 
     def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:
-        """Return the waiting mail of this id."""
+        """Return the waiting mail with this id."""
         ...
 
     def applied(self, recipient: AgentId, event_id: str) -> Content | None:
@@ -178,7 +178,7 @@ class Loaded(Protocol):
         ...
 
     def content(self, event: EventName, payload: Payload) -> Content:
-        """Return what two events of one id must have in common."""
+        """Return the content that two events with the same id must share."""
         ...
 
     def is_active(self, invocation: Invocation) -> bool:
@@ -186,14 +186,14 @@ class Loaded(Protocol):
         ...
 
     def has_result(self, invocation: Invocation, step: str) -> bool:
-        """Whether the invocation has a result of this step."""
+        """Whether the invocation has a result for this step."""
         ...
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
         """Return the state of a handoff, or None if there is none.
 
-        expected: the status from which a change starts. A home that does not know a handoff because the agent's peer
-        keeps it may answer with that.
+        expected: the status from which a change starts. A store that does not know a handoff because the agent's peer
+        keeps it may answer with this status.
         """
         ...
 

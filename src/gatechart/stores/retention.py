@@ -1,4 +1,4 @@
-"""What a pruning lets a store forget, said of turns and mail in memory."""
+"""Rules for what a pruning may forget, for turns and mail in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gatechart.values import Event, Mail, MailStatus, Pruning, Status, TurnRecor
 
 
 def may_be_erased(turns: Sequence[TurnRecord], pruning: Pruning) -> bool:
-    """Whether an agent for which no mail waits may be erased, by its turns, oldest first."""
+    """Whether an agent for which no mail waits may be erased, judged by its turns, oldest first."""
     last = turns[-1]
     return (
         pruning.ended_before is not None
@@ -20,7 +20,7 @@ def may_be_erased(turns: Sequence[TurnRecord], pruning: Pruning) -> bool:
 
 
 def droppable(turns: Sequence[TurnRecord], pruning: Pruning) -> int:
-    """How many turns of an agent may be dropped, beginning with the oldest."""
+    """Return how many turns of an agent may be dropped, beginning with the oldest."""
     newest = len(turns) - 1
     by_age = by_count = 0
     if pruning.turns_before is not None:
@@ -43,5 +43,5 @@ def is_mail_to_forget(mail: Mail, pruning: Pruning) -> bool:
 
 
 def _is_recognised(event: Event, pruning: Pruning) -> bool:
-    """Whether a repeat of the event is to be recognised still."""
+    """Whether a repeat of the event must still be recognised."""
     return event.id is not None and event.time >= pruning.ids_since
