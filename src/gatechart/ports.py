@@ -185,7 +185,7 @@ class Store(AgentStore, MailStore, MaintenanceStore, Protocol):
         ...
 
     def numbers(self, count: int) -> int:
-        """Reserve `count` consecutive numbers for mail and return the first. All are higher than any given out before."""
+        """Reserve `count` consecutive numbers for mail and return the first, higher than any number reserved before."""
         ...
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:

@@ -200,7 +200,7 @@ class _Batch:
         self._sending: list[TurnRecord] = []
         self._applied: dict[MailId, Event] = {}
         self._inserted: dict[int, Mail] = {}
-        self._changed: dict[int, Mail | None] = {}  # stored mail as it is now; None where it was deleted
+        self._changed: dict[int, Mail | None] = {}  # stored mail as it is now; None if it was deleted
         self._named: dict[MailId, int] = {}  # the numbers of waiting mail that was inserted or changed
         self._ended: set[EndOperation] = set()
         self._over: set[Invocation] = set()
@@ -256,6 +256,7 @@ class _Batch:
         for mail in self._inserted.values():
             done.append(InsertMail(mail))
         for (invocation, name), result in self._results.items():
+            # An invocation that ends later in the batch takes its steps with it.
             if invocation not in self._over:
                 done.append(RecordStep(invocation, name, result))
         done += self._ends
@@ -278,7 +279,7 @@ class _Batch:
         return True
 
     def _apply_effects(self, turn: TurnRecord) -> None:
-        """Ends come first, whatever their place among the effects, and what begins comes last."""
+        """Apply a turn's effects: first those that end something, then replacements, then new invocations."""
         agent_id, after = turn.snapshot.agent_id, turn.snapshot
         replaced: list[ReplaceMail | ReplaceInvocation] = []
         begun: list[Operation] = []
@@ -298,6 +299,8 @@ class _Batch:
                     replaced.append(effect)
                 case _:
                     refuse_unknown(effect)
+        # A turn lists its effects in any order. Something it ends must not be replaced, nor something it begins be
+        # ended.
         for each in replaced:
             self._replace(each)
         self._operations += begun
@@ -383,14 +386,14 @@ class _Batch:
         return Verdict.COMMITTED
 
     def _is_active(self, invocation: Invocation) -> bool:
-        """Whether an invocation from before the batch has not ended. One that begins in the batch cannot have reported yet."""
+        """Whether an invocation from before the batch has not ended. One that begins in the batch has no report yet."""
         if invocation in self._over or not self._loaded.is_active(invocation):
             return False
         agent_id = invocation.agent_id
         return EndAll(agent_id) not in self._ended and EndState(agent_id, invocation.state) not in self._ended
 
     def _as_repeated(self, mail: Mail) -> Verdict:
-        """Return COMMITTED if the mail's id is new, REPEATED if its content came before, or REUSED if other content did."""
+        """Return COMMITTED if the mail's id is new, REPEATED after mail with the same content, else REUSED."""
         before = self._before(mail)
         if before is None:
             return Verdict.COMMITTED

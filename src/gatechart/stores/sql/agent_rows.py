@@ -1,4 +1,4 @@
-"""Between the values of gatechart and the rows of its tables."""
+"""Rows of agents and of their history, and the values they are read from and written as."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from gatechart.values import (
     unkept,
 )
 
-NAMELESS_AGENT: Final = "unreadable agent "  # with its key behind it
+NAMELESS_AGENT: Final = "unreadable agent "  # followed by its key
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -61,7 +61,7 @@ _WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `who
 
 
 def to_us(moment: datetime) -> int:
-    """Microseconds since 1970, UTC.
+    """Return a moment as microseconds since 1970, UTC.
 
     >>> to_us(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000000
@@ -70,7 +70,7 @@ def to_us(moment: datetime) -> int:
 
 
 def from_us(microseconds: int) -> datetime:
-    """The aware moment, UTC, so many microseconds after 1970; the first or last that there is where that is beyond it.
+    """Return the aware UTC moment this many microseconds after 1970, limited to the range of datetime.
 
     >>> from_us(2**62), from_us(-(2**62)) == EARLIEST
     (datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc), True)
@@ -82,18 +82,18 @@ def from_us(microseconds: int) -> datetime:
 
 
 def to_json(value: Any) -> str:
-    """JSON text without white space."""
+    """Return JSON text without white space."""
     return pydantic_core.to_json(value).decode()  # several times as fast as the json module
 
 
 class Texts:
-    """JSON texts of payloads that stay in memory meanwhile; each is made once, in however many rows it stands."""
+    """JSON texts of payloads that stay in memory meanwhile. Each is written once, for all rows that hold it."""
 
     def __init__(self) -> None:
         self._made: dict[int, str] = {}  # by the identity of the payload
 
     def of(self, payload: Payload) -> str:
-        """The text of this one."""
+        """Return the JSON text of a payload."""
         text = self._made.get(id(payload))
         if text is None:
             text = self._made[id(payload)] = to_json(payload)
@@ -102,12 +102,12 @@ class Texts:
 
 @lru_cache(maxsize=1024)
 def names_json(names: tuple[str, ...]) -> str:
-    """JSON text of names, of which there are few: an agent comes to the same states as others of its graph."""
+    """Return names as JSON text. Cached, because agents of one graph share few configurations."""
     return to_json(names)
 
 
 def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
-    """A row of `agents`, without its key."""
+    """Return a row of `agents`, without its key."""
     return {
         "id": snapshot.agent_id,
         "graph": snapshot.graph,
@@ -124,7 +124,10 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """The columns of `agents` that a turn sets. Not the status where it stays: SQLite would write to its index, too."""
+    """Return the columns of `agents` that a turn sets.
+
+    The status is left out if it stays the same, because SQLite would write to its index, too.
+    """
     row = {
         "graph_version": after.graph_version,
         "fingerprint": after.fingerprint,
@@ -144,7 +147,7 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def to_snapshot(row: Row[Any]) -> Snapshot:
-    """The snapshot of a row of `agents`. Raises one of UNREADABLE where the row is damaged."""
+    """Read a snapshot from a row of `agents`. Raises one of UNREADABLE if the row is damaged."""
     check_row(row, _AGENT)
     json_object(row.context, "context")
     return Snapshot(
@@ -163,7 +166,7 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
 
 
 def to_shown(row: Row[Any]) -> Snapshot:
-    """The snapshot of a row of `agents`; of one that is damaged, what can be shown of it."""
+    """Read a snapshot from a row of `agents`. If the row is damaged, return the parts that can be shown."""
     try:
         return to_snapshot(row)
     except UNREADABLE as error:
@@ -181,30 +184,30 @@ def to_shown(row: Row[Any]) -> Snapshot:
 
 
 def public_id(row: Row[Any]) -> AgentId:
-    """The id of a row of `agents`; of one whose id is damaged, one by which it can be erased."""
+    """Return the id in a row of `agents`. If it is damaged, return an id under which the agent can be erased."""
     return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS_AGENT}{row.key}"
 
 
 def to_known(row: Row[Any]) -> KnownGraph:
-    """The graph of a row of `graphs`. Raises one of UNREADABLE where the row is damaged."""
+    """Read a graph from a row of `graphs`. Raises one of UNREADABLE if the row is damaged."""
     check_row(row, _GRAPH)
     return KnownGraph(row.fingerprint, row.name, row.version, json_object(row.paths, "paths"))
 
 
 def to_memory(text: str | None) -> Memory:
-    """What the history states remember."""
+    """Read what the history states remember."""
     return tuple((history, tuple(states)) for history, states in _json_or(text, ()))
 
 
 def to_epochs(text: str | None) -> EntryVersions:
-    """The states with timers or invokes, each with its epoch."""
+    """Read the states that have timers or invokes, each with its epoch."""
     return tuple((state, epoch) for state, epoch in _json_or(text, ()))
 
 
 def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of `history`, without its key, for the agent of this key; without the columns that are NULL, too.
+    """Return a row of `history` for the agent with this key. Its own key and NULL columns are left out.
 
-    row: what the turn sets in `agents`; what both hold is made text once.
+    row: the columns of `agents` that the turn sets. Values that both tables hold are serialized once.
     """
     event, before, after = turn.event, turn.previous, turn.snapshot
     usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
@@ -231,12 +234,12 @@ def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]
 
 
 def without_nulls(**columns: Any) -> dict[str, Any]:
-    """The columns that are not NULL."""
+    """Return the columns that are not NULL."""
     return {name: value for name, value in columns.items() if value is not None}
 
 
 def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
-    """What a row of `history` holds from which its snapshot is known without the rows before."""
+    """Return the columns that let a row of `history` give its snapshot without the rows before it."""
     return {
         "memory": _json_or_null(snapshot.memory),
         "entered": _json_or_null(snapshot.entered),
@@ -248,7 +251,7 @@ def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
 
 
 def to_shown_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
-    """As `to_entry`; of a row that is damaged, what can be shown of it."""
+    """Read an entry as `to_entry` does. If the row is damaged, return the parts that can be shown."""
     try:
         return to_entry(row, agent_id)
     except UNREADABLE as error:
@@ -258,9 +261,9 @@ def to_shown_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
 
 
 def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
-    """The history entry of a row of `history`, with the target of the version before as `came_from`.
+    """Read a history entry from a row of `history`, with the target of the version before it as `came_from`.
 
-    Raises one of UNREADABLE where the row is damaged.
+    Raises one of UNREADABLE if the row is damaged.
     """
     check_row(row, _TURN)
     source = tuple(_json_or(row.came_from if row.source is None else row.source, ()))
@@ -282,7 +285,7 @@ def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
 
 
 def to_event(row: Row[Any]) -> Event:
-    """The event of a row of `history`."""
+    """Read the event from a row of `history`."""
     payload, reason = json_object(row.payload, "payload"), row.operator_reason or ""
     return Event(row.event, payload, from_us(row.time_us), row.event_id, row.sender, reason)
 
@@ -292,12 +295,12 @@ def _whole(before: Snapshot | None, after: Snapshot, row: Mapping[str, Any]) -> 
 
 
 def _kept_apart(row: Mapping[str, Any]) -> dict[str, str]:
-    """What a row of `history` holds beside what changed in the context."""
+    """Return the columns of a `history` row that change independently of the context."""
     return {name: row[name] or "[]" for name in _APART if name in row}
 
 
 def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:
-    """How the transition is labelled that leads from the one leaf to the other, or stays. Not stored: the row says it.
+    """Return the label of the transition between two leaves, or within one. The row implies it, so it is not stored.
 
     >>> _usual_label(["IDLE"], "STARTED", ["WORKING"]), _usual_label(["IDLE"], "NOTED", ["IDLE"])
     ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
@@ -319,18 +322,18 @@ _MORE: Final = attrgetter(*_DEFAULTS)
 
 
 def from_open(handoffs: Iterable[OpenHandoff]) -> str | None:
-    """The handoffs in which an agent has a part, as JSON text; None where there are none."""
+    """Return the handoffs in which an agent has a part as JSON text, or None if there are none."""
     kept = [_from_open(each) for each in handoffs]
     return to_json(kept) if kept else None
 
 
 def to_open(text: str | None) -> tuple[OpenHandoff, ...]:
-    """The handoffs of that text."""
+    """Read handoffs from the text that `from_open` wrote."""
     return () if text is None else tuple(map(_to_open, json.loads(text)))
 
 
 def _from_open(each: OpenHandoff) -> dict[str, Any]:
-    """The fields that are not as where they are left out."""
+    """Return the fields of a handoff that differ from their defaults."""
     kept: dict[str, Any] = {
         "id": each.id,
         "side": each.side.value,

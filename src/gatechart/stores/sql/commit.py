@@ -41,7 +41,7 @@ from gatechart.stores.sql.statements import Many, Sparse
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
 from gatechart.values import ActiveInvocation, TurnRecord, Unit, Verdict
 
-Row: TypeAlias = Mapping[str, Any]  # by column name or bound name
+Row: TypeAlias = Mapping[str, Any]  # by column or parameter name
 _Statement: TypeAlias = Many | Sparse
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
@@ -100,7 +100,7 @@ _OF_LISTS: Final[Sequence[Many]] = (DELETE_MAIL, END_TIMERS, END_INVOCATIONS_OF,
 def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]:
     """Return the verdict of each unit, as `Store.commit` promises.
 
-    The connection holds the lock: nobody else writes meanwhile, apart from those who ask, into `requests`.
+    The connection holds the owner's lock. Meanwhile others write only to `requests`.
     """
     stored = Stored(connection, touched(units))
     verdicts, operations = apply(units, stored)
@@ -112,11 +112,11 @@ def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]
 
 
 class _Changes:
-    """Operations as rows for statements, those of a kind together."""
+    """Operations collected as rows, one list for each statement."""
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._texts = Texts()  # of packets, which stand in the offer's mail and in the handoff
+        self._texts = Texts()  # of packets, which the offer's mail and the handoff both hold
         self._rows: defaultdict[_Statement, list[Row]] = defaultdict(list)
         self._lists: defaultdict[Many, list[Any]] = defaultdict(list)
 
@@ -136,7 +136,7 @@ class _Changes:
                 assert_never(operation)
 
     def write(self, connection: Connection) -> None:
-        """What ends or is deleted goes before what is inserted."""
+        """Write the collected rows. Ends and deletions go before insertions."""
         for listing in _OF_LISTS:
             if listing in self._lists:
                 listing.run(connection, [{"values": to_json(self._lists[listing])}])

@@ -1,4 +1,4 @@
-"""The connections of a database: those that read, and the one that writes in a thread of its own."""
+"""The connections of a database: several for reading, and one for writing, with its own thread."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ def _never(_error: Exception) -> bool:
 
 
 class Reader:
-    """Runs reads, some at a time. Each runs to its end: one that was cut off would leave its connection open."""
+    """A reader that runs several reads at a time. Each runs to its end: if cut off it would leak its connection."""
 
     def __init__(self, engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> None:
-        """is_cut: whether an error says that the connection was lost, so that another may do."""
+        """Create a reader.
+
+        is_cut: whether an error says that the connection was lost, so that another connection may succeed.
+        """
         self._engine = engine
         self._is_cut = is_cut
         self._reads: set[asyncio.Task[object]] = set()
         self._is_open = True
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """The result of the work. A caller who is cancelled only stops waiting."""
+        """Return the result of the work. Cancelling the caller stops the wait, not the read."""
         if not self._is_open:
             raise RuntimeError("the database is closed")
         read = asyncio.create_task(self._read(work))
@@ -41,7 +44,7 @@ class Reader:
         return await asyncio.shield(read)
 
     async def end(self) -> None:
-        """Begins no other read, and returns when nothing is being read."""
+        """Accept no more reads, and wait until those under way have ended."""
         self._is_open = False
         while self._reads:
             await asyncio.wait(self._reads)
@@ -60,19 +63,19 @@ class Reader:
             try:
                 return await connection.run_sync(work)
             except Exception as error:
-                if self._is_cut(error):  # which SQLAlchemy does not learn of what it does not execute itself
+                if self._is_cut(error):  # SQLAlchemy does not see errors of statements that bypass it
                     await connection.invalidate(error)
                 raise
 
     def _forget(self, read: asyncio.Task[object]) -> None:
         self._reads.discard(read)
         if not read.cancelled():
-            read.exception()  # which nobody may be there to take
+            read.exception()  # marks it as retrieved, for the caller may be gone
 
 
 @asynccontextmanager
 async def opened_reader(engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> AsyncIterator[Reader]:
-    """A reader on the engine, whose connections are closed when the reads under way have ended."""
+    """Open a reader on the engine. At the end, wait for the reads under way and close their connections."""
     reader = Reader(engine, is_cut)
     try:
         yield reader
@@ -82,22 +85,22 @@ async def opened_reader(engine: AsyncEngine, is_cut: Callable[[Exception], bool]
 
 
 class ThreadWriter:
-    """Runs transactions, one after the other. Each runs to its end in the thread, whoever stops waiting for it."""
+    """A writer that runs transactions one by one in a thread. Each runs to its end if its caller is cancelled."""
 
     def __init__(self, engine: Engine, thread: ThreadPoolExecutor) -> None:
         self._engine = engine
         self._thread = thread
-        self._connection: Connection | None = None  # kept from one transaction to the next, until one fails
+        self._connection: Connection | None = None  # reused until a transaction fails
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """The result of the work, once its transaction is committed; taken back where it raises.
+        """Return the result of the work once its transaction is committed. Roll back if the work raises.
 
-        A caller who is cancelled withdraws a transaction that has not begun, and otherwise only stops waiting.
+        Cancelling the caller withdraws a transaction that has not begun. Otherwise it only stops the wait.
         """
         return await asyncio.wrap_future(self._thread.submit(self._transaction, work))
 
     async def end(self) -> None:
-        """Closes the connection, behind the transaction under way."""
+        """Close the connection after the transaction under way."""
         await asyncio.wrap_future(self._thread.submit(self._disconnect))
 
     def _transaction(self, work: Callable[[Connection], T]) -> T:
@@ -122,7 +125,7 @@ class ThreadWriter:
 
 @asynccontextmanager
 async def opened_writer(engine: Engine) -> AsyncIterator[ThreadWriter]:
-    """A writer on the engine, which ends with it: behind the transaction under way, and with the thread."""
+    """Open a writer on the engine. At the end, wait for the transaction under way and end the thread."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="gatechart-writer")
     writer = ThreadWriter(engine, thread)
     try:
@@ -130,5 +133,5 @@ async def opened_writer(engine: Engine) -> AsyncIterator[ThreadWriter]:
     finally:
         try:
             await writer.end()
-        finally:  # cancelled or not: what was begun is ended before the owner's lock is let go
+        finally:  # even if cancelled: the transaction ends before the owner's lock is released
             thread.shutdown()

@@ -1,4 +1,4 @@
-"""Rows that cannot be read: each is told, left out or listed as unreadable, and keeps no other back."""
+"""Damaged rows: each is logged, and left out or listed as unreadable, and the others can still be read."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
-"""What is raised by what reads a row that somebody, or something, has spoilt."""
+"""Errors that reading a damaged row may raise."""
 
-CHUNK: Final = 1000  # rows that are read at a time behind a page in which some could not be read
+CHUNK: Final = 1000  # rows read at a time to fill up a page with unreadable rows
 
-_DIGITS: Final = 19  # of the largest key
+_DIGITS: Final = 19  # digits of the largest key
 
-Kinds: TypeAlias = Sequence[tuple[str, tuple[type, ...]]]  # the columns of a row, and what each may hold
+Kinds: TypeAlias = Sequence[tuple[str, tuple[type, ...]]]  # the columns of a row, with the types that each may hold
 
 
 def kinds_of(table: Table, *others: str) -> Kinds:
-    """What the columns of a table may hold: SQLite keeps anything in any of them. others: texts beside these."""
+    """Return the types that each column of a table may hold. SQLite accepts any type in any column.
+
+    others: text columns besides those of the table.
+    """
     kinds = [(column.name, _held(column.type, nullable=bool(column.nullable))) for column in table.columns]
     return (*kinds, *((name, (str,)) for name in others))
 
@@ -38,7 +41,7 @@ def _held(kind: Any, *, nullable: bool) -> tuple[type, ...]:
 
 
 def check_row(row: Row[Any], kinds: Kinds) -> None:
-    """Raises ValueError where a column holds what it may not."""
+    """Check the types in a row. Raises ValueError if a column holds a wrong one."""
     for name, held in kinds:
         value = getattr(row, name)
         kind = type(value)
@@ -49,7 +52,7 @@ def check_row(row: Row[Any], kinds: Kinds) -> None:
 
 
 def json_object(text: str | None, name: str) -> dict[str, Any]:
-    """The JSON object that a column holds; an empty one for NULL. Raises ValueError where it is none."""
+    """Return the JSON object in a column, or an empty one for NULL. Raises ValueError if it is not an object."""
     if text is None:
         return {}
     value = from_json(text)
@@ -59,7 +62,7 @@ def json_object(text: str | None, name: str) -> dict[str, Any]:
 
 
 def json_names(text: str, name: str) -> tuple[str, ...]:
-    """The texts of the JSON array that a column holds. Raises ValueError where it holds anything else."""
+    """Return the texts of the JSON array in a column. Raises ValueError if it is anything else."""
     value = from_json(text)
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"{name} is no JSON array of texts")
@@ -67,7 +70,7 @@ def json_names(text: str, name: str) -> tuple[str, ...]:
 
 
 def readable(row: Row[Any], read: Callable[[Row[Any]], T], table: str, key: str) -> T | None:
-    """The value of the row; None where it cannot be read, which is logged. key: its column."""
+    """Return the value of a row. If it cannot be read, log that and return None. key: its key column."""
     try:
         return read(row)
     except UNREADABLE as error:
@@ -76,24 +79,24 @@ def readable(row: Row[Any], read: Callable[[Row[Any]], T], table: str, key: str)
 
 
 def tell(row: Row[Any], error: Exception, table: str, key: str) -> str:
-    """Logs that the row cannot be read, and says why, for whoever is shown it in a listing."""
+    """Log that a row cannot be read, and return the reason to show in listings."""
     problem = f"its row in the database cannot be read ({error or type(error).__name__})"
     logger.error("a row cannot be read", extra={"table": table, "key": getattr(row, key), "problem": problem})
     return problem
 
 
 def text_of(value: object) -> str:
-    """What can be shown of a column that may hold anything."""
+    """Return the text to show of a column that may hold anything."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def number_of(value: object) -> int:
-    """The number that a column holds that may hold anything; 0 where it is none."""
+    """Return the number in a column that may hold anything, or 0 if it is not a number."""
     return value if type(value) is int else 0
 
 
 def is_key(text: str) -> bool:
-    """Whether the text is a number that a row's key can be."""
+    """Whether the text is a number that can be a row's key."""
     return text.isascii() and text.isdecimal() and len(text) < _DIGITS
 
 
@@ -105,9 +108,9 @@ def readable_page(
     read: Callable[[Row[Any]], T | None],
     place: Callable[[Row[Any]], Any],
 ) -> list[T]:
-    """As many values as the limit says, as long as there are rows; those for which `read` gives None are left out.
+    """Return up to `limit` values. Rows for which `read` returns None are left out and made up for.
 
-    page: asks for so many rows behind a place. place: that of a row.
+    page: returns the query for this many rows after a position. place: returns the position of a row.
     """
     found: list[T] = []
     wanted = limit

@@ -1,4 +1,4 @@
-"""What a kind of database does in its own way: one small interface, fulfilled by a module for each."""
+"""The interface to one kind of database. A module for each kind implements it."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ class Writer(Protocol):
     """The one connection that writes."""
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """The result of the work, once its transaction is committed; taken back where it raises."""
+        """Return the result of the work once its transaction is committed. Roll back if the work raises."""
         ...
 
 
 class Notifier(Protocol):
-    """Tells the owner when something may have been asked."""
+    """A notifier that wakes the owner when there may be a new request."""
 
     def listen(self) -> None:
-        """Listens closely for a while, for who has asked asks more."""
+        """Listen closely for a while, because whoever made a request often makes more."""
         ...
 
     async def notified(self) -> None:
-        """Returns when something may have been asked, or after a while."""
+        """Wait until there may be a new request, or until some time has passed."""
         ...
 
 
 class Hold(Protocol):
-    """The means to own a database: an operating system's or a server's lock that dies with its holder."""
+    """The means to own a database: a lock of the operating system or the server that dies with its holder."""
 
     @property
     def reader(self) -> Reader:
-        """What reads, owned or not."""
+        """The reader, which works whether the database is owned or not."""
         ...
 
     @property
     def writer(self) -> Writer:
-        """What writes, once it is owned."""
+        """The writer, which works once the database is owned."""
         ...
 
     @property
     def grace_s(self) -> float:
-        """How long after its holder's death the lock may seem to be held."""
+        """How many seconds after its holder's death the lock may still seem to be held."""
         ...
 
     async def take(self) -> bool:
-        """Takes the lock; False where another runtime holds it."""
+        """Take the lock. Return False if another runtime holds it."""
         ...
 
     async def seize(self) -> None:
-        """Passes by whoever holds the lock, frozen perhaps. Raises an OutsideError where that cannot be."""
+        """Take the lock from its holder, which may be frozen. Raises an OutsideError if that is impossible."""
         ...
 
     def confirm(self, connection: Connection) -> None:
-        """Called first in the transaction that begins the epoch.
+        """Check that the lock is still held. Called first in the transaction that begins the epoch.
 
-        Raises StoreOwnedError where another runtime has passed this one by meanwhile.
+        Raises StoreOwnedError if another runtime has taken the lock meanwhile.
         """
         ...
 
     def settle(self) -> None:
-        """Called last in that transaction: what is to be true of the lock once it is committed."""
+        """Bring the lock into its final state. Called last in the transaction that begins the epoch."""
         ...
 
 
@@ -76,34 +76,34 @@ class Database(Protocol):
 
     @property
     def name(self) -> str:
-        """As errors name it; without a password."""
+        """The name of the database in errors, without a password."""
         ...
 
     def reading(self) -> AbstractAsyncContextManager[Reader]:
-        """What reads, for one who never writes. Raises StoreMissingError where there is nothing to read."""
+        """Open a reader for a process that never writes. Raises StoreMissingError if there is nothing to read."""
         ...
 
     def holding(self) -> AbstractAsyncContextManager[Hold]:
-        """The means to own it, which are let go at the end.
+        """Open the means to own the database, and release them at the end.
 
-        Creates no database before it is seized or written, though perhaps a lock beside it.
+        Creates no database until it is seized or written, but may create a lock file beside it.
         """
         ...
 
     def asking(self) -> AbstractAsyncContextManager[tuple[Reader, Writer]]:
-        """What reads and writes, for one who asks the owner something. Raises StoreMissingError as `reading`."""
+        """Open a reader and a writer for requests to the owner. Raises StoreMissingError as `reading` does."""
         ...
 
     def notifier(self) -> AbstractAsyncContextManager[Notifier]:
-        """The owner's notifier, which hears those who `notify` from now on."""
+        """Open the owner's notifier, which hears every `notify` from now on."""
         ...
 
     def notify(self, connection: Connection) -> None:
-        """Tells the owner that something was asked, once the transaction is committed."""
+        """Notify the owner of a request, once the transaction is committed."""
         ...
 
     async def is_owned(self, reader: Reader) -> bool:
-        """Whether a runtime owns it now. reader: of this database."""
+        """Whether a runtime owns the database now. reader: a reader of this database."""
         ...
 
     def is_absent(self) -> bool:
@@ -111,24 +111,25 @@ class Database(Protocol):
         ...
 
     def check_there(self) -> None:
-        """Raises StoreMissingError where it was taken away under those who have it open."""
+        """Check that the database still exists. Raises StoreMissingError if it was removed while open."""
         ...
 
     def read_errors(self) -> AbstractContextManager[None]:
-        """Turns what goes wrong inside, in the database or with what it holds, into the OutsideError that names it."""
+        """Translate errors of the database and its contents, raised inside, into an OutsideError that names it."""
         ...
 
     def write_errors(self) -> AbstractContextManager[None]:
-        """Turns what goes wrong inside into the error that names it: an OutsideError where it may pass or be mended.
+        """Translate errors raised inside into one that names the database.
 
-        UnwritableError where what is to be written is what the database will never take.
+        It is an OutsideError if the failure may pass or can be repaired, and an UnwritableError if the database will
+        never accept what is to be written.
         """
         ...
 
     def last_number(self, connection: Connection) -> int:
-        """The highest number that mail ever had, gone or not; 0 where there was none."""
+        """Return the highest number that any mail ever had, even mail that is gone; 0 if there was none."""
         ...
 
     def keep_number(self, connection: Connection, number: int) -> None:
-        """Sees to it that `last_number` says this number at least, once the transaction is committed."""
+        """Make `last_number` return at least this number once the transaction is committed."""
         ...

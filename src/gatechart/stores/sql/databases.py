@@ -1,4 +1,4 @@
-"""Databases: opened for reading or for writing, created, upgraded."""
+"""Opening databases for reading or writing, creating them and upgrading them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gatechart.stores.sql.urls import located
 
 @asynccontextmanager
 async def open_database(store: str, *, read_only: bool, claim: Claim) -> AsyncIterator[Store]:
-    """The store in the database that a URL names. Raises as `open_store`."""
+    """Open the store in the database at a URL. Raises as `open_store` does."""
     database = located(store)
     opening = _open_to_read(database) if read_only else _open_to_write(database, claim)
     async with opening as opened:
@@ -36,7 +36,7 @@ async def open_database(store: str, *, read_only: bool, claim: Claim) -> AsyncIt
 
 
 async def upgrade_database(url: str) -> tuple[str | None, str]:
-    """Brings the database to the newest schema. Returns and raises as `upgrade_store`."""
+    """Upgrade the database to the newest schema. Returns and raises as `upgrade_store` does."""
     database = located(url)
     if database.is_absent():
         raise StoreMissingError(database.name)
@@ -48,7 +48,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
             before, after = upgrade_schema(connection, database.name)
             _check_whole(missing_from(connection), database)
             if before != after:
-                raise_epoch(connection)  # an owner may have lost its lock without knowing it yet
+                raise_epoch(connection)  # stops an owner that has lost its lock and does not know it yet
             return before, after
 
         with database.write_errors():
@@ -57,7 +57,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
 
 @asynccontextmanager
 async def open_database_to_move(store: str, to: str) -> AsyncIterator[SqlStore]:
-    """The store in the database that a URL names, owned. Raises as `open_departing`."""
+    """Open the store in the database at a URL as its owner. Raises as `open_departing` does."""
     database = located(store)
     if database.is_absent():
         raise StoreMissingError(database.name)
@@ -67,7 +67,7 @@ async def open_database_to_move(store: str, to: str) -> AsyncIterator[SqlStore]:
 
 @asynccontextmanager
 async def open_database_to_ask(store: str) -> AsyncIterator[Asking]:
-    """How to ask something of the owner of the database that a URL names. Raises as `open_asking`."""
+    """Open the requests to the owner of the database at a URL. Raises as `open_asking` does."""
     database = located(store)
     async with database.asking() as (reader, writer):
         if await _is_empty(reader, database, database.read_errors()):
@@ -85,11 +85,12 @@ async def _open_to_read(database: Database) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def _open_to_write(database: Database, claim: Claim, to: str | None = None) -> AsyncIterator[SqlStore]:
-    """to: where its agents may have moved."""
+    """Open the store as its owner. to: where its agents may have moved."""
     async with _held(database, claim) as hold:
         is_new = database.is_absent() or await _is_empty(hold.reader, database, database.write_errors())
 
         def begin(connection: Connection) -> tuple[int, int]:
+            # All in one transaction: `confirm` notices a runtime that seized the lock meanwhile before the epoch rises.
             if is_new:
                 create_schema(connection)
             hold.confirm(connection)
@@ -106,16 +107,17 @@ async def _open_to_write(database: Database, claim: Claim, to: str | None = None
 
 @asynccontextmanager
 async def _held(database: Database, claim: Claim) -> AsyncIterator[Hold]:
-    """The means to own the database, which this runtime does until the end. Raises as `claimed`."""
+    """Own the database until the end. Raises as `claimed` does."""
     async with database.holding() as hold:
         await claimed(hold, database, claim)
         yield hold
 
 
 async def _is_empty(reader: Reader, database: Database, named: AbstractContextManager[None]) -> bool:
-    """Whether the database holds nothing.
+    """Whether the database is empty.
 
-    Raises as `check_schema` where what it holds is not of the newest schema, and StoreCorruptError where it lacks some.
+    Raises as `check_schema` does if its schema is not the newest, and StoreCorruptError if parts of the schema are
+    missing.
     """
 
     def look(connection: Connection) -> tuple[str | None, str]:

@@ -1,4 +1,4 @@
-"""What the history keeps of the context that a turn left: what changed, and now and then all of it."""
+"""What the history keeps of a turn's context: the difference, and now and then a full copy."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from pydantic_core import to_json
 from gatechart.context import difference
 from gatechart.values import TurnRecord
 
-LEAST: Final = 8  # characters that a turn counts for where less changed, so that a rebuild never reads very many
-EXTRA: Final = 256  # characters that deltas may have beyond that, so that full copies of a small context are rare
+LEAST: Final = 8  # characters that a turn counts for at least, so that a rebuild never reads very many rows
+EXTRA: Final = 256  # characters of deltas allowed in addition, so that full copies of a small context are rare
 
 
 class Delta(NamedTuple):
-    """What a row of the history keeps of a turn's context, as JSON text; None where nothing changed."""
+    """The difference that a history row keeps of a turn's context, as JSON text. None if nothing changed."""
 
     changed: str | None
     appended: str | None
-    deltas: int  # characters since the last full copy, as `agents.deltas` has it then
+    deltas: int  # characters since the last full copy, the new value of `agents.deltas`
 
     @property
     def is_whole(self) -> bool:
-        """Whether the row is to hold a full copy beside."""
+        """Whether the row also holds a full copy."""
         return self.deltas == 0
 
 
 def delta_of(turn: TurnRecord, deltas: int) -> Delta:
-    """What the turn changed, of an agent with so many characters of deltas since its last full copy.
+    """Return what a turn changed. deltas: characters of deltas since the agent's last full copy.
 
-    There is a full copy where the turn starts the agent, where graph or fields are others than before, and where the
-    deltas outweigh the context twice. Such a copy is paid for by twice as much that changed, so that the history stays
-    in proportion to what was added, however large a context grows.
+    A full copy is made if the turn starts the agent, if the graph or the fields have changed, or if the deltas are more
+    than twice the context. Twice as much change pays for each copy, so the history stays in proportion to what was
+    added, however large a context grows.
     """
     before, after = turn.previous, turn.snapshot
     if before is None:

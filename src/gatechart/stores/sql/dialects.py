@@ -1,4 +1,4 @@
-"""SQL that each kind of database writes in a way of its own."""
+"""SQL constructs that each kind of database writes differently."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Kind: TypeAlias = type[str] | type[int]
 
 
 class JsonText(TypeDecorator[str]):
-    """JSON that a statement takes apart. What has the character NUL is sought as PostgreSQL keeps it."""
+    """JSON text that a statement unpacks. The character NUL is encoded as PostgreSQL stores it."""
 
     impl = String
     cache_ok = True
@@ -38,21 +38,21 @@ class JsonText(TypeDecorator[str]):
 
 
 class _Items(FunctionElement[Any]):
-    """The items of a JSON array, a row each, as JSON in the column `value`."""
+    """The items of a JSON array, one row each, as JSON in the column `value`."""
 
     name = "items"
     inherit_cache = True
 
 
 class _StoredItems(FunctionElement[Any]):
-    """The same of a column's JSON arrays of texts; of one that is damaged no items, and no error."""
+    """The items of a column's JSON array of texts. A damaged array has no items, and raises no error."""
 
     name = "stored_items"
     inherit_cache = True
 
 
 class _Text(FunctionElement[str]):
-    """An item as text; with a place, the item at that place of an item."""
+    """An item as text. With a position, the element at that position of the item."""
 
     type = String()
     name = "item_text"
@@ -60,7 +60,7 @@ class _Text(FunctionElement[str]):
 
 
 class _Number(FunctionElement[int]):
-    """The same, as a whole number."""
+    """An item, or an element of it, as a whole number."""
 
     type = BigInteger()
     name = "item_number"
@@ -69,30 +69,30 @@ class _Number(FunctionElement[int]):
 
 _STRING: Final = r'"([^"\\[:cntrl:]]|\\["\\/bfnrt]|\\u00(0[1-9a-f]|1[0-9a-f]))*"'
 _ARRAY: Final = rf"^\[({_STRING}(,{_STRING})*)?\]$"
-"""A JSON array of texts as gatechart writes it, as a regular expression of PostgreSQL: which casts it without fail."""
+"""A PostgreSQL regular expression for a JSON array of texts as gatechart writes it, which always casts to JSON."""
 
 _ITEM: Final[Mapping[Kind, type[FunctionElement[Any]]]] = {str: _Text, int: _Number}
 
 
 def driver_cursor(connection: Connection) -> Any:
-    """The driver's own cursor, in the connection's transaction."""
+    """Return a cursor of the driver itself, in the connection's transaction."""
     return connection.connection.cursor()
 
 
 def listed(kind: Kind = str) -> Select[Any]:
-    """The values of the JSON array that is bound as `values`, for `IN`."""
+    """Return the values of the JSON array bound as `values`, for `IN`."""
     return select(_ITEM[kind](_rows_of(bindparam("values", type_=JsonText())).c.value))
 
 
 def unpacked(**columns: Kind) -> FromClause:
-    """A table of the rows that are bound as `rows`: JSON text, an array of arrays in the order of the columns."""
+    """Return a table of the rows bound as `rows`: JSON text, an array of arrays in the order of the columns."""
     value = _rows_of(bindparam("rows", type_=JsonText())).c.value
     items = (_ITEM[kind](value, written(str(place))).label(name) for place, (name, kind) in enumerate(columns.items()))
     return select(*items).subquery("unpacked")
 
 
 def items_of(array: ColumnElement[str]) -> tuple[FromClause, ColumnElement[str]]:
-    """A table of the texts in a column's JSON array, and the column that holds them; none of what is no such array."""
+    """Return a table of the texts in a column's JSON array, and its text column. A damaged array has no rows."""
     table = _StoredItems(array).table_valued("value")
     return table, _Text(table.c.value)
 

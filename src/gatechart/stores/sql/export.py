@@ -1,4 +1,4 @@
-"""All that a database has of its agents, a page at a time, for those who take them elsewhere."""
+"""Everything that a database holds of its agents, page by page, to move them elsewhere."""
 
 from __future__ import annotations
 
@@ -46,26 +46,31 @@ _WITH_IDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Departing:
-    """All that an agent needs to go on elsewhere."""
+    """Everything that an agent needs to go on elsewhere."""
 
     agent_id: AgentId
-    snapshot: Snapshot | None  # None of one that is yet to begin, and has mail
-    mail: tuple[Mail, ...]  # in the order accepted; refused and dead mail, too
-    calls: tuple[tuple[ActiveInvocation, Mapping[str, str]], ...]  # in the order begun, with the results of their steps
+    snapshot: Snapshot | None  # None if it has mail but has not started
+    mail: tuple[Mail, ...]  # in the order accepted, with refused and dead mail
+    calls: tuple[
+        tuple[ActiveInvocation, Mapping[str, str]], ...
+    ]  # in the order started, with the results of their steps
     offers: tuple[tuple[str, HandoffStatus], ...]  # handoffs to it, in the order offered
-    places: tuple[tuple[str, str], ...]  # handoffs to it that hold a place, with the graph
+    places: tuple[tuple[str, str], ...]  # handoffs to it that hold a slot, with its graph
     applied: tuple[HistoryEntry, ...]  # turns whose events carried an id, oldest first
 
 
 def departing_agents(connection: Connection, after: int, limit: int, ids: int) -> tuple[list[Departing], int]:
-    """A page of agents in the order started, and where the next begins. ids: of an agent, so many newest ones."""
+    """Return a page of agents in the order started, and where the next page begins.
+
+    ids: how many of its newest turns with event ids each agent takes along.
+    """
     rows = connection.execute(select(agents).where(agents.c.key > after).order_by(agents.c.key).limit(limit)).all()
     snapshots = {row.id: to_snapshot(row) for row in rows}
     return _departing(connection, snapshots, ids), rows[-1].key if rows else after
 
 
 def departing_strangers(connection: Connection, after: AgentId, limit: int) -> list[Departing]:
-    """A page of those who have mail and are yet to begin, by their ids."""
+    """Return a page of agents that have mail and have not started, ordered by id."""
     is_there = select(agents.c.key).where(agents.c.id == mail.c.recipient).exists()
     found = select(mail.c.recipient).where(mail.c.recipient > after, ~is_there).distinct()
     names = connection.execute(found.order_by(mail.c.recipient).limit(limit)).scalars()
@@ -94,7 +99,7 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
 
 
 def _taken(snapshot: Snapshot | None, offers: Sequence[tuple[str, HandoffStatus]]) -> Iterator[str]:
-    """The handoffs for which an agent may hold a place. One whose record was erased is known to the agent alone."""
+    """Yield the handoffs for which an agent may hold a slot. Only the agent knows those with erased records."""
     yield from (handoff for handoff, status in offers if is_open(status))
     if snapshot is not None:
         yield from (each.id for each in snapshot.handoffs if each.side is Side.TOOK)
@@ -106,7 +111,7 @@ def _with_ids(most: int) -> Any:
 
 
 def oldest_version(connection: Connection, agent_id: AgentId) -> int:
-    """The oldest version of which there is all; of older ones some databases know only what happened."""
+    """Return the oldest version that can be rebuilt. Of older ones some databases keep only the events."""
     wanted = select(agents.c.key).where(agents.c.id == agent_id)
     key = connection.execute(wanted).scalar_one()
     return int(connection.execute(OLDEST, {"of_agent": key}).scalar_one())
@@ -115,7 +120,7 @@ def oldest_version(connection: Connection, agent_id: AgentId) -> int:
 def turns_of(
     connection: Connection, agent_id: AgentId, after: int, limit: int
 ) -> Sequence[tuple[Snapshot, HistoryEntry]]:
-    """The turns with versions above `after`, oldest first, each with what the agent was then.
+    """Return the turns with versions above `after`, oldest first, each with the agent's snapshot at that time.
 
     after: not older than the version before `oldest_version`.
     """
@@ -126,7 +131,7 @@ def turns_of(
     begins = connection.execute(nearest).scalar_one()
     wanted = ENTRIES.where(is_its, history.c.version.between(begins, after + limit)).order_by(history.c.version)
     found: list[tuple[Snapshot, HistoryEntry]] = []
-    since: list[Row[Any]] = []  # the last full copy
+    since: list[Row[Any]] = []  # rows since the last full copy
     for row in connection.execute(wanted):
         since = [row] if row.context is not None else [*since, row]
         if row.version > after:
@@ -135,13 +140,13 @@ def turns_of(
 
 
 def graphs_of(connection: Connection) -> list[tuple[str, str]]:
-    """The names and versions of the graphs that the agents have."""
+    """Return the names and versions of the agents' graphs."""
     found = select(agents.c.graph, agents.c.graph_version).distinct().order_by(*agents.c["graph", "graph_version"])
     return [(name, version) for name, version in connection.execute(found)]
 
 
 def agents_of(connection: Connection, graph: tuple[str, str], *, with_steps: bool) -> tuple[AgentId, ...]:
-    """The agents of the name and version of a graph. with_steps: only those that would lose results of steps."""
+    """Return the agents on a graph of this name and version. with_steps: only those that would lose step results."""
     name, version = graph
     found = select(agents.c.id).where(agents.c.graph == name, agents.c.graph_version == version).order_by(agents.c.key)
     if with_steps:
@@ -150,13 +155,13 @@ def agents_of(connection: Connection, graph: tuple[str, str], *, with_steps: boo
 
 
 def asked_now(connection: Connection, now: datetime) -> int:
-    """How many requests wait for the owner, or were begun by one that is gone, and somebody waits for the answer."""
+    """Count the requests whose answer is still awaited: new ones, and those that an owner who is gone began."""
     is_asked = and_(requests.c.answered_us.is_(None), requests.c.until_us >= to_us(now))
     return connection.execute(select(func.count()).select_from(requests).where(is_asked)).scalar_one()
 
 
 def counts(connection: Connection) -> Mapping[str, int]:
-    """How many rows there are of each kind."""
+    """Return how many rows there are of each kind."""
     tables = {"agents": agents, "mail": mail, "invokes": invokes, "steps": steps}
     return {
         name: connection.execute(select(func.count()).select_from(table)).scalar_one() for name, table in tables.items()

@@ -1,4 +1,4 @@
-"""Between handoffs and the rows of their tables."""
+"""Rows of handoffs, and the values they are read from and written as."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gatechart.values import (
     unkept,
 )
 
-NAMELESS: Final = "unreadable handoff "  # with its key behind it
+NAMELESS: Final = "unreadable handoff "  # followed by its key
 
 _HANDOFF: Final = kinds_of(handoffs)
 
 
 def handoff_row(record: HandoffRecord, texts: Texts) -> dict[str, Any]:
-    """A row of `handoffs`, without its key. texts: the mail of the offer has the packet, too."""
+    """Return a row of `handoffs`, without its key. texts: shared with the offer's mail, which holds the same packet."""
     return {
         "id": record.id,
         "request": record.request,
@@ -47,7 +47,7 @@ def handoff_row(record: HandoffRecord, texts: Texts) -> dict[str, Any]:
 
 
 def state_row(state: HandoffState) -> dict[str, Any]:
-    """The columns of `handoffs` that change."""
+    """Return the columns of `handoffs` that change."""
     changes = [[each.status.value, to_us(each.time), each.details] for each in state.changes]
     return {
         "status": state.status.value,
@@ -57,17 +57,17 @@ def state_row(state: HandoffState) -> dict[str, Any]:
 
 
 def to_state(status: str, changes: str, result: str | None) -> HandoffState:
-    """Return the state that the columns which change have."""
+    """Read a handoff's state from the columns that change."""
     return HandoffState(HandoffStatus(status), to_changes(changes), None if result is None else json.loads(result))
 
 
 def to_changes(text: str) -> tuple[HandoffChange, ...]:
-    """The life of a handoff so far."""
+    """Read the changes of a handoff so far."""
     return tuple(HandoffChange(HandoffStatus(status), from_us(us), told) for status, us, told in json.loads(text))
 
 
 def to_record(row: Row[Any]) -> HandoffRecord:
-    """The handoff of a row of `handoffs`. Raises one of UNREADABLE where the row is damaged."""
+    """Read a handoff from a row of `handoffs`. Raises one of UNREADABLE if the row is damaged."""
     check_row(row, _HANDOFF)
     return HandoffRecord(
         id=row.id,
@@ -90,7 +90,7 @@ def to_record(row: Row[Any]) -> HandoffRecord:
 
 
 def to_shown(row: Row[Any]) -> HandoffRecord:
-    """The handoff of a row of `handoffs`; of one that is damaged, what can be shown of it."""
+    """Read a handoff from a row of `handoffs`. If the row is damaged, return the parts that can be shown."""
     try:
         return to_record(row)
     except UNREADABLE as error:
@@ -115,5 +115,5 @@ def to_shown(row: Row[Any]) -> HandoffRecord:
 
 
 def public_id(row: Row[Any]) -> str:
-    """The id of a row of `handoffs`; of one whose id is damaged, one by which it can be forgotten."""
+    """Return the id in a row of `handoffs`. If it is damaged, return an id under which the handoff can be forgotten."""
     return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS}{row.key}"

@@ -1,4 +1,4 @@
-"""The handoffs in a database: what some units find of them, and what they leave."""
+"""Handoffs in a database: finding them and forgetting them."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ OFFERED_TO: Final = Ask(
 
 
 def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
-    """Forgets those in which the agents have a part. One that another agent has taken keeps its place."""
+    """Forget the handoffs in which the agents have a part. One that another agent has accepted keeps its slot."""
     wanted = {"values": to_json(list(agent_ids))}
     connection.execute(FREE, wanted)
     connection.execute(FORGET, wanted)
 
 
 def forget_damaged(connection: Connection, handoff: str) -> bool:
-    """Forgets a handoff whose row cannot be read, with its place; False where there is no such row."""
+    """Forget a handoff whose row cannot be read, and free its slot. Return False if there is no such row."""
     for row in connection.execute(select(handoffs).where(_is_named(handoff))):
         if public_id(row) == handoff and to_shown(row).status is HandoffStatus.UNREADABLE:
             is_it = handoffs.c.key == row.key
@@ -62,20 +62,20 @@ def forget_damaged(connection: Connection, handoff: str) -> bool:
 
 
 def _is_named(handoff: str) -> ColumnElement[bool]:
-    """Whether it is the handoff of this id, or that for whose damaged id this one stands."""
+    """Whether a row is the handoff with this id, or the one whose damaged id this one replaces."""
     is_it = handoffs.c.id == handoff
     key = handoff.removeprefix(NAMELESS)
     return or_(is_it, handoffs.c.key == int(key)) if key != handoff and is_key(key) else is_it
 
 
 def is_offered(connection: Connection, agent_id: str) -> bool:
-    """Whether an offer to the agent is neither taken nor answered."""
+    """Whether an offer to the agent is still pending."""
     ((count,),) = OFFERED_TO.all(connection, to_json([agent_id]))
     return bool(count)
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:
-    """Rows of handoffs that may fit a query: whether a row can be read is seen when it is."""
+    """Select rows of handoffs that may match a query. Whether a row is readable shows only when it is read."""
     found = select(handoffs).where(handoffs.c.key > query.after).order_by(handoffs.c.key).limit(query.limit)
     wanted = {
         handoffs.c.request: query.request,
@@ -87,5 +87,5 @@ def found_handoffs(query: HandoffQuery) -> Select[Any]:
     if query.id is not None:
         asked.append(_is_named(query.id))
     if query.status is not None and is_open(query.status) and len(asked) == 1:
-        asked.append(IS_OPEN)  # literally, as its index has it; what else is asked has an index that narrows more
+        asked.append(IS_OPEN)  # as a literal, to match the partial index; other filters have better indexes
     return found.where(*asked)

@@ -1,4 +1,4 @@
-"""Reading the history: entries, and what an agent was at an earlier version."""
+"""Reading the history: entries, and an agent's snapshots at earlier versions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ OLDEST: Final = select(func.min(history.c.version)).where(_IS_WHOLE)
 
 
 def entries_of(agent_id: AgentId) -> Select[Any]:
-    """The rows of an agent's history, as `to_entry` reads them."""
+    """Select the rows of an agent's history, in the form that `to_entry` reads."""
     return ENTRIES.where(agents.c.id == agent_id)
 
 
 def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapshot:
-    """What the agent, a row of `agents`, was at the version. Raises UnknownVersionError."""
+    """Return the snapshot of an agent, a row of `agents`, at a version. Raises UnknownVersionError."""
     rows = connection.execute(NEEDED, {"of_agent": agent.key, "of_version": version}).all()
     if not rows or rows[-1].version != version:
         oldest = connection.execute(OLDEST, {"of_agent": agent.key}).scalar_one()
@@ -48,10 +48,10 @@ def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapsh
 
 
 def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
-    """What came of the rows, of which the first is a full copy. Raises one of UNREADABLE where one is damaged."""
+    """Build a snapshot from rows that begin with a full copy. Raises one of UNREADABLE if a row is damaged."""
     whole, last = rows[0], rows[-1]
     context = patched(whole.context, [(row.changed, row.appended) for row in rows[1:]])
-    json_object(context, "context")  # or an agent would go back to what cannot be read
+    json_object(context, "context")  # an agent must not go back to a context that cannot be read
     return Snapshot(
         agent_id=agent.id,
         graph=agent.graph,

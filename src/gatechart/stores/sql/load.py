@@ -1,4 +1,4 @@
-"""Load what a batch of units touches, in one question for each kind of thing that it is about."""
+"""Loading what a batch of units touches, with one query for each kind of row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gatechart.stores.sql.statements import Ask
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
 from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail, Payload
 
-_Agent: TypeAlias = tuple[int, int, int]  # its key, its version and its deltas; no tuple costs less
+_Agent: TypeAlias = tuple[int, int, int]  # its key, version and deltas; a plain tuple is cheapest
 
 _IDS: Final = unpacked(recipient=str, event_id=str)
 _STEPS: Final = unpacked(place=int, agent=str, state=str, epoch=int, invoke=str, name=str)
@@ -57,7 +57,7 @@ SLOTS_HELD: Final = Ask(
 
 
 class Stored:
-    """What a database has of what a batch touches. Fulfils `Loaded`. What is not touched costs no question."""
+    """The stored rows that a batch touches. Fulfils `Loaded`. Kinds that the batch does not touch cost no query."""
 
     def __init__(self, connection: Connection, wanted: Touched) -> None:
         self.agents = _agents(connection, wanted.agent_ids) if wanted.agent_ids else {}  # of the turns
@@ -81,7 +81,7 @@ class Stored:
             self._load_handoffs(connection, wanted)
 
     def key_of(self, agent_id: AgentId) -> int:
-        """Return the key of the agent of a turn. That of a new agent is behind all others."""
+        """Return the key of a turn's agent. New agents get keys above all others."""
         return self.agents[agent_id][0]
 
     def key_of_invocation(self, invocation: Invocation) -> int:
@@ -159,7 +159,7 @@ class Stored:
 
 
 def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentId, _Agent]:
-    """The agents of turns. Those that are new have keys behind all others, in the order of their turns."""
+    """Load the agents of turns. New ones get keys above all others, in the order of their turns."""
     found = _AGENTS.all(connection, to_json(agent_ids))
     known: dict[AgentId, _Agent] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
     new = [agent_id for agent_id in agent_ids if agent_id not in known]
@@ -170,12 +170,12 @@ def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentI
 
 
 def _consumable(connection: Connection, numbers: Sequence[int]) -> frozenset[int]:
-    """Those of the numbers under which mail waits."""
+    """Return those of the numbers whose mail waits."""
     return frozenset(number for (number,) in WAITING.all(connection, to_json(sorted(numbers))))
 
 
 def _canonical(payload: Any) -> str:
-    """The payload of a row as canonical JSON; of one that is damaged, a text that is none."""
+    """Return a row's payload as canonical JSON. If it is damaged, return a text that equals no JSON."""
     try:
         return canonical_json(json_object(payload, "payload"))
     except UNREADABLE:

@@ -1,4 +1,4 @@
-"""Mail and invocations in a database: their rows, and the questions for them."""
+"""Rows of mail and of invocations, and the queries for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INVOKE: Final = kinds_of(invokes, "id", "graph", "graph_version")
 
 
 def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
-    """A row of `mail`. texts: of payloads that stand in other rows, too."""
+    """Return a row of `mail`. texts: of payloads that other rows hold, too."""
     text = to_json if texts is None else texts.of
     return {
         "number": mail.number,
@@ -51,12 +51,12 @@ def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
 
 
 def new_mail_row(mail: Mail, texts: Texts) -> dict[str, Any]:
-    """A row of `mail`, without the columns that are NULL. texts: see `mail_row`."""
+    """Return a row of `mail` without the columns that are NULL. texts: see `mail_row`."""
     return without_nulls(**mail_row(mail, texts))
 
 
 def to_mail(row: Row[Any]) -> Mail:
-    """The mail of a row of `mail`. Raises one of UNREADABLE where the row is damaged."""
+    """Read mail from a row of `mail`. Raises one of UNREADABLE if the row is damaged."""
     check_row(row, _MAIL)
     return Mail(
         number=row.number,
@@ -79,7 +79,7 @@ def to_mail(row: Row[Any]) -> Mail:
 
 
 def to_shown(row: Row[Any]) -> Mail:
-    """The mail of a row of `mail`; of one that is damaged, what can be shown of it."""
+    """Read mail from a row of `mail`. If the row is damaged, return the parts that can be shown."""
     try:
         return to_mail(row)
     except UNREADABLE as error:
@@ -97,9 +97,9 @@ def to_shown(row: Row[Any]) -> Mail:
 
 
 def to_running(row: Row[Any]) -> ActiveInvocation:
-    """The invocation of a row of `invokes`, with its agent's id, graph and graph version.
+    """Read an invocation from a row of `invokes` that includes its agent's id, graph and graph version.
 
-    Raises one of UNREADABLE where the row is damaged.
+    Raises one of UNREADABLE if the row is damaged.
     """
     check_row(row, _INVOKE)
     return ActiveInvocation(
@@ -120,7 +120,7 @@ _LATEST_US: Final = to_us(LATEST)
 
 
 def found_mail(query: MailQuery) -> Select[Any]:
-    """Rows of mail that may fit a query: whether a row can be read is seen when it is."""
+    """Select rows of mail that may match a query. Whether a row is readable shows only when it is read."""
     found = _mail(query.after, query.limit)
     if query.recipient is not None:
         found = found.where(mail.c.recipient == query.recipient)
@@ -130,15 +130,15 @@ def found_mail(query: MailQuery) -> Select[Any]:
 
 
 def waiting_mail(after: int, limit: int) -> Select[Any]:
-    """Waiting mail without a due time."""
+    """Select waiting mail without a due time."""
     return _mail(after, limit).where(WAITS, mail.c.due_us.is_(None))
 
 
 def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
-    """Waiting mail with a due time, beyond a place in its order.
+    """Select waiting mail with a due time, after a position in its order.
 
-    Not what is due later than any moment that there is. What is due earlier counts as due at the first one, and there
-    the database knows the order.
+    Mail that is due later than the last moment of datetime is left out. Mail that is due before the first one counts as
+    due at that moment, and there the database knows the order.
     """
     moment, number = after
     due_us: Any = to_us(moment)
@@ -156,7 +156,7 @@ def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
 
 
 def backlog_size(backlog: Backlog, most: int) -> Select[Any]:
-    """How much mail without a sender waits in a backlog, counted no further than `most`."""
+    """Count how much mail without a sender waits in a backlog, up to `most`."""
     is_unclaimed = WAITS & ~exists().where(agents.c.id == mail.c.recipient)
     in_it = is_unclaimed if backlog is Backlog.UNCLAIMED else TIMED
     found = select(mail.c.number).where(in_it, mail.c.sender.is_(None)).limit(most)
@@ -164,7 +164,7 @@ def backlog_size(backlog: Backlog, most: int) -> Select[Any]:
 
 
 def running_invokes(agent_id: AgentId | None, after: int, limit: int) -> Select[Any]:
-    """Invocations in the order begun, of an agent or of all, each with what is its agent's."""
+    """Select invocations in the order started, of one agent or of all, each with its agent's id and graph."""
     of_agent = agents.c.id, agents.c.graph, agents.c.graph_version
     with_agents = select(invokes, *of_agent).select_from(invokes.join(agents))
     found = with_agents.where(invokes.c.key > after).order_by(invokes.c.key).limit(limit)
@@ -174,7 +174,7 @@ def running_invokes(agent_id: AgentId | None, after: int, limit: int) -> Select[
 
 
 def recorded_steps(invocation: Invocation) -> Select[Any]:
-    """The names and results of an invocation's steps."""
+    """Select the names and results of an invocation's steps."""
     of_it = (agents.c.id, invokes.c.state, invokes.c.epoch, invokes.c.invoke)
     wanted = (invocation.agent_id, invocation.state, invocation.epoch, invocation.invoke)
     found = select(steps.c.name, steps.c.result).select_from(steps.join(invokes).join(agents))

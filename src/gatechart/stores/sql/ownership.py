@@ -1,4 +1,4 @@
-"""Who owns a database: its epoch, the claims of those who open it, and the seal of one that was left."""
+"""Ownership of a database: the owner's epoch, the claims of runtimes that open it, and the seal after a move."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gatechart.stores.sql.statements import Ask
 from gatechart.stores.sql.tables import owner
 
 EPOCH: Final = Ask(select(owner.c.epoch))
-GUARDED: Final = Ask(select(owner.c.epoch).with_for_update(read=True))  # with every transaction: no other begins
+GUARDED: Final = Ask(select(owner.c.epoch).with_for_update(read=True))  # locks the row: no epoch begins meanwhile
 TAKEN: Final = Ask(select(owner.c.epoch).with_for_update())
 
 
 def raise_epoch(connection: Connection) -> int:
-    """Writes this process down as the owner, and returns the epoch that begins with it."""
+    """Record this process as the owner, and return its new epoch."""
     epoch = _epoch(TAKEN, connection) + 1
     values = {"epoch": epoch, "host": socket.gethostname(), "pid": os.getpid(), "since_us": to_us(datetime.now(UTC))}
     connection.execute(insert(owner).values(id=1, **values) if epoch == 1 else update(owner).values(**values))
@@ -33,9 +33,9 @@ def raise_epoch(connection: Connection) -> int:
 
 
 def check_epoch(connection: Connection, epoch: int, name: str, *, guarded: bool = True) -> None:
-    """Raises OwnershipLostError where a later epoch has begun; none begins until the transaction ends.
+    """Raise OwnershipLostError if a later epoch has begun. None can begin until the transaction ends.
 
-    guarded: False for a transaction that only reads, in which one may begin.
+    guarded: False for a transaction that only reads. A later epoch may then begin meanwhile.
     """
     current = _epoch(GUARDED if guarded else EPOCH, connection)
     if current != epoch:
@@ -43,19 +43,19 @@ def check_epoch(connection: Connection, epoch: int, name: str, *, guarded: bool 
 
 
 def owned(connection: Connection, name: str) -> StoreOwnedError:
-    """The error that names the owner, as far as the database knows it."""
+    """Return the error that names the owner, as far as the database knows it."""
     is_written = inspect(connection).has_table(owner.name)
     row = connection.execute(select(owner)).one_or_none() if is_written else None
     return StoreOwnedError(name, row.host, row.pid, from_us(row.since_us)) if row else unknown_owner(name)
 
 
 def unknown_owner(name: str) -> StoreOwnedError:
-    """The error for a database whose owner has not written its name down yet."""
+    """Return the error for a database whose owner has not recorded its name yet."""
     return StoreOwnedError(name, "", 0, None)
 
 
 def current_epoch(connection: Connection) -> int:
-    """The epoch of the owner that came last; 0 where there was none."""
+    """Return the epoch of the latest owner, or 0 if there was none."""
     return _epoch(EPOCH, connection)
 
 
@@ -66,21 +66,21 @@ def _epoch(asked: Ask, connection: Connection) -> int:
 
 logger = logging.getLogger(__name__)
 
-LOOK_S: Final = 0.25  # between two looks of a standby, which is to take over within two seconds
+LOOK_S: Final = 0.25  # between two attempts of a standby, which must take over within two seconds
 AGAIN_S: Final = 0.05
-TELL_S: Final = 60.0  # between two lines that say that it still waits
+TELL_S: Final = 60.0  # between two log lines of a standby that still waits
 
 
 class Claim(Enum):
-    """What to do where another runtime owns the database."""
+    """What to do if another runtime owns the database."""
 
     REFUSED = "refused"
-    STANDBY = "standby"  # wait for its end
-    TAKE_OVER = "take over"  # in spite of it
+    STANDBY = "standby"  # wait until it ends
+    TAKE_OVER = "take over"  # take its ownership away
 
 
 async def claimed(hold: Hold, database: Database, claim: Claim) -> None:
-    """Returns when this runtime holds the database. Raises StoreOwnedError, and as `Hold.seize`."""
+    """Wait until this runtime holds the database. Raises StoreOwnedError, and as `Hold.seize` does."""
     if claim is Claim.STANDBY:
         await _stood_by(hold, database)
     elif not await _taken_soon(hold):
@@ -92,7 +92,7 @@ async def claimed(hold: Hold, database: Database, claim: Claim) -> None:
 
 
 async def _taken_soon(hold: Hold) -> bool:
-    """Whether the lock was taken, in so much time as that of a dead owner may need to be free."""
+    """Take the lock within the time that a dead owner's lock may need to become free. Return whether that worked."""
     deadline = monotonic() + hold.grace_s
     while not await hold.take():
         if monotonic() >= deadline:
@@ -102,7 +102,7 @@ async def _taken_soon(hold: Hold) -> bool:
 
 
 async def owned_error(hold: Hold, database: Database) -> StoreOwnedError:
-    """The error that names the owner."""
+    """Return the error that names the owner."""
     if database.is_absent():
         return unknown_owner(database.name)
     with database.read_errors():
@@ -110,18 +110,18 @@ async def owned_error(hold: Hold, database: Database) -> StoreOwnedError:
 
 
 async def _stood_by(hold: Hold, database: Database) -> None:
-    """Returns when the owner is gone. Raises as `Hold.take` where that fails at once: then waiting helps nobody."""
+    """Wait until the owner is gone. Raises as `Hold.take` does if the first attempt fails, when waiting is useless."""
     if await hold.take():
         return
     began, waits, fails = monotonic(), _Seldom(), _Seldom()
     while True:
         if waits.is_due():
             logger.info("standing by until the owner is gone", extra=await _owner(hold, database))
-        await asyncio.sleep(LOOK_S)  # whoever cancels the opening ends the wait
+        await asyncio.sleep(LOOK_S)  # ends if the opening is cancelled
         try:
             if await hold.take():
                 break
-        except OutsideError as error:  # such as while a server is started again
+        except OutsideError as error:  # for example, while a server restarts
             is_new = fails.is_new
             if fails.is_due():
                 trace = error if is_new else None
@@ -133,18 +133,18 @@ async def _stood_by(hold: Hold, database: Database) -> None:
 
 
 class _Seldom:
-    """What is told once, and then only every TELL_S seconds."""
+    """A limit for a repeated message: at once, then every TELL_S seconds."""
 
     def __init__(self) -> None:
         self._told: float | None = None
 
     @property
     def is_new(self) -> bool:
-        """Whether it was never told."""
+        """Whether the message was never due before."""
         return self._told is None
 
     def is_due(self) -> bool:
-        """Whether to tell it now, which counts as told."""
+        """Whether the message is due now. If it is, it counts as sent."""
         if self._told is not None and monotonic() - self._told < TELL_S:
             return False
         self._told = monotonic()
@@ -163,23 +163,23 @@ def _facts(error: StoreOwnedError) -> dict[str, object]:
 
 
 def moved_to(connection: Connection) -> tuple[str, datetime] | None:
-    """Where the agents live now, and since when; None where they live here."""
+    """Return where the agents live now, and since when; None if they live here."""
     row = connection.execute(select(owner.c.moved_to, owner.c.moved_us)).one_or_none()
     return None if row is None or row.moved_to is None else (row.moved_to, from_us(row.moved_us))
 
 
 def seal(connection: Connection, to: str) -> None:
-    """Writes down that the agents live elsewhere from now on. Called by the owner."""
+    """Record that the agents live elsewhere from now on. Called by the owner."""
     connection.execute(update(owner).values(moved_to=to, moved_us=to_us(datetime.now(UTC))))
 
 
 def unseal(connection: Connection) -> None:
-    """Writes down that the agents live here. Called by the owner."""
+    """Record that the agents live here again. Called by the owner."""
     connection.execute(update(owner).values(moved_to=None, moved_us=None))
 
 
 def check_not_moved(connection: Connection, name: str, to: str | None) -> None:
-    """Raises StoreMovedError where the agents have moved, but not to `to`."""
+    """Raise StoreMovedError if the agents have moved, unless they moved to `to`."""
     found = moved_to(connection)
     if found is not None and found[0] != to:
         raise StoreMovedError(name, *found)

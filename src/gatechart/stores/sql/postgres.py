@@ -1,4 +1,4 @@
-"""A database on a PostgreSQL server: owned by the session that holds its advisory lock."""
+"""A database on a PostgreSQL server. The session that holds its advisory lock owns it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class PostgresDatabase:
-    """A `Database` on a server."""
+    """A database on a PostgreSQL server. Fulfils `Database`."""
 
     def __init__(self, url: URL) -> None:
         self._url = url
@@ -72,7 +72,7 @@ class PostgresDatabase:
             return await reader.run(lambda connection: connection.execute(IS_HELD).first() is not None)
 
     def is_absent(self) -> bool:
-        """See Database. One that is not there refuses the connection."""
+        """See Database. A server refuses the connection if the database does not exist."""
         return False
 
     def check_there(self) -> None:
@@ -87,7 +87,7 @@ class PostgresDatabase:
         return write_errors(self.name)
 
     def last_number(self, connection: Connection) -> int:
-        """See Database. The sequence that the column of the numbers has remembers it."""
+        """See Database. The sequence of the number column remembers it."""
         last: int = connection.execute(LAST_NUMBER).scalar_one()
         return last
 
@@ -97,7 +97,7 @@ class PostgresDatabase:
 
 
 class _Transactions:
-    """Writes without the owner's lock. See Writer."""
+    """A writer without the owner's lock. See Writer."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -111,7 +111,7 @@ class _Transactions:
 class _ServerHold:
     """See Hold."""
 
-    grace_s = 0.5  # the server hears of it a moment later
+    grace_s = 0.5  # the server notices a death a moment later
 
     def __init__(self, database: PostgresDatabase, reader: Reader, session: Session) -> None:
         self.reader = reader
@@ -124,12 +124,12 @@ class _ServerHold:
             return await self.writer.take()
 
     async def seize(self) -> None:
-        """See Hold. The owner's session is ended, with the transaction in which it may have frozen."""
+        """See Hold. Ends the owner's session, along with the transaction in which it may be frozen."""
         with self._database.write_errors():
             await self.writer.seize()
 
     def confirm(self, connection: Connection) -> None:
-        """See Hold. The session has the lock, or is none."""
+        """See Hold. Nothing to do: a session without the lock commits nothing."""
 
     def settle(self) -> None:
         """See Hold."""

@@ -1,4 +1,4 @@
-"""PostgreSQL: connections as they are to be, and names for what goes wrong with them."""
+"""PostgreSQL connections with the right settings, and gatechart's errors for those of the driver."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from gatechart.stores.sql.damage import UNREADABLE
 from gatechart.stores.sql.postgres_text import keep_every_text
 
 READERS: Final = 4
-TIMEOUT_S: Final = 30.0  # for a connection or a statement to be answered, unless the URL has `?timeout=`
+TIMEOUT_S: Final = 30.0  # for a connection or a statement, unless the URL has `?timeout=`
 KEEPALIVE: Final = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
-KEPT_STATEMENTS: Final = 500  # prepared on a connection: more than there are
+KEPT_STATEMENTS: Final = 500  # prepared per connection: more than gatechart has
 
-FAILURES: Final = (DBAPIError, EmulatedDBAPIException, OSError)  # as SQLAlchemy, its cursor and a socket raise them
+FAILURES: Final = (DBAPIError, EmulatedDBAPIException, OSError)  # from SQLAlchemy, its cursor and sockets
 
-UNKEPT: Final = (ValueError, TypeError, OverflowError)  # as a value raises them that no column takes
+UNKEPT: Final = (ValueError, TypeError, OverflowError)  # from values that no column accepts
 
-_Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by the beginning of an SQLSTATE
+_Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by SQLSTATE prefix
 
 
 def writing_engine(url: URL) -> AsyncEngine:
-    """For one connection, which the server ends soon where its host is gone, with all locks that it holds."""
+    """Create an engine for one connection. If its host is gone, the server soon ends it and frees its locks."""
     engine = create_async_engine(_bare(url), poolclass=NullPool, isolation_level="READ COMMITTED", **_options(url))
     return _prepared(engine)
 
 
 def reading_engine(url: URL) -> AsyncEngine:
-    """Some connections that cannot write, each transaction of which sees the database as it began."""
+    """Create an engine for several connections that cannot write. Each transaction reads one consistent state."""
     engine = create_async_engine(
         _bare(url),
         pool_size=READERS,
         max_overflow=0,
-        pool_timeout=None,  # many reads at once wait for their turn; each ends within its time
+        pool_timeout=None,  # reads wait for a free connection without limit; each has its own timeout
         isolation_level="REPEATABLE READ",
         **_options(url, default_transaction_read_only="on"),
     )
@@ -59,12 +59,12 @@ def reading_engine(url: URL) -> AsyncEngine:
 
 
 def state_of(error: BaseException) -> str:
-    """The SQLSTATE of what was raised; empty where the server did not say one."""
+    """Return the SQLSTATE of an error, or an empty text if the server gave none."""
     return getattr(_cause(error), "sqlstate", None) or ""
 
 
 def is_cut(error: BaseException) -> bool:
-    """Whether the connection is of no more use, or there is none."""
+    """Whether the connection is no longer usable, or could not be made."""
     cause = _cause(error)
     is_noted = isinstance(error, DBAPIError) and error.connection_invalidated
     is_of_driver = isinstance(cause, InterfaceError | InternalClientError) and not isinstance(cause, ValueError)
@@ -73,12 +73,12 @@ def is_cut(error: BaseException) -> bool:
 
 @contextmanager
 def read_errors(name: str) -> Iterator[None]:
-    """Turns what goes wrong inside, in the database or with what it holds, into the error that names it."""
+    """Translate errors of the database and its contents, raised inside, into one that names the database."""
     try:
         yield
     except FAILURES as error:
         raise _named(name, error, READING) from error
-    except UnicodeEncodeError as error:  # of what is sought
+    except UnicodeEncodeError as error:  # from a text in a query
         raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
     except UNREADABLE as error:
         raise StoreCorruptError(name, f"{type(error).__name__}: {error}") from error
@@ -86,17 +86,17 @@ def read_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def write_errors(name: str) -> Iterator[None]:
-    """Turns what goes wrong inside, in the database or on the way into it, into the error that names it."""
+    """Translate errors raised inside, by the database or while writing to it, into one that names the database."""
     try:
         yield
     except FAILURES as error:
         raise _named(name, error, WRITING) from error
-    except UNKEPT as error:  # made into rows, or encoded
+    except UNKEPT as error:  # while rows are built or encoded
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
 
 def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
-    """The error of ours for one of the driver's or the operating system's."""
+    """Return gatechart's error for one of the driver or the operating system."""
     cause = _cause(error)
     told = str(cause) or type(cause).__name__
     state = state_of(error)
@@ -109,7 +109,7 @@ def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What asyncpg or the operating system raised, which SQLAlchemy wraps once or twice or not at all."""
+    """Return the error of asyncpg or the operating system that SQLAlchemy may have wrapped once or twice."""
     while isinstance(error, DBAPIError | EmulatedDBAPIException) and error.orig is not None:
         error = error.orig
     return error
@@ -125,12 +125,12 @@ def _unwritable(_name: str, problem: str) -> UnwritableError:
 
 _GONE: Final = ("08", "57P")  # connection exceptions; shut down, crashed, or starting
 _ALWAYS: Final[_Kinds] = {
-    "28": StoreUnreachableError,  # who it is
+    "28": StoreUnreachableError,  # authentication failed
     "3D": StoreUnreachableError,  # no such database
     "53300": StoreUnreachableError,  # too many connections
     "40": StoreBusyError,  # serialization failure, deadlock
-    "55P03": StoreBusyError,  # a lock that is not to be had
-    "57014": StoreBusyError,  # cancelled
+    "55P03": StoreBusyError,  # lock not available
+    "57014": StoreBusyError,  # query cancelled
     "42P01": StoreCorruptError,
     "42703": StoreCorruptError,
     "XX001": StoreCorruptError,
@@ -143,7 +143,7 @@ WRITING: Final[_Kinds] = {
     "25006": StoreReadOnlyError,
     "22": _unwritable,  # data exceptions
     "23": _unwritable,  # integrity constraints
-    "54": _unwritable,  # limits of the program, such as an index's of its rows
+    "54": _unwritable,  # program limits, for example the size of an index row
 }
 
 
@@ -154,7 +154,7 @@ def _prepared(engine: AsyncEngine) -> AsyncEngine:
 
     @event.listens_for(engine.sync_engine, "checkout")
     def check(connection: Any, _record: Any, _proxy: Any) -> None:
-        if connection.driver_connection.is_closed():  # as it knows without asking; the others may be, too
+        if connection.driver_connection.is_closed():  # known without a round trip; the others may be lost, too
             raise InvalidatePoolError("a connection was lost in the pool")
 
     return engine

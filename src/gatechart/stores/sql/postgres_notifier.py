@@ -1,4 +1,4 @@
-"""Tells the owner of a database on a PostgreSQL server that somebody asks something, by LISTEN and NOTIFY."""
+"""Notifications by LISTEN and NOTIFY that wake the owner of a PostgreSQL database when a request arrives."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ logger = logging.getLogger(__name__)
 
 CHANNEL: Final = "gatechart_requests"
 NOTIFY: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
-RAISED: Final = (*FAILURES, PostgresError, InterfaceError, InternalClientError)  # here the driver is called itself, too
-LOOK_S: Final = 2.0  # after which the owner looks for itself, for a connection may be lost without a word
+RAISED: Final = (
+    *FAILURES,
+    PostgresError,
+    InterfaceError,
+    InternalClientError,
+)  # here the driver is also called directly
+LOOK_S: Final = 2.0  # then the owner looks anyway: a connection may be lost silently
 
 
 class ServerNotifier:
-    """See Notifier. It has a connection of its own, and makes another where that is lost."""
+    """A notifier with its own connection, which it replaces if it is lost. See Notifier."""
 
     def __init__(self, name: str, engine: AsyncEngine) -> None:
         self._name = name
@@ -32,7 +37,7 @@ class ServerNotifier:
         self._rings = asyncio.Event()
 
     def listen(self) -> None:
-        """See Notifier. It always does."""
+        """See Notifier. Nothing to do: it always listens."""
 
     async def notified(self) -> None:
         """See Notifier."""
@@ -43,7 +48,7 @@ class ServerNotifier:
         self._rings.clear()
 
     async def connect(self) -> None:
-        """Hears from now on who notifies, where the server lets it."""
+        """Listen for notifications from now on, if the server allows it."""
         if self._connection is not None and not (await self._driver(self._connection)).is_closed():
             return
         await self.close()
@@ -55,11 +60,11 @@ class ServerNotifier:
             await self.close()
 
     async def close(self) -> None:
-        """Hears nobody any more."""
+        """Stop listening."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(*RAISED):
-                await connection.invalidate()  # it listens, so nobody else may have it
+                await connection.invalidate()  # it still listens, so the pool must not reuse it
                 await connection.close()
 
     def _notify(self, *_told: object) -> None:
@@ -67,13 +72,13 @@ class ServerNotifier:
 
     @staticmethod
     async def _driver(connection: AsyncConnection) -> Any:
-        """The driver's own connection."""
+        """Return the driver's own connection."""
         return (await connection.get_raw_connection()).driver_connection
 
 
 @asynccontextmanager
 async def opened_notifier(name: str, engine: AsyncEngine) -> AsyncIterator[ServerNotifier]:
-    """A notifier that hears those who notifies from now on, until the end."""
+    """Open a notifier that hears every notification from now on."""
     notifier = ServerNotifier(name, engine)
     try:
         await notifier.connect()

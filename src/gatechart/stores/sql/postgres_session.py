@@ -1,4 +1,4 @@
-"""The one session that writes to a PostgreSQL database, and that holds the lock of its owner."""
+"""The one session that writes to a PostgreSQL database and holds the lock of its owner."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PID: Final = text("SELECT pg_backend_pid()")
-CHANCE: Final = "40"  # how the SQLSTATE of a serialization failure begins, and of a deadlock
-ATTEMPTS: Final = 4  # at a transaction
-PAUSE_S: Final = 0.1  # before the first, so that who ended this session to take over is faster
-MEND_S: Final = 1.0  # between two attempts at a connection that nothing waits for
+CHANCE: Final = "40"  # SQLSTATE prefix of serialization failures and deadlocks
+ATTEMPTS: Final = 4  # per transaction
+PAUSE_S: Final = 0.1  # before the first reconnection, so that a runtime that ended this session comes first
+MEND_S: Final = 1.0  # between two reconnections in the background
 
 
 class _Made(NamedTuple):
     """A new connection."""
 
     connection: AsyncConnection
-    is_held: bool  # whether it has the lock
-    pid: int  # of the server's process for it
-    raw: Any  # asyncpg's own
+    is_held: bool  # whether it holds the owner's lock
+    pid: int  # of the server process behind it
+    raw: Any  # asyncpg's connection
 
 
 class Session:
-    """Runs transactions, one after the other, as a `Writer` does.
+    """A session that runs transactions one after the other, as a `Writer` does.
 
-    The lock is the session's: who has lost the connection has lost the lock. A new connection takes it again before it
-    writes anything; that nobody else came meanwhile is what each transaction makes sure of by the owner's epoch. It is
-    made as soon as the loss is noticed, so that who has nothing to write owns the database all the same.
+    The lock belongs to the session, so losing the connection loses the lock. A new connection takes the lock again
+    before it writes anything. Each transaction checks the owner's epoch, so it fails if another owner came in between.
+    A lost connection is replaced as soon as the loss is noticed, so that a runtime with nothing to write stays the
+    owner.
     """
 
     def __init__(self, name: str, engine: AsyncEngine) -> None:
         self._name = name
         self._engine = engine
         self._connection: AsyncConnection | None = None
-        self._is_held = False  # whether the connection has the lock
-        self._pid: int | None = None  # of the server's process for the last connection
+        self._is_held = False  # whether the connection holds the lock
+        self._pid: int | None = None  # of the server process behind the last connection
         self._turn = asyncio.Lock()
         self._lost: OwnershipLostError | None = None
         self._under_way: set[asyncio.Task[object]] = set()
@@ -55,21 +56,21 @@ class Session:
         self._is_ending = False
 
     async def take(self) -> bool:
-        """Whether the session holds the lock now. Where not, there is no session."""
+        """Take the lock, and return whether the session holds it. If not, there is no session."""
         async with self._turn:
             return await self._take()
 
     async def seize(self) -> None:
-        """Ends the session that holds the lock, and takes it. Raises StoreBusyError where others are faster."""
+        """End the session that holds the lock, and take the lock. Raises StoreBusyError if others are faster."""
         async with self._turn:
             if not await self._take(END_HOLDER):
                 raise StoreBusyError(self._name, "its owner's session does not end")
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """The result of the work, once its transaction is committed; taken back where it raises.
+        """Return the result of the work once its transaction is committed. Roll back if the work raises.
 
-        A caller who is cancelled only stops waiting. Raises StoreFailedError where nobody knows whether it is
-        committed, for the connection was lost in the midst of it.
+        Cancelling the caller only stops the wait. Raises StoreFailedError if the connection was lost during the commit,
+        when nobody can know whether the transaction was committed.
         """
         task = asyncio.create_task(self._run(work))
         self._under_way.add(task)
@@ -77,7 +78,7 @@ class Session:
         return await asyncio.shield(task)
 
     async def end(self) -> None:
-        """Lets go of the lock, behind the transactions under way."""
+        """Release the lock after the transactions under way."""
         self._is_ending = True
         if self._mending is not None:
             self._mending.cancel()
@@ -88,7 +89,7 @@ class Session:
         await self._engine.dispose()
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
-        """The result, in as many attempts as nothing but chance stands against."""
+        """Return the result of the work. Try again after serialization failures, and once after a lost connection."""
         async with self._turn:
             for attempt in range(1, ATTEMPTS):
                 try:
@@ -108,10 +109,10 @@ class Session:
             transaction = await connection.begin()
             try:
                 done = await connection.run_sync(work)
-                if not self._is_held:  # the work would have raised, had another owner begun
+                if not self._is_held:  # after the work, whose epoch check names a new owner if there is one
                     raise StoreBusyError(self._name, "another session has the lock of its owner")
             except BaseException:
-                with suppress(*FAILURES):  # a connection that is lost has nothing to take back
+                with suppress(*FAILURES):  # a lost connection has nothing to roll back
                     await transaction.rollback()
                 raise
             await self._commit(connection)
@@ -129,6 +130,8 @@ class Session:
         try:
             await connection.commit()
         except FAILURES as error:
+            # Without an SQLSTATE the server has not answered, so nobody knows whether it has committed. It must not
+            # be retried.
             if await _is_over(connection, error) or not state_of(error):
                 await self._disconnect()
                 raise StoreFailedError(self._name, f"the connection was lost during a commit: {error}") from error
@@ -155,7 +158,7 @@ class Session:
             made.raw.add_termination_listener(self._cut)
 
     def _cut(self, _raw: object) -> None:
-        """Called when a connection has come to its end."""
+        """Begin to reconnect. Called when a connection has ended."""
         is_wanted = self._connection is not None and self._lost is None and not self._is_ending
         if is_wanted and self._mending is None:
             self._mending = asyncio.get_running_loop().create_task(self._mend())
@@ -169,7 +172,7 @@ class Session:
             self._mending = None
 
     async def _is_mended(self) -> bool:
-        """Whether there is a connection again, or none to be had: somebody else has the lock, or has had it."""
+        """Whether no more attempts are needed: there is a connection, or another session holds or has held the lock."""
         async with self._turn:
             connection = self._connection
             if self._lost is not None or (connection is not None and not await _is_over(connection)):
@@ -185,7 +188,7 @@ class Session:
             return True
 
     async def _connect(self, end: TextClause | None) -> _Made:
-        """A new connection, with the lock if it is to be had; `end` says whose session may be ended for it."""
+        """Open a connection, and take the lock if possible. end: a statement that may end the session holding it."""
         connection = await self._engine.connect()
         try:
             is_held = await tried(connection, end, self._pid)
@@ -209,11 +212,11 @@ class Session:
     def _forget(self, task: asyncio.Task[object]) -> None:
         self._under_way.discard(task)
         if not task.cancelled():
-            task.exception()  # which nobody may be there to take
+            task.exception()  # marks it as retrieved, for the caller may be gone
 
 
 async def _is_over(connection: AsyncConnection, error: BaseException | None = None) -> bool:
-    """Whether the connection is of no more use, by what it raised or by itself."""
+    """Whether the connection is no longer usable, judged by the error or by its own state."""
     if (error is not None and is_cut(error)) or connection.invalidated or connection.closed:
         return True
     raw: Any = (await connection.get_raw_connection()).driver_connection
@@ -222,7 +225,7 @@ async def _is_over(connection: AsyncConnection, error: BaseException | None = No
 
 @asynccontextmanager
 async def opened_session(name: str, engine: AsyncEngine) -> AsyncIterator[Session]:
-    """A session, not connected yet, that ends behind the transaction under way."""
+    """Open a session without a connection. At the end, wait for the transaction under way."""
     session = Session(name, engine)
     try:
         yield session
@@ -230,7 +233,7 @@ async def opened_session(name: str, engine: AsyncEngine) -> AsyncIterator[Sessio
         await session.end()
 
 
-LOCK: Final = 0x6761_7465_6368_6172  # "gatechar"; of one database, as all advisory locks
+LOCK: Final = 0x6761_7465_6368_6172  # "gatechar"; advisory locks are per database
 TAKE: Final = text(f"SELECT pg_try_advisory_lock({LOCK})")
 HOLDER: Final = f"""
 FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (
@@ -239,14 +242,15 @@ FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (
 """
 END_HOLDER: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER}")
 END_OWN: Final = text(f"SELECT pg_terminate_backend(pid) {HOLDER} AND pid = :pid")
-LOOKS: Final = 500  # for a lock whose holder's session was told to end
+LOOKS: Final = 500  # attempts at the lock after its holder's session was told to end
 LOOK_S: Final = 0.01
 
 
 async def tried(connection: AsyncConnection, end: TextClause | None, pid: int | None) -> bool:
-    """Whether the connection holds the lock now.
+    """Try to take the lock, and return whether the connection holds it now.
 
-    end: whose session may be ended for it: whoever's holds it, or this runtime's own before, the server's process pid.
+    end: the statement that ends the session in the way: any session, or only this runtime's earlier one, the server
+    process `pid`.
     """
     taken: bool = (await connection.execute(TAKE)).scalar_one()
     for _ in range(LOOKS):
@@ -254,7 +258,7 @@ async def tried(connection: AsyncConnection, end: TextClause | None, pid: int | 
             break
         ended = (await connection.execute(end, {"pid": pid} if end is END_OWN else {})).all()
         taken = (await connection.execute(TAKE)).scalar_one()
-        if not ended and end is END_OWN:  # it is not this runtime's
+        if not ended and end is END_OWN:  # the holder is another runtime
             break
         await asyncio.sleep(0 if taken else LOOK_S)
     return taken

@@ -1,11 +1,11 @@
-"""Text as PostgreSQL keeps it: it refuses the character NUL, which text that came from elsewhere may have."""
+"""Text encoded for PostgreSQL, which refuses the character NUL that text from elsewhere may contain."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-ESCAPE: Final = "\x1a"  # "substitute", which stands in for a character that cannot be; written twice where it is meant
+ESCAPE: Final = "\x1a"  # "substitute", the escape character; doubled where the text itself contains it
 _NUL: Final = f"{ESCAPE}0"
 _TWICE: Final = ESCAPE * 2
 _IN_JSON: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u00(00|1a)")
@@ -13,7 +13,7 @@ _KINDS: Final = ("text", "varchar")
 
 
 def encoded(text: str) -> bytes:
-    r"""The bytes that the server is sent for a text. Two texts that differ never have the same.
+    r"""Return the bytes that the server is sent for a text. Different texts always have different bytes.
 
     >>> encoded("a door"), encoded("a\0b")
     (b'a door', b'a\x1a0b')
@@ -24,7 +24,7 @@ def encoded(text: str) -> bytes:
 
 
 def escaped_json(text: str) -> str:
-    r"""JSON text in which the texts are as `encoded` makes them.
+    r"""Return JSON text whose strings are escaped as `encoded` does.
 
     >>> print(escaped_json(r'["a\u0000b", "c\\u0000"]'))
     ["a\u001a0b", "c\\u0000"]
@@ -38,7 +38,7 @@ def _in_json(found: re.Match[str]) -> str:
 
 
 def decoded(kept: bytes) -> str:
-    r"""The text of such bytes.
+    r"""Return the text of bytes that `encoded` returned.
 
     >>> decoded(encoded("a\0b\x1a\x1a0")) == "a\0b\x1a\x1a0"
     True
@@ -50,6 +50,6 @@ def decoded(kept: bytes) -> str:
 
 
 async def keep_every_text(connection: Any) -> None:
-    """Lets one of asyncpg's connections encode and decode so."""
+    """Make an asyncpg connection encode and decode text this way."""
     for kind in _KINDS:
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=encoded, decoder=decoded, format="binary")

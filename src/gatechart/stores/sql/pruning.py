@@ -1,4 +1,4 @@
-"""Forgetting the past in a database, part by part."""
+"""Pruning of a database, part by part."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gatechart.stores.sql.statements import Many
 from gatechart.stores.sql.tables import IS_OPEN, WAITS, agents, handoffs, history, mail
 from gatechart.values import MailStatus, Pruned, Pruning, Status
 
-TURNS: Final = 5_000  # that a part forgets at the most; a few more of an agent that is erased
+TURNS: Final = 5_000  # most turns that a part forgets; an erased agent may add a few
 
 _CUTS: Final = unpacked(agent=int, cut=int)
 _AGENT: Final[BindParameter[int]] = bindparam("of_agent")
@@ -63,17 +63,20 @@ class _Part:
     """What is to be forgotten in one transaction."""
 
     erased: Sequence[Row[Any]]
-    cuts: Sequence[tuple[Row[Any], int]]  # agents, each with the version of its oldest turn that stays
+    cuts: Sequence[tuple[Row[Any], int]]  # agents, each with the version of the oldest turn to keep
     next: int | None
 
     def told(self, mails: int, after: int | None) -> Pruned:
-        """What is said of the part, with so many mails. after: where the next part begins."""
+        """Return the report on this part.
+
+        mails: how many pieces of mail it forgets. after: where the next part begins.
+        """
         turns = sum(cut - agent.oldest for agent, cut in self.cuts)
         return Pruned(tuple(agent.id for agent in self.erased), turns, mails, after)
 
 
 def prune_part(connection: Connection, pruning: Pruning, after: int, limit: int) -> Pruned:
-    """Forgets one part, as the Store port says."""
+    """Forget one part. See MaintenanceStore."""
     found = connection.execute(_survey(pruning, after, limit)).all()
     part = _planned(connection, pruning, found[:limit], TURNS, is_last=len(found) <= limit)
     part, copies = _copied(connection, part)
@@ -87,7 +90,7 @@ def prune_part(connection: Connection, pruning: Pruning, after: int, limit: int)
 
 
 def tell_part(connection: Connection, pruning: Pruning, after: int, limit: int) -> Pruned:
-    """What would be forgotten of the next agents, and behind the last ones of all mail."""
+    """Count what would be forgotten of the next agents and, after the last of them, of all mail."""
     found = connection.execute(_survey(pruning, after, limit)).all()
     part = _planned(connection, pruning, found[:limit], sys.maxsize, is_last=len(found) <= limit)
     mails = _count_mail(connection, pruning) if part.next is None else 0
@@ -95,7 +98,7 @@ def tell_part(connection: Connection, pruning: Pruning, after: int, limit: int) 
 
 
 def _survey(pruning: Pruning, after: int, limit: int) -> Select[Any]:
-    """Agents, with what decides about their turns, and one more than the limit."""
+    """Select agents with the facts that decide about their turns, one more than the limit."""
     of_agent = history.c.agent == agents.c.key
     versions = select(history.c.version).where(of_agent).order_by(history.c.version).limit(1)
     young = versions.where(history.c.time_us >= to_us(pruning.turns_before)) if pruning.turns_before else versions
@@ -130,12 +133,12 @@ def _may_be_erased(pruning: Pruning) -> ColumnElement[bool]:
 
 
 def _is_recognised(pruning: Pruning) -> ColumnElement[bool]:
-    """Whether a repeat of the event is to be recognised still."""
+    """Whether a repeat of the event must still be recognised."""
     return and_(history.c.event_id.is_not(None), history.c.time_us >= to_us(pruning.ids_since))
 
 
 def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]], room: int, *, is_last: bool) -> _Part:
-    """As much of what was found as there is room for, in turns."""
+    """Plan a part from the agents found, up to `room` turns."""
     sound = [agent for agent in found if _is_sound(agent)]
     kept = _cuts(connection, pruning, [agent for agent in sound if not agent.may_be_erased])
     erased: list[Row[Any]] = []
@@ -158,30 +161,30 @@ def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]]
 
 
 def _is_sound(agent: Row[Any]) -> bool:
-    """Whether the agent's row and history are not so damaged that nobody can count its turns."""
+    """Whether the versions in the agent's row and history are intact, so that its turns can be counted."""
     return type(agent.version) is int and type(agent.oldest) is int and type(agent.young) in (int, NoneType)
 
 
 def _copied(connection: Connection, part: _Part) -> tuple[_Part, Sequence[dict[str, str | None]]]:
-    """The part without the cuts where a turn that is damaged is needed, and full copies for the others."""
+    """Return full copies for the cuts, and the part without cuts at turns that are damaged."""
     cuts, copies = [], []
     reached = part.next
     for agent, cut in part.cuts:
         try:
             copy = whole_copy(snapshot_at(connection, agent, cut))
             for text in copy.values():
-                _ = "" if text is None else text.encode()  # or it could not be written again
+                _ = "" if text is None else text.encode()  # raises here if it could not be written back
             copies.append(copy)
             cuts.append((agent, cut))
         except (*UNREADABLE, UnknownVersionError) as error:
             tell(agent, error, "history", "key")
-            if reached == agent.key - 1:  # the next part would come back to it
+            if reached == agent.key - 1:  # or the next part would begin with this agent for ever
                 reached = agent.key
     return replace(part, cuts=cuts, next=reached), copies
 
 
 def _cuts(connection: Connection, pruning: Pruning, found: Iterable[Row[Any]]) -> dict[int, int]:
-    """For each agent, by its key, the version of its oldest turn that stays."""
+    """Return, by agent key, the version of the oldest turn to keep."""
     cuts = {agent.key: _cut(pruning, agent) for agent in found}
     recognised = (
         select(_CUTS.c.agent, history.c.version)
@@ -194,7 +197,7 @@ def _cuts(connection: Connection, pruning: Pruning, found: Iterable[Row[Any]]) -
 
 
 def _cut(pruning: Pruning, agent: Row[Any]) -> int:
-    """The version of the oldest turn that stays, whatever ids there are."""
+    """Return the version of the oldest turn to keep, regardless of event ids."""
     newest: int = agent.version
     by_age = newest if agent.young is None else agent.young
     by_count = 1 if pruning.keep_turns is None else newest - pruning.keep_turns + 1
@@ -205,6 +208,7 @@ def _drop(
     connection: Connection, cuts: Sequence[tuple[Row[Any], int]], copies: Sequence[dict[str, str | None]]
 ) -> None:
     rows = [{_AGENT.key: agent.key, _CUT.key: cut} for agent, cut in cuts]
+    # A full copy goes into the oldest turn to keep first, because it takes its source from the turn before it.
     MAKE_WHOLE.run(connection, [row | copy for row, copy in zip(rows, copies, strict=True)])
     OLDER.run(connection, rows)
 
@@ -216,7 +220,7 @@ def _erase(connection: Connection, erased: Sequence[Row[Any]]) -> None:
         forget_handoffs(connection, [agent.id for agent in erased])
         connection.execute(
             delete(agents).where(agents.c.key.in_(listed(int))), {"values": keys}
-        )  # the rest goes with them
+        )  # history, invocations and steps are deleted with them
 
 
 def _forget_mail(connection: Connection, pruning: Pruning, limit: int) -> int:
@@ -227,7 +231,7 @@ def _forget_mail(connection: Connection, pruning: Pruning, limit: int) -> int:
 
 
 def _count_mail(connection: Connection, pruning: Pruning) -> int:
-    """How much mail would be forgotten, but for what goes with its agent."""
+    """Count the mail that would be forgotten, without the mail of agents that would be erased."""
     if pruning.mail_before is None:
         return 0
     goes_with_it = exists(select(agents.c.key).where(agents.c.id == mail.c.recipient, _may_be_erased(pruning)))

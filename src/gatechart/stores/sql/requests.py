@@ -1,4 +1,4 @@
-"""What others ask of the owner of a database, on both sides."""
+"""Requests to the owner of a database, for both sides."""
 
 from __future__ import annotations
 
@@ -23,55 +23,55 @@ from gatechart.values import LATEST, AgentId, Request
 T = TypeVar("T")
 
 KEPT: Final = timedelta(hours=1)
-"""How long an answer waits for its asker, who fetches it at once if he still runs."""
+"""How long an answer is kept for its asker, who fetches it at once if it still runs."""
 
-TIDY_S: Final = 60.0  # between looks for answers that nobody fetches
+TIDY_S: Final = 60.0  # between two searches for answers that nobody fetches
 
 _REQUEST: Final = kinds_of(requests)
 _IS_NEW: Final = requests.c.taken_us.is_(None)
 _IS_OPEN: Final = requests.c.answered_us.is_(None)
 _OWNER: Final = select(owner.c.pid, owner.c.host)
 _INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
-_PLACES: Final[Mapping[str, Any]] = {"postgresql": func.strpos, "sqlite": func.instr}  # of a text in another
+_PLACES: Final[Mapping[str, Any]] = {"postgresql": func.strpos, "sqlite": func.instr}  # position of a text in another
 ANY_NEW: Final = Ask(select(exists().where(_IS_NEW)))
 ANY_OPEN: Final = Ask(select(exists().where(_IS_OPEN)))
 
 
 class Owned(Protocol):
-    """What runs reads and the owner's transactions, and names what goes wrong."""
+    """A database that runs reads and the owner's transactions, and translates their errors."""
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """The result of what only reads."""
+        """Return the result of work that only reads."""
         ...
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """The result, in one transaction that this owner's epoch still holds."""
+        """Return the result of work in one transaction that requires this owner's epoch."""
         ...
 
     def check_owned(self, connection: Connection) -> None:
-        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        """Raise OwnershipLostError if another owner has begun. For work that only reads."""
         ...
 
 
 class SqlRequests:
-    """What is asked of the owner of a database. Fulfils Requests."""
+    """Requests to the owner of a database. Fulfils Requests."""
 
     def __init__(self, database: Owned, notifier: Notifier) -> None:
         self._database = database
         self._notifier = notifier
-        self._tidies = 0.0  # when it does next, as monotonic time
+        self._tidies = 0.0  # next tidying, in monotonic time
 
     async def asked(self) -> None:
-        """See Requests. Meanwhile it forgets what is over.
+        """See Requests. Meanwhile it forgets requests that are over.
 
-        An owner of whom nothing is asked learns in this way, too, that it is the owner no more.
+        An idle owner, too, learns here that it is no longer the owner.
         """
         while not await self._is_there(ANY_NEW):
             await self._notifier.notified()
             await self._tidy()
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
-        """See Requests. What asks for nothing writes nothing."""
+        """See Requests. Writes nothing if there is nothing to take."""
         if not await self._is_there(ANY_OPEN if again else ANY_NEW):
             return []
         self._notifier.listen()
@@ -93,7 +93,7 @@ class SqlRequests:
         await self._database.write(lambda connection: connection.execute(change))
 
     async def _tidy(self) -> None:
-        """Forgets what is over, where it is time to look; what finds nothing writes nothing."""
+        """Forget requests that are over, if it is time to look. Writes nothing if there are none."""
         if monotonic() < self._tidies:
             return
         self._tidies = monotonic() + TIDY_S
@@ -103,7 +103,7 @@ class SqlRequests:
             await self._database.write(lambda connection: connection.execute(delete(requests).where(is_over)))
 
     async def _is_there(self, question: Ask) -> bool:
-        """Whether there is any such request."""
+        """Whether the query finds a request."""
 
         def read(connection: Connection) -> bool:
             self._database.check_owned(connection)
@@ -114,7 +114,7 @@ class SqlRequests:
 
 
 class SqlAsking:
-    """Asks something of the owner of a database. Fulfils Asking."""
+    """Requests to the owner of a database from other processes. Fulfils Asking."""
 
     def __init__(self, database: Database, reader: Reader, writer: Writer) -> None:
         self._database = database
@@ -172,12 +172,14 @@ class SqlAsking:
 
 
 def empty_answers(connection: Connection, agent_id: AgentId) -> None:
-    """Leaves nothing of an agent that is erased in what was asked and answered.
+    """Remove an erased agent's data from answered requests and their answers.
 
-    The rows stay, so that an asker who has not fetched his answer does not take his request for one never begun.
+    The rows stay. Otherwise an asker that has not fetched its answer would conclude that its request never began.
     """
     place, named = _PLACES[connection.dialect.name], to_json(agent_id)
-    is_named = or_(place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0)  # if only as another word
+    is_named = or_(
+        place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0
+    )  # a prefilter: it may be other text
     found = connection.execute(
         select(requests.c.number, requests.c.call, requests.c.answer).where(~_IS_OPEN, is_named)
     ).all()
@@ -193,18 +195,18 @@ def _check(row: Any) -> bool:
 
 
 def _is_over(now: datetime) -> ColumnElement[bool]:
-    """Whether it was not taken in time, or nobody has fetched its answer."""
+    """Whether a request was not taken in time, or nobody has fetched its answer."""
     is_late = and_(_IS_NEW, requests.c.until_us < to_us(now))
     return or_(is_late, requests.c.answered_us < to_us(now - KEPT))
 
 
 def _to_take(limit: int, *, again: bool) -> Select[Any]:
     wanted = select(requests).where(_IS_OPEN if again else _IS_NEW).order_by(requests.c.number).limit(limit)
-    return wanted.with_for_update()  # so that none is withdrawn meanwhile, where transactions run side by side
+    return wanted.with_for_update()  # so that none is withdrawn in a concurrent transaction
 
 
 def _to_request(row: Any) -> Request:
-    """The request; of one that is damaged a call that nobody knows, so that it is answered, and gone."""
+    """Read a request. A damaged one gets an unknown call, so that it is answered and goes away."""
     if readable(row, _check, "requests", "number") is None:
         return Request(text_of(row.id), text_of(row.asker), "", LATEST, row.number)
     return Request(row.id, row.asker, row.call, from_us(row.until_us), row.number)

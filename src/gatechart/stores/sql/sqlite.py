@@ -1,4 +1,4 @@
-"""A database in a file: owned by whoever holds the lock file beside it."""
+"""A database in a file. Whoever holds the lock file beside it owns it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gatechart.stores.sql.ownership import owned
 from gatechart.stores.sql.sqlite_engines import read_errors, reading_engine, write_errors, writing_engine
 from gatechart.stores.sql.sqlite_notifier import FileNotifier
 
-LOOKS: Final = 10  # whether the lock is free
-LOOK_S: Final = 0.005  # between two of them
+LOOKS: Final = 10  # attempts at the lock
+LOOK_S: Final = 0.005  # between two attempts
 
 
 class SqliteFile:
-    """A `Database` in a file. Readers take no lock."""
+    """A database in a file. Readers take no lock. Fulfils `Database`."""
 
     def __init__(self, url: URL, path: Path) -> None:
-        """path: absolute, and the URL's."""
+        """Create a database. path: absolute, the path that the URL names."""
         self._url = url
         self._path = path
-        self._inode: int | None = None  # once the file was there
+        self._inode: int | None = None  # once the file has been seen
 
     @property
     def name(self) -> str:
@@ -74,11 +74,11 @@ class SqliteFile:
 
     @asynccontextmanager
     async def notifier(self) -> AsyncIterator[Notifier]:
-        """See Database. SQLite tells nobody, so the file is looked at."""
+        """See Database. SQLite sends no notifications, so the file is watched."""
         yield FileNotifier(self._path)
 
     def notify(self, connection: Connection) -> None:
-        """See Database. What is written is seen."""
+        """See Database. Nothing to do: the write itself is noticed."""
 
     async def is_owned(self, reader: Reader) -> bool:  # noqa: ARG002  the lock is another file
         """See Database."""
@@ -93,7 +93,7 @@ class SqliteFile:
         return not self._path.exists()
 
     def check_there(self) -> None:
-        """See Database. A connection would go on writing into a file that was taken away."""
+        """See Database. SQLite would keep writing to a file that was removed."""
         try:
             inode = self._path.stat().st_ino
         except OSError:
@@ -111,7 +111,7 @@ class SqliteFile:
         return write_errors(self._path)
 
     def last_number(self, connection: Connection) -> int:
-        """See Database. SQLite remembers it: the column increments itself."""
+        """See Database. SQLite remembers it for the autoincrement column."""
         found = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = 'mail'"))
         return found.scalar_one_or_none() or 0
 
@@ -131,7 +131,7 @@ class _FileHold:
         self._lock = lock
 
     async def take(self) -> bool:
-        """See Hold. Whoever only looks whether the lock is free has it for a moment, so one look is not enough."""
+        """See Hold. A process that only tests the lock holds it for a moment, so one attempt is not enough."""
         for _ in range(LOOKS):
             if self._lock.take():
                 return True
@@ -139,7 +139,7 @@ class _FileHold:
         return self._lock.take()
 
     async def seize(self) -> None:
-        """See Hold. Raises StoreBusyError where the owner is in the midst of a transaction, which only its end ends."""
+        """See Hold. Raises StoreBusyError if the owner is inside a transaction, which only its death would end."""
         try:
             with self._database.write_errors():
                 await self.writer.run(lambda _connection: None)
@@ -154,7 +154,7 @@ class _FileHold:
             raise owned(connection, self._database.name)
 
     def settle(self) -> None:
-        """See Hold. SQLite's own lock, which the transaction has, lets one at a time replace the lock file."""
+        """See Hold. The transaction holds SQLite's write lock, so only one process at a time replaces the lock file."""
         self._lock.replace()
 
 
@@ -165,10 +165,10 @@ class _Lock:
         self._database = database
         self._path = database.with_name(database.name + ".lock")
         self._lock = _file_lock(self._path)
-        self._inode: int | None = None  # of the file whose lock is held
+        self._inode: int | None = None  # of the locked file
 
     def take(self) -> bool:
-        """Whether it is held now. Raises StoreReadOnlyError where the folder cannot be written."""
+        """Take the lock, and return whether it is held now. Raises StoreReadOnlyError if the folder is not writable."""
         try:
             self._path.touch()
             before = self._inode_there()
@@ -178,19 +178,19 @@ class _Lock:
         except OSError as error:
             raise StoreReadOnlyError(str(self._database), str(error)) from error
         self._inode = self._inode_there()
-        if before is None or before != self._inode:  # another runtime has put a new file there meanwhile
+        if before is None or before != self._inode:  # another runtime has replaced the file meanwhile
             self.release()
             return False
         return True
 
     def is_passed_by(self) -> bool:
-        """Whether another runtime has put a new file in the place of that whose lock is held."""
+        """Whether another runtime has replaced the locked file."""
         return self._inode is not None and self._inode != self._inode_there()
 
     def replace(self) -> None:
-        """Puts a new file there, whose lock is held, unless that of the old one is.
+        """Replace the lock file by a new, locked one, unless the lock is already held.
 
-        A process that is frozen keeps the lock of the old file, in which nobody will look any more.
+        A frozen process keeps the lock of the old file, which nobody looks at any more.
         """
         if self._inode is not None:
             return
@@ -205,7 +205,7 @@ class _Lock:
         self._inode = self._inode_there()
 
     def release(self) -> None:
-        """Lets go."""
+        """Release the lock."""
         self._inode = None
         self._lock.release()
 
@@ -221,9 +221,10 @@ def _file_lock(path: Path) -> BaseFileLock:
 
 
 def _readable(url: URL, path: Path) -> URL:
-    """The URL with which a database can be read.
+    """Return the URL that can read a database.
 
-    SQLite keeps an index beside a database in WAL mode; where it cannot, nobody writes, and it can do without.
+    SQLite keeps an index beside a database in WAL mode. If it cannot write there, nobody else writes to the database
+    either, and the index is not needed.
     """
     if os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
         return url

@@ -1,4 +1,4 @@
-"""SQLite: connections as they are to be, and names for what goes wrong with them."""
+"""SQLite connections with the right settings, and gatechart's errors for those of the driver."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gatechart.stores.sql.dialects import driver_cursor
 
 BUSY_TIMEOUT_S: Final = 5.0  # how long a connection waits for a lock, unless the URL has `?timeout=`
 READERS: Final = 4
-LOG_PAGES: Final = 16_000  # 64 MB: pages that many turns change go into the database once
-CACHE_KIB: Final = 64_000  # a transaction that outgrows the cache is written twice
+LOG_PAGES: Final = 16_000  # 64 MB: a page changed by many turns is copied into the database once
+CACHE_KIB: Final = 64_000  # a transaction larger than the cache is written twice
 
 
 def writing_engine(url: URL) -> Engine:
-    """One connection whose transactions take SQLite's write lock as they begin, and are on disk when they end."""
+    """Create an engine for one connection. Its transactions take the write lock at once, and commit to disk."""
     engine = create_engine(url.set(drivername="sqlite"), **_options(url, connections=1))
     _on_connect(
         engine,
@@ -49,7 +49,7 @@ def writing_engine(url: URL) -> Engine:
 
 
 def reading_engine(url: URL) -> AsyncEngine:
-    """Some connections that cannot write."""
+    """Create an engine for several connections that cannot write."""
     engine = create_async_engine(url, **_options(url, connections=READERS))
     _on_connect(engine.sync_engine, "PRAGMA query_only=ON")
     _on_begin(engine.sync_engine, "BEGIN")
@@ -57,17 +57,17 @@ def reading_engine(url: URL) -> AsyncEngine:
 
 
 ANY_BYTES: Final = partial(str, encoding="utf-8", errors="surrogateescape")
-"""Makes text of what is no UTF-8, too: the row is told apart by it, rather than keeping all others from being read."""
+"""Decodes invalid UTF-8, too, so that the row is recognised as damaged and the others can still be read."""
 
 
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Turns what goes wrong inside, in the database or with what it holds, into the OutsideError that names it."""
+    """Translate errors of the database and its contents, raised inside, into an OutsideError that names the file."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
         raise _named(path, error, _READING) from error
-    except UnicodeEncodeError as error:  # of what is sought
+    except UnicodeEncodeError as error:  # from a text in a query
         raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
     except UNREADABLE as error:
         raise StoreCorruptError(str(path), f"{type(error).__name__}: {error}") from error
@@ -75,16 +75,16 @@ def read_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Turns what goes wrong inside, in the database or on the way into it, into the error that names it."""
+    """Translate errors raised inside, by the database or while writing to it, into one that names the file."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
         raise _named(path, error, _WRITING) from error
-    except (ValueError, TypeError, OverflowError) as error:  # made into rows, or encoded
+    except (ValueError, TypeError, OverflowError) as error:  # while rows are built or encoded
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
 
-_Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by how SQLite's name for the error begins
+_Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by prefix of SQLite's error name
 
 
 def _unwritable(_path: str, problem: str) -> UnwritableError:
@@ -122,12 +122,12 @@ def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> Gate
 
 
 def _options(url: URL, connections: int) -> dict[str, Any]:
-    """Of an engine whose connections begin nothing by themselves and come back with nothing begun."""
+    """Return engine options for connections that begin no transactions by themselves and are returned without one."""
     waiting = {} if "timeout" in url.query else {"timeout": BUSY_TIMEOUT_S}
     return {
         "pool_size": connections,
         "max_overflow": 0,
-        "pool_timeout": None,  # many reads at once wait for their turn, however long; none fails for that
+        "pool_timeout": None,  # reads wait for a free connection without limit
         "pool_reset_on_return": None,
         "connect_args": {"isolation_level": None, **waiting},
     }
@@ -142,7 +142,7 @@ def _on_connect(engine: Engine, *pragmas: str) -> None:
             for pragma in pragmas:
                 cursor.execute(pragma)
             cursor.close()
-        except Exception:  # the pool never learns of the connection, so nobody else ends its thread
+        except Exception:  # the pool does not know the connection yet, so nobody else would end its thread
             connection.close()
             raise
 

@@ -1,7 +1,7 @@
-"""Statements that are compiled once for each kind of database and executed by the driver itself.
+"""Statements that are compiled once for each kind of database and executed by the driver directly.
 
-SQLAlchemy's own way to execute one costs several times what a database takes for a row. What goes wrong is raised as
-the driver raises it; the errors of a `Database` know both.
+SQLAlchemy's own execution costs several times what the database needs for a row. Errors are raised as the driver raises
+them. The error translation of a `Database` knows both kinds.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from sqlalchemy import Connection, Dialect, Insert, Select, Update, UpdateBase
 from gatechart.stores.sql.dialects import driver_cursor
 from gatechart.stores.sql.unnest import at_once, padded
 
-Row: TypeAlias = Mapping[str, Any]  # by column name or bound name
+Row: TypeAlias = Mapping[str, Any]  # by column or parameter name
 Give: TypeAlias = Callable[[Connection, Sequence[Row]], None]
 
 
 def _executemany(
     statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect
 ) -> Callable[[Connection, Sequence[Mapping[str, Any]]], None]:
-    """What gives rows to a connection, for a statement that sets these columns.
+    """Return a function that writes rows to a connection, for a statement that sets these columns.
 
-    The cursor has no name, so that it goes where the statement fails: SQLite keeps a file open for as long as there is
-    one, and the traceback of an error keeps whatever has a name.
+    The cursor must not be bound to a name, so that it is freed if the statement fails. SQLite keeps the file open while
+    a cursor exists, and an error's traceback keeps every name alive.
     """
     compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
     names, text = tuple(compiled.positiontup or ()), str(compiled)
@@ -41,7 +41,7 @@ def _executemany(
 def _alike(
     _statement: UpdateBase, rows: Iterable[Mapping[str, Any]]
 ) -> Iterator[tuple[tuple[str, ...], Sequence[Mapping[str, Any]]]]:
-    """Rows in their order, those side by side that name the same columns together."""
+    """Yield the rows in order. Neighbours that name the same columns come together."""
     for names, some in groupby(rows, tuple):
         yield names, list(some)
 
@@ -54,14 +54,14 @@ _PARTS: Final[Mapping[str, Callable[..., Iterable[tuple[tuple[str, ...], Sequenc
 
 
 class Ask:
-    """A question, asked with values by their place in its text."""
+    """A query with positional parameters."""
 
     def __init__(self, statement: Select[Any]) -> None:
         self._statement = statement
-        self._of: dict[str, tuple[str, Sequence[Any]]] = {}  # text and processors of values, by the dialect's name
+        self._of: dict[str, tuple[str, Sequence[Any]]] = {}  # by dialect: the text, and processors for the values
 
     def all(self, connection: Connection, *values: object) -> Sequence[tuple[Any, ...]]:
-        """The rows found."""
+        """Return the rows found."""
         dialect = connection.dialect
         if dialect.name not in self._of:
             self._of[dialect.name] = self._compiled(dialect)
@@ -87,10 +87,10 @@ class Many:
     def __init__(self, statement: UpdateBase, columns: Sequence[str] | None = None) -> None:
         self._statement = statement
         self._columns = columns
-        self._given: dict[str, Give] = {}  # by the dialect's name
+        self._given: dict[str, Give] = {}  # by dialect
 
     def run(self, connection: Connection, rows: Iterable[Row]) -> None:
-        """Executes it for each of the rows, in order; not at all where there are none."""
+        """Execute the statement for each row, in order. Does nothing if there are none."""
         given = list(rows)
         if not given:
             return
@@ -101,18 +101,18 @@ class Many:
 
 
 class Sparse:
-    """A statement for rows of which each names only the columns that it sets: a few for all sets of columns there are.
+    """A statement for rows that name only the columns they set. Compiled once for each set of columns.
 
-    A driver takes as long to bind a NULL as to bind a number, and most columns are NULL in most rows.
+    Drivers take as long to bind a NULL as to bind a number, and most columns are NULL in most rows.
     """
 
     def __init__(self, statement: Insert | Update) -> None:
         self._statement = statement
         self._columns = frozenset(column.name for column in statement.table.columns)
-        self._of: dict[tuple[str, ...], Many] = {}  # by the names in its rows
+        self._of: dict[tuple[str, ...], Many] = {}  # by the columns that its rows name
 
     def run(self, connection: Connection, rows: Iterable[Row]) -> None:
-        """Executes it for each of the rows; an insertion in order."""
+        """Execute the statement for each row. Insertions keep their order."""
         for names, some in _PARTS[connection.dialect.name](self._statement, rows):
             self._compiled(names).run(connection, some)
 

@@ -1,4 +1,4 @@
-"""The store on a SQL database, through SQLAlchemy Core."""
+"""The store in a SQL database, built on SQLAlchemy Core."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ MANY: Final = select(agents).where(agents.c.id.in_(listed()))
 
 
 class SqlStore:
-    """Keeps agents in a database that this runtime owns, or that it only reads."""
+    """A store in a database that this runtime owns or only reads."""
 
     is_durable = True
     is_instant = False
@@ -103,7 +103,10 @@ class SqlStore:
         last_number: int = 0,
         notifier: Notifier | None = None,
     ) -> None:
-        """Only read where there is no writer. last_number: the highest of stored mail. notifier: tells of requests."""
+        """Create a store, which only reads if it has no writer.
+
+        last_number: the highest number of stored mail. notifier: reports requests.
+        """
         self._database = database
         self._reader = reader
         self._writer = writer
@@ -270,7 +273,7 @@ class SqlStore:
             is_at_work = agent.handoffs and agent.status == Status.ACTIVE.value and not _is_damaged(agent)
             if is_at_work or is_offered(connection, agent_id):
                 return False
-            connection.execute(delete(agents).where(agents.c.key == agent.key))  # history and invocations go with it
+            connection.execute(delete(agents).where(agents.c.key == agent.key))  # with its history and invocations
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
             forget_handoffs(connection, [agent_id])
             empty_answers(connection, agent_id)
@@ -285,15 +288,15 @@ class SqlStore:
         return await self._write(lambda connection: prune_part(connection, pruning, after, limit))
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """The result of what only reads."""
+        """Return the result of work that only reads."""
         return await self._read(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """The result of what the owner writes."""
+        """Return the result of work that the owner writes."""
         return await self._write(work)
 
     def check_owned(self, connection: Connection) -> None:
-        """Raises OwnershipLostError where another owner has begun, in work that only reads."""
+        """Raise OwnershipLostError if another owner has begun. For work that only reads."""
         check_epoch(connection, self._epoch, self._database.name, guarded=False)
 
     async def _read_page(
@@ -312,8 +315,8 @@ class SqlStore:
             return await self._reader.run(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
-        """The work's result, all of it in one transaction that this owner's epoch still holds."""
-        last = self._last_number  # as high at least as of any mail that the work accepts
+        """Return the result of the work, done in one transaction that requires this owner's epoch."""
+        last = self._last_number  # at least as high as any mail that the work accepts
 
         def owned_work(connection: Connection) -> T:
             check_epoch(connection, self._epoch, self._database.name)
@@ -341,7 +344,7 @@ def _agent(connection: Connection, agent_id: AgentId) -> Any:
 
 
 def _nameless(connection: Connection, agent_id: AgentId) -> Any:
-    """The row of an agent whose id is damaged, by the id that stands for it; None where there is none."""
+    """Return the row of an agent whose id is damaged, by its replacement id; None if there is none."""
     key = agent_id.removeprefix(NAMELESS_AGENT)
     if not is_key(key):
         return None
@@ -358,7 +361,7 @@ def _mail(row: Row[Any]) -> Mail | None:
 
 
 def _if_wanted(shown: S, status: StrEnum | None, *, is_searched: bool = False) -> S | None:
-    """What is shown, where it is of the status. is_searched: whether what cannot be read has to stay out."""
+    """Return the value if it has the wanted status, else None. is_searched: leave out unreadable values."""
     is_readable = str(shown.status) != Status.UNREADABLE.value
     is_wanted = status is None or str(shown.status) == str(status)
     return shown if is_wanted and (is_readable or not is_searched) else None

@@ -1,4 +1,4 @@
-"""The tables of a gatechart database. The migrations in `persistence/` build the same; a test says so."""
+"""The tables of a gatechart database. The migrations in `persistence/` build the same ones, which a test checks."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NAMING = {
 
 metadata = MetaData(naming_convention=NAMING)
 
-BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's integers are as large as they need to be, and so are keys
+BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's INTEGER has 64 bits, and only it can be a row id
 
-ROOM = {"fillfactor": "60"}  # percent of a page: PostgreSQL writes a changed row beside the old, and then to no index
+ROOM = {"fillfactor": "60"}  # percent: PostgreSQL writes a changed row on the same page, and then updates no index
 
 agents = Table(
     "agents",
     metadata,
-    Column("key", BIG, primary_key=True),  # in the order of starting; the other tables know agents by it
+    Column("key", BIG, primary_key=True),  # in the order started; other tables refer to it
     Column("id", String, nullable=False, unique=True),
     Column("graph", String, nullable=False),
     Column("graph_version", String, nullable=False),
@@ -47,10 +47,10 @@ agents = Table(
     Column("context", Text, nullable=False),  # JSON
     Column("version", BIG, nullable=False),
     Column("status", String, nullable=False),
-    Column("memory", Text),  # JSON, what the history states remember; NULL where nothing
-    Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL where none
+    Column("memory", Text),  # JSON, what the history states remember; NULL if nothing
+    Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL if none
     Column("deltas", BIG, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
-    Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL where none
+    Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL if none
     Index("ix_agents_graph_status", "graph", "status"),
     postgresql_with=ROOM,
 )
@@ -67,29 +67,29 @@ graphs = Table(
 history = Table(
     "history",
     metadata,
-    Column("key", BIG, primary_key=True),  # in the order committed, so that new rows lie side by side on the disk
+    Column("key", BIG, primary_key=True),  # in the order committed, so that new rows are adjacent on disk
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
     Column("version", BIG, nullable=False),
     Column("event", String, nullable=False),
-    Column("event_id", String),  # the sender's; NULL where it gave none
-    Column("payload", Text),  # JSON; NULL where empty
+    Column("event_id", String),  # given by the sender; NULL if none
+    Column("payload", Text),  # JSON; NULL if empty
     Column("sender", String),
     Column("time_us", BigInteger, nullable=False),  # of the event, since 1970, UTC
     Column("source", Text),  # JSON, the leaves before; NULL: the target of the version before, none before the first
     Column("target", Text, nullable=False),  # JSON, the leaves after
     Column("taken", Text),  # JSON, the transitions' labels; NULL: `source --event--> target`, see rows._usual_label
-    Column("changed", Text),  # JSON, the context's fields that changed; NULL where none, and for the first version
-    Column("appended", Text),  # JSON, what came behind the fields' lists that only grew; NULL where nothing
+    Column("changed", Text),  # JSON, the context's fields that changed; NULL if none, and for the first version
+    Column("appended", Text),  # JSON, new items of the context's lists that only grew; NULL if none
     Column("status", String),  # NULL: active
     Column("took_us", BIG, nullable=False),
-    Column("guard_errors", Text),  # JSON; NULL where none
-    Column("memory", Text),  # JSON; NULL where unchanged, in a full copy where nothing
-    Column("entered", Text),  # JSON; NULL where unchanged, in a full copy where nothing
-    Column("context", Text),  # JSON; in a full copy, else NULL, as the two that follow
+    Column("guard_errors", Text),  # JSON; NULL if none
+    Column("memory", Text),  # JSON; NULL if unchanged, or if empty in a full copy
+    Column("entered", Text),  # JSON; NULL if unchanged, or if empty in a full copy
+    Column("context", Text),  # JSON in a full copy, else NULL; so are the next two
     Column("graph_version", String),
     Column("fingerprint", String),
-    Column("handoffs", Text),  # JSON; NULL where unchanged, in a full copy where nothing
-    Column("operator_reason", Text),  # why an operator made the event happen; NULL where nobody did
+    Column("handoffs", Text),  # JSON; NULL if unchanged, or if empty in a full copy
+    Column("operator_reason", Text),  # why an operator caused the event; NULL if none did
     UniqueConstraint("agent", "version"),
 )
 
@@ -105,14 +105,14 @@ Index(
 mail = Table(
     "mail",
     metadata,
-    Column("number", BIG, primary_key=True),  # given by the owner, in the order accepted
-    Column("recipient", String, nullable=False),  # a public id: mail may wait for an agent that is yet to start
+    Column("number", BIG, primary_key=True),  # reserved by the owner, in the order accepted
+    Column("recipient", String, nullable=False),  # a public id: mail may wait for a future agent
     Column("event", String, nullable=False),
-    Column("payload", Text),  # JSON; NULL where empty
+    Column("payload", Text),  # JSON; NULL if empty
     Column("accepted_us", BigInteger, nullable=False),  # since 1970, UTC, as all times
-    Column("event_id", String),  # the sender's; NULL where it gave none
+    Column("event_id", String),  # given by the sender; NULL if none
     Column("sender", String),
-    Column("due_us", BigInteger),  # NULL: at once
+    Column("due_us", BigInteger),  # NULL: deliver at once
     Column("key", String),
     Column("state", String),
     Column("epoch", BIG, nullable=False),
@@ -121,17 +121,19 @@ mail = Table(
     Column("retry_us", BigInteger),
     Column("reason", Text),  # NULL where none
     Column("operator_reason", Text),  # as in `history`
-    sqlite_autoincrement=True,  # so that SQLite remembers the highest number when its mail is gone
+    sqlite_autoincrement=True,  # makes SQLite remember the highest number when its mail is gone
 )
 
-WAITS = mail.c.status == literal_column("'waiting'")  # literally: SQLite asks a partial index only where it reads so
+WAITS = mail.c.status == literal_column(
+    "'waiting'"
+)  # a literal: with a parameter SQLite does not use the partial index
 TIMED = and_(WAITS, mail.c.due_us.is_not(None))
 NAMED = and_(WAITS, mail.c.event_id.is_not(None))
 
-Index("ix_mail_recipient", mail.c.recipient)  # an agent's queue, what a turn cancels, what an erasure takes
+Index("ix_mail_recipient", mail.c.recipient)  # for an agent's queue, a turn's cancellations, and erasures
 Index("ix_mail_due_us", mail.c.due_us, mail.c.number, sqlite_where=TIMED, postgresql_where=TIMED)
 Index(
-    "uq_mail_recipient_event_id",  # what came under an id before
+    "uq_mail_recipient_event_id",  # finds what came earlier under an id
     mail.c.recipient,
     mail.c.event_id,
     unique=True,
@@ -142,7 +144,7 @@ Index(
 invokes = Table(
     "invokes",
     metadata,
-    Column("key", BIG, primary_key=True),  # in the order begun
+    Column("key", BIG, primary_key=True),  # in the order started
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
     Column("state", String, nullable=False),
     Column("epoch", BIG, nullable=False),
@@ -166,7 +168,7 @@ handoffs = Table(
     Column("key", BIG, primary_key=True),  # in the order offered
     Column("id", String, nullable=False, unique=True),
     Column("request", String, nullable=False),  # the id of the first attempt
-    Column("source", String, nullable=False),  # a public id, as `target`: that may be of an agent that never began
+    Column("source", String, nullable=False),  # a public id like `target`, whose agent may never start
     Column("source_graph", String, nullable=False),
     Column("target", String, nullable=False),
     Column("target_graph", String, nullable=False),
@@ -178,7 +180,7 @@ handoffs = Table(
     Column("deadline_us", BigInteger),
     Column("status", String, nullable=False),
     Column("changes", Text, nullable=False),  # JSON, each with its time
-    Column("result", Text),  # JSON; NULL where none
+    Column("result", Text),  # JSON; NULL if none
     Index("ix_handoffs_request", "request"),
     Index("ix_handoffs_source", "source"),
     Index("ix_handoffs_target", "target"),
@@ -191,33 +193,33 @@ Index("ix_handoffs_status", handoffs.c.status, sqlite_where=IS_OPEN, postgresql_
 places = Table(
     "places",
     metadata,
-    Column("handoff", String, primary_key=True),  # its id, as long as it is not over
+    Column("handoff", String, primary_key=True),  # the id of a handoff that is not over
     Column("graph", String, nullable=False),
     Index("ix_places_graph", "graph"),
 )
 
 requests = Table(
-    "requests",  # what others ask of the owner; anyone may add to it
+    "requests",  # requests to the owner; anyone may add one
     metadata,
-    Column("number", BIG, primary_key=True),  # in the order asked
+    Column("number", BIG, primary_key=True),  # in the order made
     Column("id", String, nullable=False, unique=True),
     Column("asker", String, nullable=False),
     Column("call", Text, nullable=False),  # JSON
-    Column("until_us", BigInteger, nullable=False),  # not begun later
-    Column("taken_us", BigInteger),  # NULL: it can be withdrawn
+    Column("until_us", BigInteger, nullable=False),  # the request is not begun later than this
+    Column("taken_us", BigInteger),  # NULL: can still be withdrawn
     Column("answered_us", BigInteger),
     Column("answer", Text),  # JSON
-    sqlite_autoincrement=True,  # so that a number that was withdrawn is not given again
+    sqlite_autoincrement=True,  # so that the number of a withdrawn request is not reused
 )
 
 owner = Table(
     "owner",
     metadata,
     Column("id", SmallInteger, CheckConstraint("id = 1", name="single"), primary_key=True),
-    Column("epoch", BIG, nullable=False),  # raised by every runtime that takes the database over
+    Column("epoch", BIG, nullable=False),  # raised by every runtime that takes ownership
     Column("host", String, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("since_us", BigInteger, nullable=False),
-    Column("moved_to", Text),  # where the agents live now, so that nobody owns them here any more; NULL: here
+    Column("moved_to", Text),  # where the agents live now, so that nobody may own them here; NULL: here
     Column("moved_us", BigInteger),
 )

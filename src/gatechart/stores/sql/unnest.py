@@ -1,4 +1,4 @@
-"""Rows given to a database server: all in one statement, their columns as arrays, for each statement is a trip."""
+"""Rows sent to a database server in one statement, with their columns as arrays, to save round trips."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gatechart.stores.sql.dialects import JsonText, driver_cursor
 def at_once(
     statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect
 ) -> Callable[[Connection, Sequence[Mapping[str, Any]]], None]:
-    """What gives rows to a connection, for a statement that sets these columns."""
+    """Return a function that writes rows to a connection, for a statement that sets these columns."""
     single: Any = statement.compile(dialect=dialect, column_keys=columns)
     names, text = tuple(single.positiontup or ()), str(single)
     one = [_taken(name, single.binds[name].type, dialect) for name in names]
@@ -52,7 +52,11 @@ def at_once(
 def padded(
     statement: UpdateBase, rows: Iterable[Mapping[str, Any]]
 ) -> Iterator[tuple[tuple[str, ...], Sequence[Mapping[str, Any]]]]:
-    """Rows that can go together: in an insertion all, with NULL where one names no value; else those named alike."""
+    """Yield rows that one statement can write.
+
+    All rows of an insertion go together, with NULL in columns that a row does not name. Other rows go together if they
+    name the same columns.
+    """
     if isinstance(statement, Insert):
         given = list(rows)
         names = tuple(sorted(dict.fromkeys(name for row in given for name in row)))
@@ -67,7 +71,7 @@ def padded(
 
 
 def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str, Any]) -> UpdateBase:
-    """The statement for all rows of a table of arrays."""
+    """Return the statement that handles all rows of a table of arrays."""
     given: Any = (
         func.unnest(*(bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items()))
         .table_valued(*kinds)
@@ -89,11 +93,11 @@ def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str
 
 
 def _element(kind: Any) -> Any:
-    """The type of an array's elements; asyncpg encodes those of TEXT[] by itself, without `keep_every_text`."""
+    """Return the element type of an array. asyncpg encodes the items of TEXT[] itself, without `keep_every_text`."""
     return String() if isinstance(kind, String) else kind
 
 
 def _taken(name: str, kind: Any, dialect: Dialect) -> Callable[[Mapping[str, Any]], Any]:
-    """What takes a value from a row, as the driver is to be given it."""
+    """Return a function that takes a value from a row and prepares it for the driver."""
     process = kind.bind_processor(dialect) if isinstance(kind, JsonText) else None
     return itemgetter(name) if process is None else lambda row: process(row[name])

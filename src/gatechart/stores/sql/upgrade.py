@@ -1,4 +1,4 @@
-"""The schema of a database: created where there is none, checked where there is one, upgraded when asked."""
+"""The schema of a database: created if there is none, checked if there is one, upgraded on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMAS: Final = (
     "0007",
     "0008",
     "0009",
-)  # oldest first; the ids of the migrations
+)  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 
 _VERSION_TABLE: Final = """
@@ -32,7 +32,7 @@ CREATE TABLE alembic_version (
 
 
 def schema_of(connection: Connection) -> str | None:
-    """The schema that the database has; None where it is empty."""
+    """Return the schema of the database, or None if the database is empty."""
     tables = inspect(connection).get_table_names()
     if "alembic_version" not in tables:
         return None if not tables else ""
@@ -40,14 +40,14 @@ def schema_of(connection: Connection) -> str | None:
 
 
 def create_schema(connection: Connection) -> None:
-    """Builds the newest schema in an empty database."""
+    """Create the newest schema in an empty database."""
     metadata.create_all(connection)
     connection.execute(text(_VERSION_TABLE))
     connection.execute(text("INSERT INTO alembic_version VALUES (:newest)"), {"newest": NEWEST})
 
 
 def check_schema(found: str, name: str) -> None:
-    """Raises SchemaOutdatedError, SchemaTooNewError or StoreCorruptError where the schema is not the newest."""
+    """Raise SchemaOutdatedError, SchemaTooNewError or StoreCorruptError if the schema is not the newest."""
     if found == NEWEST:
         return
     if not found:
@@ -58,9 +58,9 @@ def check_schema(found: str, name: str) -> None:
 
 
 def missing_from(connection: Connection) -> str:
-    """What a database of the newest schema lacks of it, in words: a table, or a column. Empty where it is whole.
+    """Describe a table or column that a database of the newest schema lacks. Empty if none is missing.
 
-    A table that is missed later is taken for an outage by whoever writes to it, and what was accepted waits for ever.
+    Found only later, a missing table would look like an outage to writers, and accepted mail would wait for ever.
     """
     inspector = inspect(connection)
     there = set(inspector.get_table_names())
@@ -76,15 +76,15 @@ def missing_from(connection: Connection) -> str:
 
 
 def check_upgradable(found: str | None, name: str) -> None:
-    """Raises SchemaTooNewError or StoreCorruptError where no migration leads from the schema to the newest."""
+    """Raise SchemaTooNewError or StoreCorruptError if no migration leads from the schema to the newest."""
     if found is not None and found not in SCHEMAS:
         check_schema(found, name)
 
 
 def upgrade_schema(connection: Connection, name: str) -> tuple[str | None, str]:
-    """Runs the migrations that the database has not seen, inside the connection's transaction.
+    """Run the missing migrations inside the connection's transaction.
 
-    Returns the schema before, None where it was empty, and after. Raises as `check_upgradable`.
+    Returns the schema before (None if it was empty) and after. Raises as `check_upgradable` does.
     """
     from alembic import command  # noqa: PLC0415  only this needs Alembic, and it is slow to import
     from alembic.config import Config  # noqa: PLC0415

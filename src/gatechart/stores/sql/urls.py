@@ -1,4 +1,4 @@
-"""Which store a URL names."""
+"""Finding the database that a URL names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SERVER_PARAMETERS: Final = ("host", "passfile", "ssl", "timeout")
 
 
 def located(store: str) -> Database:
-    """The database that a URL names. Raises StoreUrlError, StoreUnreadableError."""
+    """Return the database that a URL names. Raises StoreUrlError, StoreUnreadableError."""
     if store == MEMORY_URL:
         raise StoreUrlError(store, "it keeps nothing")
     try:
@@ -44,7 +44,7 @@ def _located_file(store: str, url: URL) -> SqliteFile:
     try:
         path = Path(str(url.database)).expanduser().resolve()
         problem = _path_problem(path)
-    except RuntimeError as error:  # no such home, or a link that leads to itself
+    except RuntimeError as error:  # an unknown home folder, or a circular link
         raise StoreUrlError(store, str(error)) from error
     except OSError as error:
         raise StoreUnreadableError(str(url.database), str(error)) from error
@@ -54,7 +54,7 @@ def _located_file(store: str, url: URL) -> SqliteFile:
 
 
 def _problem(url: URL) -> str:
-    """What is wrong with the URL; empty where nothing is."""
+    """Describe what is wrong with the URL. Empty if nothing is."""
     if url.drivername != FILE:
         return f"{url.drivername!r} is not supported"
     if url.host or url.port or url.username or url.password:
