@@ -39,7 +39,7 @@ from gatechart.context import ContextT, problems_of
 from gatechart.errors import ElsewhereError, PayloadError
 from gatechart.graph import AnyGraph, Delay, Fallbacks, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket, fallback_steps
-from gatechart.turn import checked_name, plain_payload
+from gatechart.turn import checked_name, known_number, plain_payload
 from gatechart.values import (
     AgentId,
     Capabilities,
@@ -228,7 +228,7 @@ class AgentHome(ABC):
         to: the recipient; needed only if mail is numbered for each agent (`capabilities.lists_all_mail` is False).
         Raises UnknownMailError, and EventIdReusedError if its id stands for another event by now.
         """
-        mail: Mail = await self.execute(made(RetryCommand, number=number, to=to))
+        mail: Mail = await self.execute(made(RetryCommand, number=known_number(number), to=to))
         return mail
 
     async def discard(self, number: int, *, to: AgentId | None = None) -> Mail:
@@ -236,7 +236,7 @@ class AgentHome(ABC):
 
         Raises UnknownMailError.
         """
-        mail: Mail = await self.execute(made(DiscardCommand, number=number, to=to))
+        mail: Mail = await self.execute(made(DiscardCommand, number=known_number(number), to=to))
         return mail
 
     async def fire_timer(self, number: int, *, reason: str, to: AgentId | None = None) -> Mail:

@@ -10,6 +10,7 @@ from gatechart.turn.arguments import (
     checked_words,
     known_handoff,
     known_id,
+    known_number,
     raised_name,
     sought_id,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "keeps",
     "known_handoff",
     "known_id",
+    "known_number",
     "log_of",
     "message_of",
     "no_later",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gatechart.errors import NoHandoffError, PayloadError, ReservedEventError, UnknownAgentError
+from gatechart.errors import NoHandoffError, PayloadError, ReservedEventError, UnknownAgentError, UnknownMailError
 from gatechart.values import (
     LONGEST_NAME,
     LONGEST_REASON,
@@ -25,6 +25,7 @@ from gatechart.values import (
 )
 
 _SHOWN = 60  # characters of a text that is refused
+_NUMBERS = 2**62  # of mail: more than any home gives out, fewer than any database can keep
 
 
 def checked_id(given: str | None, what: str = "id") -> str | None:
@@ -103,6 +104,13 @@ def known_handoff(handoff_id: str) -> str:
     if unkept(handoff_id):
         raise NoHandoffError(handoff_id, None)
     return handoff_id
+
+
+def known_number(number: int) -> int:
+    """Return the number of mail to look up, as given. Raises UnknownMailError if no mail can have it."""
+    if isinstance(number, int) and 0 <= number < _NUMBERS:
+        return number
+    raise UnknownMailError(number)
 
 
 def sought_id(given: str | None, what: str = "id") -> str | None:
