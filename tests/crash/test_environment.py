@@ -21,6 +21,7 @@ LARGE = "x" * 20_000  # so that it needs pages that are not there yet
 
 class Notes(AgentContext):
     notes: list[str] = Field(default_factory=list)
+    bulk: str = ""  # grows with each event, so that a turn needs more pages than the mail that it consumes gives back
 
 
 class Outside:
@@ -33,6 +34,7 @@ class Outside:
 
 def note(context, event):
     context.notes.append(f"{event.name} {event.payload.get('n', '')}".strip())
+    context.bulk += event.payload.get("more", "")
 
 
 def set_timer(context, event, turn):
