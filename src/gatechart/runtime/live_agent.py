@@ -1,4 +1,4 @@
-"""A live agent: its newest snapshot, the jobs that wait for it, those who watch it."""
+"""A live agent: its newest snapshot, its queue of jobs, and the callers that wait for it."""
 
 from __future__ import annotations
 
@@ -65,31 +65,31 @@ T = TypeVar("T")
 
 
 class Surroundings(Protocol):
-    """What agents have to do with beyond their turns."""
+    """What agents need beyond their turns."""
 
     def carry_out(self, turn: TurnRecord) -> None:
-        """Begins and ends what the committed turn asks for."""
+        """Carry out the effects of the committed turn."""
         ...
 
     def accept(self, mail: Mail) -> None:
-        """Takes committed mail to its recipient, when it is due."""
+        """Send committed mail to its recipient when it is due."""
         ...
 
     def finished(self, mail: Mail) -> None:
-        """Takes note that the agent is done with mail."""
+        """Record that the agent is done with mail."""
         ...
 
     def forget(self, agent_id: AgentId) -> None:
-        """Ends all that an agent that was erased has under way, and forgets its mail."""
+        """End everything that an erased agent has running, and forget its mail."""
         ...
 
     def arrived(self, agent: LiveAgent) -> None:
-        """Takes note that the agent has come into memory."""
+        """Record that the agent has come into memory."""
         ...
 
 
 class LiveAgent:
-    """Fulfils the Host port for one agent of an embedded runtime."""
+    """One agent of an embedded runtime. Fulfils the Host port."""
 
     __slots__ = (
         "__weakref__",
@@ -114,17 +114,20 @@ class LiveAgent:
         surroundings: Surroundings,
         applied: AppliedIds | None = None,
     ) -> None:
-        """applied: the ids of the events that the agent has applied; None where only the store knows them."""
+        """Create the live agent of a snapshot.
+
+        applied: the ids of the events that the agent has applied; None if only the store knows them.
+        """
         self.core = core
         self.graph = graph
         self.snapshot = snapshot
-        self.is_erased = False  # an agent started later under the same id is another one
+        self.is_erased = False  # an agent started later under the same id is a different one
         self._surroundings = surroundings
         self._applied = applied
-        self._in_doubt: TurnRecord | None = None  # its commit ended in an error, so that the store has to be asked
-        self._leaves_mail = False  # to the next runtime, for this one is closing; nothing overtakes it
-        self._jobs: JobQueue | None = None  # made, as the next two, when it is needed first
-        self._queued: dict[int, Mail] | None = None  # mail that waits for its turn, by number
+        self._in_doubt: TurnRecord | None = None  # a turn whose commit raised, so that the store must be asked
+        self._leaves_mail = False  # the runtime is closing: all further mail is left to the next one, to keep its order
+        self._jobs: JobQueue | None = None  # created on first use, like the next two
+        self._queued: dict[int, Mail] | None = None  # mail waiting for its turn, by number
         self._watchers: Watchers | None = None
 
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
@@ -134,13 +137,13 @@ class LiveAgent:
         return await self.happen(Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(event_id)))
 
     async def happen(self, event: Event) -> Outcome:
-        """Take an event that may be the framework's own; else as `send`."""
+        """Process an event, which may be one of the framework's own. Otherwise as `send`."""
         if self._is_at_once:
             return self._told(run_at_once(self.process(event)))
         return self._told(await self._in_turn(partial(self.process, event)))
 
     def put(self, mail: Mail) -> None:
-        """Queue mail behind all that was queued before, unless it is there already."""
+        """Queue mail after everything queued before, unless it is already there."""
         if self._queued is None:
             self._queued = {}
         if mail.number not in self._queued:
@@ -148,37 +151,37 @@ class LiveAgent:
             self._queue.put(lambda: self._take(mail))
 
     def holds(self, mail: Mail) -> bool:
-        """Whether the mail is in the queue, or being taken, and not cancelled."""
+        """Return whether the mail is queued or being taken, and not cancelled."""
         return self._queued is not None and mail.number in self._queued
 
     def newest(self, mail: Mail) -> Mail:
-        """The mail, as it was amended since it was queued."""
+        """Return the mail with the changes made since it was queued."""
         return mail if self._queued is None else self._queued.get(mail.number, mail)
 
     def amend(self, mail: Mail) -> bool:
-        """Puts amended mail into the place of the old in the queue; False where that is not there."""
+        """Replace mail in the queue; return False if it is not there."""
         if not self.holds(mail) or self._queued is None:
             return False
         self._queued[mail.number] = mail
         return True
 
     def drop(self, is_over: Callable[[Mail], bool]) -> None:
-        """Cancels mail in the queue."""
+        """Cancel mail in the queue."""
         if self._queued is not None:
             for mail in [mail for mail in self._queued.values() if is_over(mail)]:
                 del self._queued[mail.number]
                 self._surroundings.finished(mail)
 
     def is_over(self, mail: Mail) -> bool:
-        """Whether the mail belongs to a state that was left."""
+        """Return whether the mail belongs to a state that was left."""
         return mail.state is not None and (mail.state, mail.epoch) not in self.snapshot.entered
 
     def accept(self, mail: Mail) -> None:
-        """Sees to it that committed mail gets to its recipient."""
+        """Send committed mail on to its recipient."""
         self._surroundings.accept(mail)
 
     async def stop(self) -> Snapshot:
-        """Ends the agent where it is, after what is under way; its exit actions do not run."""
+        """End the agent in its current state, after the jobs before; its exit actions do not run."""
         return await self._in_turn(self._stop)
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
@@ -190,11 +193,11 @@ class LiveAgent:
         return await self._in_turn(lambda: self._roll_back(version, reason, idempotency_key))
 
     async def hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None = None) -> str:
-        """The id of a handoff that somebody outside asks for, once it is offered. ask: calls `Turn.handoff`."""
+        """Offer a handoff on behalf of an outside caller; return its id. ask: calls `Turn.handoff`."""
         return await self._in_turn(lambda: self._hand_on(ask, idempotency_key))
 
     async def erase(self) -> None:
-        """Forgets the agent and its history, after what is under way."""
+        """Delete the agent and its history, after the jobs before."""
         await self._in_turn(self._erase)
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
@@ -226,7 +229,7 @@ class LiveAgent:
         return await self._watchers.wait(name_of(state), leaves)
 
     async def note(self, event: Event, dead: Mail) -> Outcome:
-        """What becomes of mail about a handoff, the chart not being asked, which has failed at it."""
+        """Process mail about a handoff that has failed in the chart, this time without the chart."""
         await self.refresh()
         core = self.core
         turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
@@ -236,12 +239,12 @@ class LiveAgent:
             return decided.outcome
         if isinstance(decided, Rejection):
             await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
-        elif await waits(core, dead):  # else a turn whose commit was in doubt has noted it
+        elif await waits(core, dead):  # otherwise a turn whose commit was in doubt has noted it
             await core.persist(MailEnd(dead.number))
         return unchanged(event)
 
     async def process(self, event: Event, consumes: int | None = None) -> Outcome:
-        """What becomes of the event now. consumes: the number of the mail that brought it."""
+        """Process the event now. consumes: the number of the mail that brought it."""
         if self.is_erased or self._leaves_mail or self._in_doubt is not None:
             await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
@@ -254,9 +257,9 @@ class LiveAgent:
         return decided.outcome
 
     async def refresh(self) -> None:
-        """Reads from the store where what is in memory is in doubt.
+        """Read from the store whatever is in doubt in memory.
 
-        Raises UnknownAgentError, and RuntimeClosedError behind mail that is left to the next runtime.
+        Raises UnknownAgentError, and RuntimeClosedError after mail that is left to the next runtime.
         """
         self._check_stored()
         if self._leaves_mail:
@@ -265,14 +268,14 @@ class LiveAgent:
             await self._settle(self._in_doubt)
 
     def see(self, snapshot: Snapshot) -> None:
-        """Takes note of what the store holds, and tells those who wait for it."""
+        """Adopt the store's snapshot, and wake the callers that wait for it."""
         self.snapshot = snapshot
         self._in_doubt = None
         if self._watchers is not None:
             self._watchers.see(snapshot)
 
     def forget(self) -> None:
-        """Takes note that the agent was erased, and tells those who wait for it."""
+        """Record that the agent was erased, and fail the callers that wait for it."""
         self.is_erased = True
         self._surroundings.forget(self.snapshot.agent_id)
         self.drop(lambda _: True)
@@ -287,7 +290,7 @@ class LiveAgent:
 
     @property
     def _is_at_once(self) -> bool:
-        """Whether a turn can be run to its end without giving way, so that it needs no task."""
+        """Whether a turn can run to its end without suspending, so that it needs no task."""
         if not (self.graph.runs_at_once and self.core.store.is_instant):
             return False
         return self._jobs is None or self._jobs.is_idle
@@ -297,7 +300,7 @@ class LiveAgent:
 
     async def _take(self, mail: Mail) -> None:
         try:
-            if not await take_if_accepted(self, mail, self.note):  # the runtime closes
+            if not await take_if_accepted(self, mail, self.note):  # the runtime is closing
                 self._leaves_mail = True
         finally:
             if self._queued is not None and self._queued.pop(mail.number, None) is not None:
@@ -319,14 +322,14 @@ class LiveAgent:
         return decided
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
-        """The outcome that the event had when its id was applied; None where it was not."""
+        """Return the outcome of the event when its id was applied; None if it was not."""
         if not may_be_applied(self._applied, event_id):
             return None
         entry = await turn_of(self.core.store, self.snapshot.agent_id, event, event_id)
         return None if entry is None else entry.outcome.repeated()
 
     def _told(self, outcome: Outcome) -> Outcome:
-        """The outcome, as the graph wants it told. Raises EventRefusedError."""
+        """Return the outcome, or report its refusal as the graph specifies. Raises EventRefusedError."""
         if outcome.refusal is None:
             return outcome
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
@@ -337,8 +340,8 @@ class LiveAgent:
         return outcome
 
     async def _settle(self, turn: TurnRecord) -> bool:
-        """Reads what stands, and has the turn carried out where that came of it; whether it did."""
-        self._applied = None  # somebody else may have written
+        """Read the store's snapshot, and carry out the turn if it was committed; return whether it was."""
+        self._applied = None  # another writer may have committed
         is_in = await self.core.committer.is_written(turn)
         self.see(await self.core.store.load(self.snapshot.agent_id))
         if is_in:
@@ -347,7 +350,7 @@ class LiveAgent:
         return is_in
 
     async def _settle_later(self) -> None:
-        """Does so as soon as the store answers: it may be long until something else comes to the agent."""
+        """Settle a doubtful turn once the store answers. The next job of this agent may be far away."""
         try:
             await self.core.ask(lambda: self._in_turn(self.refresh))
         except (EventError, OutsideError):  # it was erased, or is left to the next runtime
@@ -398,7 +401,7 @@ class LiveAgent:
         self.forget()
 
     def _commit(self, turn: TurnRecord, consumes: int | None = None) -> Coroutine[Any, Any, None]:
-        if not turn.effects and consumes is None:  # as most are
+        if not turn.effects and consumes is None:  # as most have none
             return self._write(turn)
         numbered = self.core.numbered(turn, consumes)
         return self._commit_traced(numbered) if turn.effects else self._write(numbered)
@@ -417,7 +420,7 @@ class LiveAgent:
         except NOBODY_CAN_WRITE:
             raise
         except OutsideError:
-            if turn.consumes is None:  # else the mail, as it is tried again, settles it
+            if turn.consumes is None:  # otherwise the retry of the mail settles it
                 self.core.spawn(self._settle_later(), "settle a turn")
             raise
         if verdict is not Verdict.STALE:
@@ -427,7 +430,7 @@ class LiveAgent:
             raise StaleAgentError(self.snapshot.agent_id, seen)
 
     def tell(self, turn: TurnRecord) -> None:
-        """Has carried out, and tells to those who watch, what was just committed."""
+        """Carry out the effects of a committed turn, and publish it to subscribers."""
         if turn.effects:
             self._surroundings.carry_out(turn)
         if None in self.core.changes.watched:

@@ -1,4 +1,4 @@
-"""What is done to all stored agents: they are brought to other versions of their graphs, the past is forgotten."""
+"""Maintenance of all stored agents: migrating them to new graph versions, and deleting old data."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from gatechart.values import (
 
 PAGE: Final = 1000
 ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
-TOGETHER: Final = 100  # agents that are migrated at once, and so mostly in one commit
+TOGETHER: Final = 100  # agents migrated concurrently, and so mostly in one commit
 
 Age = datetime | timedelta
 
 
 class Maintenance:
-    """Goes through the whole store, a part at a time, and gives way in between."""
+    """Maintenance that goes through the whole store in parts, yielding to other work in between."""
 
     def __init__(self, core: Core, registry: Registry, outside: Effects) -> None:
         self._core = core
@@ -48,7 +48,7 @@ class Maintenance:
         self._effects = outside
 
     async def migrate(self, *, dry_run: bool) -> AsyncIterator[Migrated]:
-        """What becomes of every agent, in the order in which they were started."""
+        """Migrate every agent, in the order started, and yield its result. dry_run: only report."""
         page = await self._core.store.find(Query(limit=PAGE))
         while True:
             for start in range(0, len(page.agents), TOGETHER):
@@ -61,14 +61,14 @@ class Maintenance:
             page = await self._behind([snapshot.agent_id for snapshot in page.agents])
 
     async def _behind(self, seen: Sequence[AgentId]) -> Page:
-        """The page behind the last of these agents that is still there; the first one where none is."""
+        """Return the page after the last of these agents that still exists; the first page if none does."""
         for agent_id in reversed(seen):
             with suppress(UnknownAgentError):
                 return await self._core.store.find(Query(after=agent_id, limit=PAGE))
         return await self._core.store.find(Query(limit=PAGE))
 
     async def _fate(self, snapshot: Snapshot, *, dry_run: bool) -> Migrated | None:
-        """What becomes of the agent; None where it has been erased meanwhile."""
+        """Migrate the agent and return the result; None if it has been erased meanwhile."""
         if snapshot.status is Status.UNREADABLE:
             return _told(snapshot, Fate.STUCK, snapshot.graph_version, problem="its row in the database cannot be read")
         try:
@@ -86,7 +86,7 @@ class Maintenance:
     async def prune(
         self, pruning: Pruning, on_progress: Callable[[Forgotten], None] | None, *, dry_run: bool
     ) -> Forgotten:
-        """Forgets part by part; what was forgotten stays so wherever the caller gives up. dry_run: only tells."""
+        """Delete part by part. Completed parts stay deleted if the caller stops. dry_run: only count."""
         total, after = Forgotten(), 0
         while True:
             part = await self._part(pruning, after, dry_run=dry_run)
@@ -130,7 +130,7 @@ def pruning_of(
     mail_before: Age | None,
     ids_for: timedelta,
 ) -> Pruning:
-    """What a store is asked to forget. Raises PayloadError."""
+    """Return what the store is to delete. Raises PayloadError."""
     if status is not None and ended_before is None:
         raise PayloadError("prune", (f"status is {status!r}",), "ended_before beside it: it says which of them go")
     if keep_turns is not None and (not isinstance(keep_turns, int) or keep_turns < 1):
@@ -154,7 +154,7 @@ def _ended(status: Status | str) -> Status:
 
 
 def _moment(name: str, given: Age, now: datetime) -> datetime:
-    """The moment that is meant: itself, or so long ago."""
+    """Return the moment: the one given, or this long before now."""
     with suppress(OverflowError):
         if isinstance(given, timedelta) and given >= timedelta(0):
             return now - given
@@ -169,7 +169,7 @@ def _staying(snapshot: Snapshot, graph: AnyGraph) -> Migrated:
 
 
 def _moving(snapshot: Snapshot, graph: AnyGraph, turn: TurnRecord | None) -> Migrated:
-    """turn: None where another call has migrated the agent in the same moment."""
+    """Return the result of a migration. turn: None if another call migrated the agent at the same moment."""
     if turn is None:
         return _told(snapshot, Fate.MIGRATES, graph.version)
     effects = turn.effects

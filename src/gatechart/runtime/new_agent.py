@@ -1,4 +1,4 @@
-"""Agents that do not exist yet, to which handoffs are offered."""
+"""Recipients of handoffs to agents that do not exist yet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gatechart.values import (
 
 
 class NewAgent:
-    """Takes offers in the place of an agent that begins with the one that it accepts. A Recipient."""
+    """Takes offers for an agent that begins with the offer it accepts. Fulfils Recipient."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class NewAgent:
         return mail
 
     def holds(self, _mail: Mail) -> bool:
-        """See Recipient. Somebody may have started an agent under this id, or resumed the one that a commit began."""
+        """See Recipient. Another caller may have started this agent, or resumed it after a commit in doubt."""
         return self._in_doubt is not None or (not self.is_born and self._directory.known(self._agent_id) is None)
 
     def is_over(self, _mail: Mail) -> bool:
@@ -61,7 +61,7 @@ class NewAgent:
         return False
 
     async def refresh(self) -> None:
-        """Settles whether a commit that ended in an error has brought the agent into being."""
+        """Settle whether a commit that raised has created the agent."""
         if self._in_doubt is not None:
             graph, turn = self._in_doubt
             if await self.core.committer.is_written(turn):
@@ -69,14 +69,14 @@ class NewAgent:
             self._in_doubt = None
 
     async def leaves(self, mail: Mail) -> bool:
-        """Whether the mail is left to the agent itself, which has taken over, though it cannot be hosted now."""
+        """Return whether the mail is left to the agent, which accepted the handoff but cannot be hosted now."""
         if mail.event != WITHDRAWN:
             return False
         query = HandoffQuery(id=mail.payload.get("handoff", ""), status=HandoffStatus.ACCEPTED)
         return bool(await self.core.ask(lambda: self.core.store.handoffs(query)))
 
     async def process(self, event: Event, consumes: int) -> Outcome:
-        """What becomes of an offer, or of its withdrawal."""
+        """Process an offer, or its withdrawal."""
         decided = await self._decide(event)
         if isinstance(decided, Rejection):
             await answer(self.core, self._agent_id, decided, consumes, self.accept)

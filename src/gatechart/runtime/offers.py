@@ -1,4 +1,4 @@
-"""Offers of handoffs on their way into agents: a place is reserved, an answer is given."""
+"""Offers of handoffs on their way to agents: reserving a slot, answering, sending lost offers again."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ PAGE: Final = 1000
 
 
 async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | None:
-    """The rejection where all places with the graph are held; else None, and the handoff holds one.
+    """Reserve a slot for the handoff; return a rejection if all slots of the graph are taken.
 
-    Raises RuntimeClosedError where the runtime closes before that is known.
+    Raises RuntimeClosedError if the runtime closes before that is known.
     """
     most = graph.accepts.capacity
     if most is None or not is_about_handoff(event) or event.name == WITHDRAWN:
@@ -59,7 +59,7 @@ async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | Non
 async def answer(
     core: Core, agent_id: AgentId, given: Rejection | Void, consumes: int, accept: Callable[[Mail], None]
 ) -> None:
-    """Ends mail about a handoff that makes no turn, and tells the agent that asked. accept: takes the reply."""
+    """End mail about a handoff without a turn, and tell the agent that asked. accept: takes the reply."""
     if isinstance(given, Rejection):
         now, start_ns = core.clock.now(), time_ns()
         reply = Mail(0, given.asked_by, given.event, given.told, now, sender=agent_id)
@@ -72,7 +72,7 @@ async def answer(
 
 
 async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> bool:
-    """Rejects an offer whose every attempt failed; False where not even that can be written."""
+    """Reject an offer whose every attempt failed; return False if even that cannot be written."""
     given = rejected(mail.happens(core.clock.now()), core.packet_migrations, Obstacle.FAILURE, mail.reason)
     try:
         await answer(core, mail.recipient, given, mail.number, accept)
@@ -85,9 +85,9 @@ async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> boo
 async def erase(
     core: Core, agent_id: AgentId, stop: Callable[[], Awaitable[object]], accept: Callable[[Mail], None]
 ) -> None:
-    """Forgets an agent once all are told that wait for it, also those who came to do so meanwhile.
+    """Delete an agent after telling all agents that wait for it, including those that began to wait meanwhile.
 
-    stop: ends the agent, so that it takes nothing more. Raises RuntimeClosedError where the runtime closes before.
+    stop: ends the agent, so that it takes no more mail. Raises RuntimeClosedError if the runtime closes first.
     """
     while not await core.store.erase(agent_id):
         if not core.is_open:
@@ -98,7 +98,7 @@ async def erase(
 
 
 async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:
-    """Rejects the offers that wait for an agent that is about to be erased."""
+    """Reject the pending offers to an agent that is about to be erased."""
     rows = await core.store.handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=MOST))
     mails = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=MOST)) if rows else ()
     offers = {mail.id: mail for mail in mails if mail.event.startswith(OFFERED)}
@@ -106,19 +106,19 @@ async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail]
 
 
 async def _refuse(core: Core, row: HandoffRecord, offer: Mail | None, accept: Callable[[Mail], None]) -> None:
-    """Rejects an offer for which there is no agent any more. offer: its mail; None where that is gone."""
+    """Reject an offer to an agent that is being erased. offer: its mail; None if that is gone."""
     made = _offer_of(core, row)
     mail = offer or replace(made, id=None)
-    if offer is None:  # an answer consumes mail
+    if offer is None:  # an answer must consume mail
         await core.persist(Posting(mail))
     given = rejected(made.happens(made.accepted), core.packet_migrations, Obstacle.ENDED, "the agent was erased")
     await answer(core, row.target, given, mail.number, accept)
 
 
 async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
-    """Sends offers once more that nobody has answered, and whose mail is gone. That of the others waits.
+    """Send pending offers again if their mail is gone. Offers whose mail still waits are not sent twice.
 
-    To be called before any turn begins. Raises what the store raises.
+    Call it before any turn begins. Raises whatever the store raises.
     """
     after = 0
     while found := await core.store.handoffs(HandoffQuery(status=HandoffStatus.PENDING, after=after, limit=PAGE)):
@@ -138,25 +138,25 @@ def _offer_of(core: Core, offered: HandoffRecord) -> Mail:
 
 
 async def is_pending(core: Core, mail: Mail) -> bool:
-    """Whether an offer can still be taken."""
+    """Return whether the offer is still pending."""
     found = await core.store.handoffs(HandoffQuery(id=mail.id))
     return bool(found) and found[0].status is HandoffStatus.PENDING
 
 
 async def waits(core: Core, mail: Mail) -> bool:
-    """Whether the mail still waits in the store."""
+    """Return whether the mail is still waiting in the store."""
     found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
     return any(each.number == mail.number for each in found)
 
 
 async def _tell(core: Core, given: Rejection, start_ns: int) -> None:
-    """Tells those who observe the runtime; where the answer knows no packet that was read, as the store has it."""
+    """Report an answered offer to telemetry, with facts from the store if the packet could not be read."""
     obstacle, packet = given.told.get("obstacle", ""), given.told.get("packet", {"handoff_id": given.settle.handoff})
     facts = facts_of_packet(packet)
     if obstacle in ("", Obstacle.UNREADABLE):
         try:
             found = await core.store.handoffs(HandoffQuery(id=given.settle.handoff))
-        except OutsideError:  # it is told with what is known
+        except OutsideError:  # it is reported with the known facts
             logger.debug("a handoff could not be read", extra={"handoff": given.settle.handoff}, exc_info=True)
             found = ()
         if found:

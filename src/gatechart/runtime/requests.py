@@ -1,4 +1,4 @@
-"""What others ask of the owner of the database, carried out."""
+"""Server of the requests that other processes leave in the database for its owner."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from gatechart.values import Request
 
 logger = logging.getLogger(__name__)
 
-MOST: Final = 1000  # that are under way at a time
-PAUSE_S: Final = 1.0  # where the store does not answer
-GRACE: Final = timedelta(minutes=1)  # behind its time, in which what another owner had begun is still carried out
+MOST: Final = 1000  # requests in progress at a time
+PAUSE_S: Final = 1.0  # pause while the store does not answer
+GRACE: Final = timedelta(minutes=1)  # after a request's deadline, for work begun by another owner
 
-Execute: TypeAlias = Callable[[Command, str], Awaitable[Any]]  # a call, and the id of its request
+Execute: TypeAlias = Callable[[Command, str], Awaitable[Any]]  # takes a command and the id of its request
 
 
 class RequestServer:
-    """Takes requests, has each carried out once, and answers it; those of one asker one after the other.
+    """Takes requests, executes each once, and answers it; requests of one asker run one after another.
 
-    A call goes under its request's id where it has none of its own. So an owner that comes after one that died with a
-    request, makes the call again without doing again what was done. The requests wait in real time, whatever clock the
-    runtime has, for their askers do.
+    A command without an id runs under its request's id. If an owner dies with a request, the next owner can therefore
+    execute it again without repeating its effect. Requests are timed in real time, whatever clock the runtime has,
+    because their askers wait in real time.
     """
 
     def __init__(self, core: Core, requests: Requests, execute: Execute) -> None:
@@ -41,26 +41,26 @@ class RequestServer:
         self._requests = requests
         self._execute = execute
         self._under_way: dict[str, deque[Request]] = {}  # by asker
-        self._numbers: set[int] = set()  # of those under way
+        self._numbers: set[int] = set()  # of the requests under way
         self._has_room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Takes requests from now on, in a task that is not counted as anything under way."""
+        """Start taking requests, in a task that does not count as pending work."""
         self._task = asyncio.create_task(self._run())
 
     def close(self) -> None:
-        """Takes no more; what was taken comes to its end with the runtime, or is left to the next one."""
+        """Take no more requests. Those already taken end with the runtime, or are left to the next one."""
         if self._task is not None:
             self._task.cancel()
 
     async def end(self) -> None:
-        """Returns when it has closed."""
+        """Wait until it has closed."""
         if self._task is not None:
             await asyncio.wait((self._task,))
 
     async def _run(self) -> None:
-        """Takes what is asked; what was taken and not answered, too, at first and where a commit was in doubt."""
+        """Take requests as they come. At first, and after an error, also take again those not answered yet."""
         again = True
         while True:
             try:
@@ -71,19 +71,19 @@ class RequestServer:
             except OwnershipLostError as error:
                 self._core.lose(error)
                 return
-            except Exception:  # whatever it is: nobody else takes what is asked
+            except Exception:  # on any error: nobody else takes the requests
                 logger.exception("what is asked of the owner cannot be read; it is tried again")
                 await asyncio.sleep(PAUSE_S)
                 again = True
 
     async def _take(self, *, again: bool) -> None:
         await self._wait_for_room()
-        known = frozenset(self._numbers)  # before, for one may be answered meanwhile
+        known = frozenset(self._numbers)  # read before `take`, because a request may be answered meanwhile
         limit, now = MOST if again else MOST - len(known), datetime.now(UTC)
         for request in await self._requests.take(now, limit=limit, again=again):
             if request.number in known:
                 continue
-            if again and request.until < now - GRACE:  # whoever asked was told that nobody knows, and has gone on
+            if again and request.until < now - GRACE:  # its asker was told that the result is unknown, and has gone on
                 late = RequestLateError(request.id, (now - request.until).total_seconds())
                 await self._answer(request.number, _failed(request, late))
             else:
@@ -104,7 +104,7 @@ class RequestServer:
         self._core.spawn(self._serve(request.asker), "carry out requests")
 
     async def _serve(self, asker: str) -> None:
-        """Carries out what the asker asks, one after the other, until there is nothing more."""
+        """Execute the asker's requests one after another until none is left."""
         waiting = self._under_way[asker]
         try:
             while waiting and self._core.is_open:
@@ -129,7 +129,7 @@ class RequestServer:
         await self._requests.answer(number, text, datetime.now(UTC))
 
     async def _reply_to(self, request: Request) -> str | None:
-        """The reply; None where the runtime closes before, and it is left to the next one."""
+        """Return the reply; None if the runtime closes first and leaves the request to the next one."""
         try:
             command = _read(request)
             answer = command.document(await self._execute(command, request.id))

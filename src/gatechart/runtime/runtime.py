@@ -1,4 +1,4 @@
-"""What hosts agents: starts them, finds them again, carries their events to them."""
+"""The embedded runtime: starts agents, resumes them, and brings events to them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ DEFAULTS: Final = Limits()
 
 
 class Runtime(AgentHome):
-    """Hosts the agents of some graphs on one store. Open it with `async with Runtime.open(...) as runtime`."""
+    """Hosts the agents of its graphs on one store. Open it with `async with Runtime.open(...) as runtime`."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
@@ -125,20 +125,20 @@ class Runtime(AgentHome):
         ids: Ids = random_id,
         packet_migrations: Sequence[PacketMigration] = (),
     ) -> AsyncIterator[Runtime]:
-        """A runtime on the store, which goes on with what was accepted and not finished when it was closed last.
+        """Open a runtime on the store; it continues with work that was accepted and not finished before.
 
-        Leaving it lets what is under way end, within `limits.close_s`; what has not begun is kept for the next one.
+        On exit, work under way gets `limits.close_s` to end; work that has not begun is kept for the next runtime.
 
-        store: a URL, `sqlite+aiosqlite:///agents.db` where left out (a relative path is one in the working directory),
-        `postgresql+asyncpg://user@host/database`, `memory:` to keep nothing; or a store of one's own. An empty database
-        gets its tables.
-        graphs: those whose agents it hosts; of two versions of a graph the one given last is the newest.
+        store: a URL, by default `sqlite+aiosqlite:///agents.db` (a relative path starts in the working directory);
+        `postgresql+asyncpg://user@host/database`; `memory:` to keep nothing; or a Store object. An empty database gets
+        its tables.
+        graphs: the graphs whose agents it hosts; of several versions of a graph, the one given last is the newest.
         services: what actions and invokes need from outside, as `turn.services` and `work.services`.
-        role: what this process is to the database: its owner by default; see `Role`.
-        packet_migrations: how packets of handoffs that an older gatechart made come to this one.
+        role: this process's role for the database, by default its owner; see `Role`.
+        packet_migrations: convert handoff packets made by older versions of gatechart.
 
-        Raises StoreOwnedError where another runtime owns the database, and the OutsideError that fits where the
-        database is missing, unreachable, locked, read-only, damaged, or of an older or newer schema.
+        Raises StoreOwnedError if another runtime owns the database, and the fitting OutsideError if the database is
+        missing, unreachable, locked, read-only or damaged, or has an older or newer schema.
         """
         role = checked_role("Runtime.open", role)
         read_only, attend = role is Role.READER, role is not Role.VISITOR
@@ -168,36 +168,36 @@ class Runtime(AgentHome):
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
-        """The newest version of each graph whose agents it hosts."""
+        """The newest version of each graph that this runtime hosts."""
         return self._registry.graphs
 
     def register(self, graph: AnyGraph) -> None:
-        """Adds a graph, or another version of one, to those whose agents it hosts.
+        """Add a graph, or another version of one, to those whose agents this runtime hosts.
 
-        An agent keeps the version that it was started with for as long as that is registered; new agents get the
-        version registered last. Raises DuplicateGraphError where there is one of this name and version already.
+        An agent keeps the version that it was started with while that version is registered; new agents get the
+        version registered last. Raises DuplicateGraphError if this name and version is already registered.
         """
         self._registry.register(graph)
         self._effects.graph_registered()
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this home of agents has, beside the others that there are."""
+        """What this home of agents supports, compared with other homes."""
         is_durable = self._core.store.is_durable
         return Capabilities(home="a database" if is_durable else "memory", is_durable=is_durable)
 
     @property
     def pending_work(self) -> int:
-        """Number of turns, timers and invokes that are pending; those that wait for the clock count."""
+        """Number of pending turns, timers and invokes, including those that wait for the clock."""
         return self._core.pending_work
 
     @property
     def dead_letters(self) -> int:
-        """How much mail has died since the runtime was opened that agents may wait for. They may wait in vain."""
+        """Number of messages that died since the runtime opened and that agents may wait for in vain."""
         return self._core.dead_letters
 
     async def ownership_lost(self) -> OwnershipLostError:
-        """Wait until another runtime takes over the database, and return the error that says so.
+        """Wait until another runtime takes over the database, and return the error that reports it.
 
         Stop the host then: this runtime no longer does any work. A takeover is noticed within seconds.
         """
@@ -238,7 +238,7 @@ class Runtime(AgentHome):
         agent_id: AgentId | None = None,
         idempotency_key: str | None = None,
     ) -> Agent[Any]:
-        """See AgentHome. It makes no command, as many agents are started at once."""
+        """See AgentHome. Bypasses commands, because agents are started in large numbers."""
         self._core.admit("start", writes=True)
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
@@ -270,7 +270,7 @@ class Runtime(AgentHome):
         )
 
     async def resume(self, agent_id: AgentId) -> Agent[Any]:
-        """See AgentHome. The handle shows what is committed at any time."""
+        """See AgentHome. The handle always shows the newest commit."""
         self._core.admit("resume", writes=False)
         agent = await self._effects.directory.get(known_id(agent_id))
         await self._effects.post.collect(agent_id)
@@ -285,7 +285,7 @@ class Runtime(AgentHome):
         event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
-        """See AgentHome. It makes no command, as much mail is posted at once."""
+        """See AgentHome. Bypasses commands, because mail is posted in large numbers."""
         self._core.admit("post", writes=True)
         name = checked_name(event)
         content = plain_payload(payload, name)
@@ -408,10 +408,10 @@ class Runtime(AgentHome):
 
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
-        """The turns of all agents as they are committed from now on, for dashboards and tests.
+        """Subscribe to the turns of all agents as they are committed from now on, for dashboards and tests.
 
-        `async with runtime.changes() as changes: async for entry in changes: ...`. What a subscriber leaves lying too
-        long is lost, and told by a FeedLaggedError. Raises ReadOnlyError: only the owner is told of what it commits.
+        `async with runtime.changes() as changes: async for entry in changes: ...`. A subscriber that falls too far
+        behind loses turns and gets a FeedLaggedError. Raises ReadOnlyError: only the owner sees its commits.
         """
         self._core.admit_watcher("changes", "read the history of its agents, or watch where the owner runs")
         subscription = self._core.changes.subscribe(None)
@@ -422,7 +422,7 @@ class Runtime(AgentHome):
 
     @asynccontextmanager
     async def stream(self, agent_id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:
-        """What an invoke of the agent gives to `work.publish` from now on, until it ends. Raises ReadOnlyError."""
+        """Subscribe to what an agent's invoke publishes from now on, until it ends. Raises ReadOnlyError."""
         self._core.admit_watcher("stream", "watch where the owner runs")
         streams, key = self._effects.invokes.streams, (known_id(agent_id), invoke)
         subscription = streams.subscribe(key)
@@ -432,10 +432,10 @@ class Runtime(AgentHome):
             streams.leave(key, subscription)
 
     async def migrate(self, *, dry_run: bool = False) -> AsyncIterator[Migrated]:
-        """What becomes of every stored agent, given the graphs that are registered, in the order they were started.
+        """Migrate every stored agent to the registered graphs, in the order started, and yield each result.
 
-        An agent whose version is not registered is brought to the newest; one that fits nowhere stays as it was, and
-        the others go on. dry_run: only tell; a runtime that was opened for reading can do that, too.
+        An agent whose version is not registered is migrated to the newest. An agent that fits no version stays as it
+        was, and the others go on. dry_run: only report, which a runtime opened for reading can do, too.
         """
         self._core.admit("migrate", writes=not dry_run)
         async for each in self._maintenance.migrate(dry_run=dry_run):
@@ -453,17 +453,20 @@ class Runtime(AgentHome):
         on_progress: Callable[[Forgotten], None] | None = None,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Forgets what is old, part by part, and returns how much that was; turns go on in between.
+        """Delete old data part by part, with turns in between, and return how much was deleted.
 
-        Ages are given as a timedelta, or as the aware datetime before which all may go. The newest turn of an agent
-        always stays, and all from the oldest on whose event id still has to be recognised.
+        Ages are given as a timedelta, or as an aware datetime before which data may be deleted. The newest turn of an
+        agent always stays, and so do all turns from the oldest one whose event id must still be recognised.
 
-        ended_before: erases agents whose last turn, with which they ended, is older. status: of these, only those
-        that are done, failed or stopped, as it says. turns_before: turns of the other agents that are older.
-        keep_turns: turns beyond so many newest ones of each agent; with `turns_before`, what either lets go goes.
-        mail_before: refused and dead mail accepted before. ids_for: how long the id of an event is recognised when it
-        repeats. on_progress: called after each part. dry_run: only tell; a runtime that was opened for reading can do
-        that, too.
+        ended_before: erase agents whose last turn, in which they ended, is older.
+        status: erase only those with this status: done, failed or stopped.
+        turns_before: delete older turns of the other agents.
+        keep_turns: keep this many newest turns of each agent and delete the others; with `turns_before`, turns that
+        match either are deleted.
+        mail_before: delete refused and dead mail accepted before.
+        ids_for: how long a repeated event id is recognised.
+        on_progress: called after each part.
+        dry_run: only count, which a runtime opened for reading can do, too.
 
         Raises PayloadError.
         """
@@ -504,7 +507,7 @@ class Runtime(AgentHome):
             agent.forget()
 
     async def _stop_unseen(self, agent_id: AgentId) -> None:
-        """Ends an agent that is not in memory, unless it changes meanwhile, or cannot be read."""
+        """End an agent that is not in memory, unless it changes meanwhile or cannot be read."""
         try:
             snapshot = await self._core.store.load(agent_id)
         except StoreCorruptError:

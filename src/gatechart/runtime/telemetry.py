@@ -1,6 +1,6 @@
-"""Handoffs as operators watch them: logs, metrics and spans, by way of whatever OpenTelemetry is set up to do.
+"""Logs, metrics and spans of handoffs, through whatever OpenTelemetry setup the application has.
 
-Nothing is set up here. Without an SDK all of it comes to nothing, and packets carry no trace.
+Nothing is configured here. Without an SDK nothing is recorded, and packets carry no trace.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PREFIX: Final = "gatechart.handoff."  # of the names of metrics and attributes
+PREFIX: Final = "gatechart.handoff."  # of metric and attribute names
 MESSAGES: Final = {
     HandoffStatus.PENDING: "a handoff was offered",
     HandoffStatus.ACCEPTED: "a handoff was accepted",
@@ -65,7 +65,7 @@ _W3C: Final = TraceContextTextMapPropagator()
 
 @value
 class Facts:
-    """What is told of a handoff."""
+    """The facts that are reported about a handoff."""
 
     handoff: str  # its id
     source: str
@@ -76,7 +76,7 @@ class Facts:
     reason: str
 
     def labels(self) -> dict[str, str]:
-        """Those by which handoffs are counted: each has few values."""
+        """Return the facts that label metrics: each has few values."""
         return {
             "gatechart.handoff.reason": self.reason,
             "gatechart.handoff.source.graph": self.source_graph,
@@ -85,12 +85,12 @@ class Facts:
         }
 
     def attributes(self) -> dict[str, str]:
-        """All of them, for a span."""
+        """Return all facts as attributes of a span."""
         ids = {f"{PREFIX}id": self.handoff, f"{PREFIX}source.agent": self.source, f"{PREFIX}target.agent": self.target}
         return self.labels() | ids
 
     def fields(self) -> dict[str, str]:
-        """All of them, for a log."""
+        """Return all facts as fields of a log record."""
         return {name: getattr(self, name) for name in _FACTS}
 
 
@@ -98,7 +98,7 @@ _FACTS: Final = tuple(each.name for each in fields(Facts))
 
 
 class Tracing:
-    """Spans around the commit of a turn about handoffs: they fail where that raises. It gives the turn to commit."""
+    """A context around a commit that yields the turn to commit. Its handoff spans fail if the commit raises."""
 
     __slots__ = ("_spans", "turn")
 
@@ -119,12 +119,12 @@ class Tracing:
 
 @cache
 def release() -> str:
-    """The version of gatechart that is installed."""
+    """Return the installed version of gatechart."""
     return version("gatechart")
 
 
 class Instruments:
-    """What handoffs are counted with. Made once for each provider, which may keep all that it ever made."""
+    """The metric instruments of handoffs. Created once per provider, because a provider may keep all it ever made."""
 
     def __init__(self, meters: MeterProvider) -> None:
         meter = meters.get_meter("gatechart", release())
@@ -147,9 +147,9 @@ instruments_of: Final = lru_cache(maxsize=4)(Instruments)
 
 
 class Telemetry:
-    """Tells of the handoffs of one runtime. What is told was committed, but for spans that failed.
+    """Telemetry of one runtime's handoffs. It reports only what was committed, except for failed spans.
 
-    A turn is told of at most once: where the process dies right after a commit, nobody is told of that.
+    A turn is reported at most once, and never if the process dies right after its commit.
     """
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class Telemetry:
         self._count = instruments_of(metrics.get_meter_provider())
 
     def begin(self, turn: TurnRecord) -> Tracing:
-        """The spans of a turn that is about to be committed; its offers carry the trace of theirs."""
+        """Start the spans of a turn about to be committed; its offers carry the trace context of theirs."""
         if not turn.effects:
             return Tracing(turn)
         accepts, offers = _handoffs_of(turn)
@@ -182,7 +182,7 @@ class Telemetry:
         return Tracing(replace(turn, effects=tuple(effects)), spans)
 
     def committed(self, turn: TurnRecord, effect: Offer | ChangeHandoff) -> None:
-        """Tells of a change of a handoff that a committed turn made."""
+        """Report a change of a handoff in a committed turn."""
         if isinstance(effect, Offer):
             self._offered(effect.handoff)
         elif effect.after is HandoffStatus.ACCEPTED:
@@ -193,7 +193,7 @@ class Telemetry:
             self._ended(facts, effect.after, effect.details)
 
     def answered(self, facts: Facts, settle: ChangeHandoff, obstacle: str, packet: Payload, start_ns: int) -> None:
-        """Tells of an offer that ended, by a committed answer, without being taken.
+        """Report an offer that a committed answer ended without acceptance.
 
         obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
         """
@@ -236,7 +236,7 @@ class Telemetry:
         _log(status, facts, details, obstacle)
 
     def _traced(self, offer: Offer, parent: Context | None, start_ns: int, spans: list[Span]) -> Offer:
-        """The offer with the trace of its span, which is begun; without any where nothing is traced."""
+        """Start the offer's span and return the offer with its trace context; without any if nothing is traced."""
         record = offer.handoff
         span = self._tracer.start_span("handoff.offer", parent, SpanKind.PRODUCER, start_time=start_ns)
         if span.is_recording():
@@ -249,13 +249,13 @@ class Telemetry:
         return replace(offer, handoff=replace(record, packet={**record.packet, "traceparent": traceparent}))
 
     def _answer_span(self, packet: Payload, start_ns: int) -> Span:
-        """The span of what the target does about an offer, with a link to that of the offer."""
+        """Start the span of the target's answer to an offer, with a link to the offer's span."""
         links = _links(packet.get("traceparent"))
         return self._tracer.start_span("handoff.answer", ROOT, SpanKind.CONSUMER, links=links, start_time=start_ns)
 
 
 def as_the_caller(job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Coroutine[Any, Any, T]]:
-    """The job, which another caller's task may run, in the trace of the one that asks for it now."""
+    """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
     mine = get_current()
 
     async def run() -> T:
@@ -269,7 +269,7 @@ def as_the_caller(job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Cor
 
 
 def facts_of_record(record: HandoffRecord) -> Facts:
-    """What is told of a handoff as it is stored."""
+    """Return the facts of a stored handoff."""
     return Facts(
         record.id,
         record.source,
@@ -282,19 +282,19 @@ def facts_of_record(record: HandoffRecord) -> Facts:
 
 
 def facts_of_packet(packet: Mapping[str, Any]) -> Facts:
-    """What a packet, as JSON values, tells of its handoff: "" for what it does not."""
+    """Return the facts in a packet of JSON values, with "" for missing ones."""
     names = ("handoff_id", "source_agent", "source_graph", "target_agent", "target_graph", "mode", "reason")
     return Facts(*(str(packet.get(name, "")) for name in names))
 
 
 def facts_of_open(taken: OpenHandoff, turn: TurnRecord) -> Facts:
-    """What the agent of the turn, which took a handoff, knows of it."""
+    """Return the facts that the agent of the turn, which took the handoff, has."""
     agent, source = turn.snapshot, taken.path[-1]["graph"] if taken.path else ""
     return Facts(taken.id, taken.peer, source, agent.agent_id, agent.graph, taken.mode.value, taken.reason.value)
 
 
 def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer]]:
-    """Whether the turn accepts one, and what it offers."""
+    """Return whether the turn accepts a handoff, and the turn's offers."""
     accepts, offers = False, []
     for effect in turn.effects:
         if isinstance(effect, Offer):
@@ -309,14 +309,14 @@ def _taken(handoffs: Sequence[OpenHandoff], handoff: str) -> OpenHandoff | None:
 
 
 def _closes_loop(record: HandoffRecord) -> bool:
-    """Whether the handoff would have closed a loop as it was asked for first, and so went elsewhere or nowhere."""
+    """Return whether the handoff as first requested would have closed a loop, and so was redirected or rejected."""
     attempts = record.packet.get("attempts")
     last = attempts[-1] if attempts else {}
     return last.get("handoff_id") == record.id and last.get("obstacle") == Obstacle.LOOP
 
 
 def _latency_s(packet: Payload, now: datetime) -> float | None:
-    """The seconds since the offer was made; None where the packet, an older one perhaps, does not tell."""
+    """Return the seconds since the offer; None if the packet, perhaps an older one, does not say."""
     try:
         steps = [held[-1] for held in (packet["path"], packet["attempts"]) if held]
         offered = max(datetime.fromisoformat(step["time"]) for step in steps)

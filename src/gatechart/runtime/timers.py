@@ -1,4 +1,4 @@
-"""Timers and other mail with a due time: delivered when it is due. What is due much later stays in the store alone."""
+"""Timers and other mail with a due time. Mail that is due much later stays in the store alone."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from gatechart.runtime.core import Core
 from gatechart.turn import no_later
 from gatechart.values import AgentId, Mail
 
-Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order in which it is delivered
+Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order of delivery
 
 FIRST: Final[Place] = (datetime.min.replace(tzinfo=UTC), 0)
 
 
 class Timers:
-    """Keeps the mail that is due first, as much as the limits allow, and hands it on as it becomes due."""
+    """Keeps the mail that is due first, within the limits, and delivers it as it becomes due."""
 
     def __init__(self, core: Core, deliver: Callable[[Mail], None]) -> None:
         self._core = core
         self._deliver = deliver
         self._most = core.limits.timers
-        self._places: list[Place] = []  # a heap; some of mail that was dropped or put off
+        self._places: list[Place] = []  # a heap, which may contain places of dropped or postponed mail
         self._mail: dict[int, Mail] = {}
         self._of_agent: defaultdict[AgentId, set[int]] = defaultdict(set)
-        self._horizon: Place | None = None  # beyond it, the store alone may have mail; None: it has none
+        self._horizon: Place | None = None  # mail beyond it may be in the store alone; None: there is none
         self._is_reading = False
         self._sleeper: asyncio.Task[None] | None = None
         self._wakes_at: datetime | None = None
 
     async def recover(self) -> None:
-        """Takes over from the store, and delivers at once, in due order, what became due meanwhile.
+        """Load mail from the store, and deliver in due order what became due meanwhile.
 
-        Raises what the store raises: whoever opens a runtime is told.
+        Raises whatever the store raises, because the caller that opens the runtime must know.
         """
         self._take_over(await self._core.store.due(after=FIRST, limit=self._most))
         await self._work()
 
     def add(self, mail: Mail) -> None:
-        """Takes mail with a due time that was just committed."""
+        """Add newly committed mail with a due time."""
         mail = no_later(mail, self._core.clock.now())
         place = _place(mail)
         if self._horizon is not None and place > self._horizon and not self._is_reading:
@@ -54,7 +54,7 @@ class Timers:
         self._set_alarm()
 
     def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> bool:
-        """Forgets those of the agent's timers that are over; whether there were any."""
+        """Forget those of the agent's timers that are over; return whether there were any."""
         over = [number for number in self._of_agent.get(agent_id, ()) if is_over(self._mail[number])]
         for number in over:
             self._forget(number)
@@ -63,7 +63,7 @@ class Timers:
         return bool(over)
 
     async def _work(self) -> None:
-        """Delivers what is due, and reads on when little is left."""
+        """Deliver what is due, and read more when little is left."""
         while True:
             self._deliver_due()
             if self._horizon is None or self._is_reading or len(self._mail) > self._most // 2:
@@ -81,7 +81,7 @@ class Timers:
                 self._deliver(mail)
 
     async def _read_on(self, after: Place) -> None:
-        """Reads what is due next. What was cancelled meanwhile the store knows to be over."""
+        """Read the mail that is due next. The store leaves out mail cancelled meanwhile."""
         self._is_reading = True
         try:
             found = await self._core.ask(partial(self._core.store.due, after=after, limit=self._most))
@@ -94,7 +94,7 @@ class Timers:
         self._horizon = _place(found[-1]) if len(found) == self._most else None
 
     def _set_alarm(self) -> None:
-        """Sleeps until the next mail is due."""
+        """Sleep until the next mail is due."""
         next_due = self._next_due()
         if self._sleeper is not None and self._wakes_at == next_due:
             return
@@ -112,10 +112,10 @@ class Timers:
             return self._places[0][0]
         if self._horizon is None or self._is_reading:
             return None
-        return self._horizon[0]  # all that was kept has been dropped; the store has mail that is due from then on
+        return self._horizon[0]  # all mail in memory has been dropped; the store has mail from here on
 
     def _stands(self, place: Place) -> bool:
-        """Whether there is mail at this place, neither dropped nor put off."""
+        """Return whether the place has mail that was neither dropped nor postponed."""
         mail = self._mail.get(place[1])
         return mail is not None and mail.due == place[0]
 
@@ -126,7 +126,7 @@ class Timers:
         await self._work()
 
     def _keep_nearer(self, mails: Sequence[Mail]) -> None:
-        """Keeps mail, of which what waits for another attempt does so no longer than it may."""
+        """Keep mail. A handoff's next attempt is due no later than the longest wait of its fallbacks from now."""
         now = self._core.clock.now()
         for mail in (no_later(each, now) for each in mails):
             self._keep(mail, _place(mail))
@@ -146,7 +146,7 @@ class Timers:
             del self._of_agent[mail.recipient]
 
     def _shrink(self) -> None:
-        """Leaves to the store what is due last."""
+        """Leave the mail that is due last to the store alone."""
         first = nsmallest(self._most, map(_place, self._mail.values()))
         self._horizon = first[-1] if self._horizon is None else min(self._horizon, first[-1])
         for number in self._mail.keys() - {number for _, number in first}:
