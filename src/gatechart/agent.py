@@ -1,4 +1,4 @@
-"""The handle that people hold of an agent."""
+"""The handle of an agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Snapshot, Sta
 
 
 class Agent(Generic[ContextT]):
-    """An agent of a runtime: send it events, read what is committed. Got by `Runtime.start` and `Runtime.resume`."""
+    """The handle of an agent, from `Runtime.start` or `Runtime.resume`: send it events, read what is committed."""
 
     __slots__ = ("_host",)
 
@@ -34,17 +34,17 @@ class Agent(Generic[ContextT]):
 
     @property
     def configuration(self) -> tuple[StateName, ...]:
-        """The active leaves."""
+        """The active leaf states."""
         return self._host.snapshot.configuration
 
     @property
     def status(self) -> Status:
-        """Where the agent is in its life."""
+        """Whether the agent is active, or how it ended."""
         return self._host.snapshot.status
 
     @property
     def context(self) -> ContextT:
-        """A copy of the committed context, of the graph's context type. What is done to it touches nothing else."""
+        """A copy of the committed context, of the graph's context type. Changing it has no effect on the agent."""
         context: ContextT = read_context(self._host.graph.context, self._host.snapshot.context)
         return context
 
@@ -55,38 +55,38 @@ class Agent(Generic[ContextT]):
         *,
         event_id: str | None = None,
     ) -> Coroutine[Any, Any, Outcome]:
-        """What became of the event, once its turn is committed or it was refused.
+        """Send an event; return its outcome once its turn is committed or the event is refused.
 
         payload: a mapping with text keys, or a pydantic model, of JSON values.
         event_id: repeating the call with the same id applies the event once; the repeat returns the outcome of the
         first call, marked as a repeat.
 
-        Cancelling the caller withdraws an event whose turn has not begun; else it only stops waiting.
-        Raises an EventError where the turn failed, then undone, or where the graph asks for an error on refusal.
+        Cancelling the caller withdraws an event whose turn has not begun; otherwise it only stops the wait.
+        Raises an EventError if the turn failed and was undone, or if the graph asks for an error on refusal.
         """
         return self._host.send(event, payload, event_id)
 
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
-        """The agent's turns with versions above `after`, oldest first, `limit` at the most."""
+        """Return the agent's turns with versions above `after`, oldest first, at most `limit`."""
         return await self._host.history(after=after, limit=limit)
 
     async def snapshot_at(self, version: int) -> Snapshot:
-        """What the agent was at one of its versions. Raises UnknownVersionError where that is not kept."""
+        """Return the agent's snapshot at one of its versions. Raises UnknownVersionError if that is not stored."""
         return await self._host.snapshot_at(version)
 
     async def rollback(self, version: int, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
-        """Restores what the agent was at one of its versions, and returns it: as a new version, nothing is erased.
+        """Restore the agent as it was at one of its versions, as a new version, and return it. No history is erased.
 
-        No action runs. What was sent stays sent, and the ids of events stay seen. The timers and invokes of the states
-        restored begin anew, the timers set by `turn.after` are cancelled. reason: for the history.
+        No action runs. What was sent stays sent, and known event ids stay known. The timers and invokes of the restored
+        states start again; timers set by `turn.after` are cancelled. reason: for the history.
         idempotency_key: repeating the call with the same key returns the snapshot that the first call made.
-        Raises UnknownVersionError, and RollbackError where another version of the graph drove the agent then.
+        Raises UnknownVersionError, and RollbackError if another version of the graph drove the agent then.
         """
         return await self._host.rollback(version, reason, idempotency_key)
 
     async def until(self, state: Name) -> Snapshot:
-        """Waits for the state to be active; returns the first committed snapshot, now or later, in which it is.
+        """Wait for the state to be active; return the first committed snapshot, now or later, in which it is.
 
-        Raises AgentEndedError where the agent ended elsewhere, UnknownStateError where its graph has no such state.
+        Raises AgentEndedError if the agent ended elsewhere, UnknownStateError if its graph has no such state.
         """
         return await self._host.until(state)

@@ -1,8 +1,8 @@
-"""The interface of every home of agents, its commands, and their JSON both ways.
+"""The interface of every home of agents, its commands, and their JSON in both directions.
 
 `AgentHome` has each verb once; a home implements `execute`. A process that serves a home reads a command with
 `COMMANDS.validate_json`, executes it with `perform`, and answers with the JSON of the document or of
-`ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: its `execute` sends the command there.
+`ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: its `execute` sends the command to that process.
 """
 
 from gatechart.api.answers import (

@@ -1,4 +1,4 @@
-"""What is answered beyond a single value: some of many, or that it was done."""
+"""Documents of results other than single values: parts of lists, and plain success."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatechart.values import AgentId, HandoffRecord, HistoryEntry, Mail, Page
 
 
 class AskedDocument(Document):
-    """The handoff that was asked for, by its id."""
+    """The id of the handoff that was requested."""
 
     handoff: str
 
@@ -25,7 +25,7 @@ class AskedDocument(Document):
 
 
 class DoneDocument(Document):
-    """Says only that it was done."""
+    """Success without a result."""
 
     @classmethod
     def of(cls, _: None) -> DoneDocument:
@@ -33,68 +33,68 @@ class DoneDocument(Document):
         return cls()
 
     def value(self) -> None:
-        """Return nothing."""
+        """Return None."""
 
 
 class PageDocument(Document):
-    """Some of the agents found; `next` is passed as `after` for the next page, null on the last."""
+    """Some of the agents found; pass `next` as `after` for the next page. It is null on the last page."""
 
     agents: tuple[SnapshotDocument, ...]
     next: AgentId | None
 
     @classmethod
     def of(cls, page: Page) -> PageDocument:
-        """The document of a page."""
+        """Make the document of a page."""
         return cls.model_construct(agents=tuple(map(SnapshotDocument.of, page.agents)), next=page.next)
 
     def value(self) -> Page:
-        """The page."""
+        """Return the page."""
         return Page(tuple(each.value() for each in self.agents), self.next)
 
 
 class HistoryDocument(Document):
-    """Some of an agent's turns, oldest first; `next` is passed as `after` for those behind, null where that is all."""
+    """Some of an agent's turns, oldest first; pass `next` as `after` for more. It is null if there are no more."""
 
     history: tuple[EntryDocument, ...]
     next: int | None
 
     @classmethod
     def of(cls, entries: Sequence[HistoryEntry]) -> HistoryDocument:
-        """The document of these turns, as all that there are."""
+        """Make the document of all these turns."""
         return cls.model_construct(history=tuple(map(EntryDocument.of, entries)), next=None)
 
     def value(self) -> tuple[HistoryEntry, ...]:
-        """The turns."""
+        """Return the turns."""
         return tuple(each.value() for each in self.history)
 
 
 class MailsDocument(Document):
-    """Some mail, in the order accepted; `next` is passed as `after` for what is behind, null where that is all."""
+    """Some mail, in the order accepted; pass `next` as `after` for more. It is null if there is no more."""
 
     mail: tuple[MailDocument, ...]
     next: int | None
 
     @classmethod
     def of(cls, mail: Sequence[Mail]) -> MailsDocument:
-        """The document of this mail, as all that there is."""
+        """Make the document of all this mail."""
         return cls.model_construct(mail=tuple(map(MailDocument.of, mail)), next=None)
 
     def value(self) -> tuple[Mail, ...]:
-        """The mail."""
+        """Return the mail."""
         return tuple(each.value() for each in self.mail)
 
 
 class HandoffsDocument(Document):
-    """Some handoffs, in the order offered; `next` is passed as `after` for those behind, null where that is all."""
+    """Some handoffs, in the order offered; pass `next` as `after` for more. It is null if there are no more."""
 
     handoffs: tuple[HandoffDocument, ...]
     next: int | None
 
     @classmethod
     def of(cls, records: Sequence[HandoffRecord]) -> HandoffsDocument:
-        """The document of these handoffs, as all that there are."""
+        """Make the document of all these handoffs."""
         return cls.model_construct(handoffs=tuple(map(HandoffDocument.of, records)), next=None)
 
     def value(self) -> tuple[HandoffRecord, ...]:
-        """The handoffs."""
+        """Return the handoffs."""
         return tuple(each.value() for each in self.handoffs)

@@ -1,7 +1,7 @@
-"""Commands: what homes of agents execute, as frozen values that travel as JSON.
+"""Commands that homes of agents execute: frozen values that travel as JSON.
 
-A command that writes can be repeated under the same `event_id` or `idempotency_key` without being done again, as its
-sender may not know whether it arrived.
+A command that writes can be repeated under the same `event_id` or `idempotency_key` without further effect, because
+its sender may not know whether it arrived.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
 Result: TypeAlias = Annotated[JsonValue, AfterValidator(_finite_result)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=2**62)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, lt=2**62)]
-Moment: TypeAlias = Annotated[Time, Strict()]  # or a number would count as seconds since 1970
-_Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # which is neither a moment nor a delay
+Moment: TypeAlias = Annotated[Time, Strict()]  # strict: otherwise a number would count as seconds since 1970
+_Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # neither a time nor a delay
 Deadline: TypeAlias = Annotated[
     _Number | Moment | Annotated[float, Strict(), AllowInfNan(False)] | str, Field(union_mode="left_to_right")
 ]
-"""A moment, seconds, or a delay as people write it, such as "10m"."""
+"""A time, a number of seconds, or a delay in text form, for example "10m"."""
 
 
 class BaseCommand(BaseModel):
-    """Base of all commands. `answer`: the kind of document that comes back. `writes`: whether it changes anything."""
+    """Base of all commands. `answer`: the kind of document that it returns. `writes`: whether it changes anything."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
@@ -67,19 +67,19 @@ class BaseCommand(BaseModel):
     writes: ClassVar[bool] = False
 
     def document(self, result: Any) -> Document:
-        """Make the document of a result of this command."""
+        """Make the document of this command's result."""
         kind: Any = self.answer
         document: Document = kind.of(result)
         return document
 
 
 class WritingCommand(BaseCommand):
-    """Base of the commands that change something."""
+    """Base of commands that change something."""
 
     writes: ClassVar[bool] = True
 
     def named(self, request: str) -> Self:
-        """Return the command under this id if it has none of its own, so that it can be repeated."""
+        """Return the command with this id if it has none, so that it can be repeated."""
         field = "event_id" if isinstance(self, SendCommand | PostCommand) else "idempotency_key"
         is_free = field in type(self).model_fields and getattr(self, field) is None
         return self.model_copy(update={field: request}) if is_free else self
@@ -136,7 +136,7 @@ class PostCommand(WritingCommand):
 
 
 class RetryCommand(WritingCommand):
-    """`retry`. Repeated, it finds mail that waits already, and says so."""
+    """`retry`. When repeated, it finds mail that is already waiting, and says so."""
 
     answer: ClassVar[type[Document]] = MailDocument
     verb: Literal["retry"] = "retry"
@@ -145,7 +145,7 @@ class RetryCommand(WritingCommand):
 
 
 class DiscardCommand(WritingCommand):
-    """`discard`. Repeated, it finds no such mail."""
+    """`discard`. When repeated, it finds no such mail."""
 
     answer: ClassVar[type[Document]] = MailDocument
     verb: Literal["discard"] = "discard"
@@ -154,7 +154,7 @@ class DiscardCommand(WritingCommand):
 
 
 class StopCommand(WritingCommand):
-    """`stop`. An agent that has ended stays as it is, so it can be made again as it is."""
+    """`stop`. An agent that has ended stays as it is, so the command can be repeated as it is."""
 
     answer: ClassVar[type[Document]] = SnapshotDocument
     verb: Literal["stop"] = "stop"
@@ -177,7 +177,7 @@ class HandoffCommand(WritingCommand):
 
     answer: ClassVar[type[Document]] = AskedDocument
     verb: Literal["handoff"] = "handoff"
-    agent_id: AgentId  # of the agent that hands on
+    agent_id: AgentId  # the agent that hands on
     to: str  # a graph
     at: str
     packet: HandoffPacket | None = None
@@ -207,7 +207,7 @@ class CancelHandoffCommand(WritingCommand):
 
 
 class FireTimerCommand(WritingCommand):
-    """`fire_timer`. Made again it finds no timer, if the agent has taken it."""
+    """`fire_timer`. When repeated after the agent has taken the timer, it finds no timer."""
 
     answer: ClassVar[type[Document]] = MailDocument
     verb: Literal["fire_timer"] = "fire_timer"
@@ -230,7 +230,7 @@ class EndInvokeCommand(WritingCommand):
 
 
 class EraseCommand(WritingCommand):
-    """`erase`. An agent that was erased is unknown, and so the same call again is told."""
+    """`erase`. When repeated, it finds no such agent, and says so."""
 
     answer: ClassVar[type[Document]] = DoneDocument
     verb: Literal["erase"] = "erase"
@@ -325,4 +325,4 @@ Command: TypeAlias = Annotated[
 ]
 
 COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)
-"""Reads a command of any verb: `COMMANDS.validate_json(text)`; it is written with `command.model_dump_json()`."""
+"""Reader of commands of any verb: `COMMANDS.validate_json(text)`. Write one with `command.model_dump_json()`."""

@@ -1,6 +1,6 @@
-"""Agents and what becomes of them, as JSON objects whose keys stay: each is made of a value, and gives the value back.
+"""Agents, outcomes and turns as JSON objects with stable keys: each is made from a value, and returns the value again.
 
-A reader takes no offence at keys that it does not know, so that a newer gatechart may say more.
+Readers ignore unknown keys, so that a newer gatechart may add some.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gatechart.values import (
 
 
 class Document(BaseModel):
-    """Base of all answers: made `of` a value, and giving the `value` back."""
+    """Base of all documents: made `of` a value, and returning the `value`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
 
@@ -47,7 +47,7 @@ class SnapshotDocument(Document):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> SnapshotDocument:
-        """The document of a snapshot."""
+        """Make the document of a snapshot."""
         return cls.model_construct(
             agent_id=snapshot.agent_id,
             graph=snapshot.graph,
@@ -63,7 +63,7 @@ class SnapshotDocument(Document):
         )
 
     def value(self) -> Snapshot:
-        """The snapshot. Its context is written as every store writes one."""
+        """Return the snapshot, with its context written as every store writes it."""
         return Snapshot(
             agent_id=self.agent_id,
             graph=self.graph,
@@ -80,7 +80,7 @@ class SnapshotDocument(Document):
 
 
 class OutcomeDocument(Document):
-    """What became of an event; `refusal` is null where it was applied."""
+    """The outcome of an event; `refusal` is null if the event was applied."""
 
     agent_id: AgentId
     event: str
@@ -95,7 +95,7 @@ class OutcomeDocument(Document):
 
     @classmethod
     def of(cls, agent_id: AgentId, outcome: Outcome) -> OutcomeDocument:
-        """The document of an agent's outcome."""
+        """Make the document of an agent's outcome."""
         return cls.model_construct(
             agent_id=agent_id,
             event=outcome.event,
@@ -110,7 +110,7 @@ class OutcomeDocument(Document):
         )
 
     def value(self) -> Outcome:
-        """The outcome."""
+        """Return the outcome."""
         return Outcome(
             self.event,
             self.configuration,
@@ -137,11 +137,11 @@ class EntryDocument(Document):
     status: Status
     took_us: int
     guard_errors: tuple[GuardError, ...]
-    origin: Origin = Origin.OUTSIDE  # of the event
+    origin: Origin = Origin.OUTSIDE  # the event's origin
 
     @classmethod
     def of(cls, entry: HistoryEntry) -> EntryDocument:
-        """The document of a turn."""
+        """Make the document of a turn."""
         return cls.model_construct(
             agent_id=entry.agent_id,
             version=entry.version,
@@ -158,7 +158,7 @@ class EntryDocument(Document):
         )
 
     def value(self) -> HistoryEntry:
-        """The turn."""
+        """Return the turn."""
         return HistoryEntry(
             agent_id=self.agent_id,
             version=self.version,

@@ -1,4 +1,4 @@
-"""What a runtime raises, as a JSON object: the other side raises the same class with the same facts."""
+"""Errors as JSON objects, from which the other side raises the same class with the same facts."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ _BLAMED: Final[tuple[tuple[Blame, type[GatechartError]], ...]] = (
 
 
 class ErrorDocument(Document):
-    """What a call raised."""
+    """An error that a call raised."""
 
-    error: str  # the name of its class
+    error: str  # the name of the error's class
     message: str
     facts: dict[str, Any]
     blame: Blame = "outside"
-    reference: str = ""  # finds what is not told here in the log of whoever answered
+    reference: str = ""  # finds the withheld details in the log of the process that answered
 
     @classmethod
     def of(cls, error: BaseException) -> ErrorDocument:
-        """The document of an error; of one that is none of gatechart's, its name and text."""
+        """Make the document of an error; for an error from outside gatechart, of its name and text."""
         blame = next((blame for blame, branch in _BLAMED if isinstance(error, branch)), "outside")
         return cls(error=type(error).__name__, message=str(error), facts=facts_of(error), blame=blame)
 
     @classmethod
     def for_stranger(cls, error: GatechartError, reference: str) -> ErrorDocument:
-        """As `of`, without the words of the application's own exceptions, which may tell what is nobody's business.
+        """Make the document as `of` does, without the texts of the application's own exceptions.
 
-        reference: under which the log tells all of it. The class, and which event of which agent failed, stay.
+        These may be private. The class, and which event of which agent failed, are kept.
+        reference: the key of the full error in the log.
         """
         hidden = {name: hidden_under(reference) for name in error.private if getattr(error, name)}
         if not hidden:
@@ -59,12 +60,12 @@ class ErrorDocument(Document):
         return cls.of(kind(**facts | hidden)).model_copy(update={"reference": reference})
 
     def value(self) -> GatechartError:
-        """The error, to be raised. Where its class is not known here, or has other facts, one of the same blame."""
+        """Return the error. If its class or facts are unknown here, return a remote error with the same blame."""
         kind = _kinds().get(self.error)
         if kind is not None:
             try:
                 return kind(**_facts(kind, self.facts))
-            except (ValidationError, KeyError, TypeError):  # another gatechart's
+            except (ValidationError, KeyError, TypeError):  # from another version of gatechart
                 pass
         match self.blame:
             case "definition":
@@ -76,12 +77,12 @@ class ErrorDocument(Document):
 
 
 def hidden_under(reference: str) -> str:
-    """What stands in the place of an exception's words."""
+    """Return the text that replaces an exception's own."""
     return f"an error that the log of the server tells under {reference}"
 
 
 def facts_of(error: BaseException) -> dict[str, Any]:
-    """An error's own facts, as JSON values; those of an error that is none of gatechart's are not told."""
+    """Return an error's own facts as JSON values; none for an error from outside gatechart."""
     if not isinstance(error, GatechartError):
         return {}
     facts = {field.name: getattr(error, field.name) for field in fields(error)}
@@ -90,20 +91,20 @@ def facts_of(error: BaseException) -> dict[str, Any]:
 
 
 def _facts(kind: Any, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts as the class has them: tuples, moments and values again."""
+    """Return the facts in the types of the error's fields: tuples, times and values."""
     readers = _readers(kind)
     return {name: readers[name].validate_python(value) for name, value in told.items()}
 
 
 @cache
 def _readers(kind: Any) -> Mapping[str, TypeAdapter[Any]]:
-    """What reads each of the facts of a class of errors."""
+    """Return a reader for each fact of a class of errors."""
     hints = get_type_hints(kind)
     return {field.name: TypeAdapter(hints[field.name]) for field in fields(kind)}
 
 
 def _kinds() -> dict[str, type[GatechartError]]:
-    """Every error that there is by now, by name: a layer above may have some of its own."""
+    """Return every error class loaded so far, by name: a layer above may define more."""
     return {kind.__name__: kind for kind in _below(GatechartError) if kind.__module__.startswith("gatechart.")}
 
 
@@ -114,13 +115,13 @@ def _below(kind: type[GatechartError]) -> Iterator[type[GatechartError]]:
 
 
 class Reply(Document):
-    """What came of a call, whichever it is: the document that the verb answers, or what it raised."""
+    """The reply to any call: the document of the result, or the error."""
 
     answer: dict[str, Any] | None = None
     error: ErrorDocument | None = None
 
     def value(self, kind: Any) -> Any:
-        """Return the result, of this kind of document. Raises the error, or AnswerUnreadableError if it is not one."""
+        """Return the result, read as this kind of document. Raises the error, or AnswerUnreadableError."""
         if self.error is not None:
             raise self.error.value()
         try:
@@ -130,7 +131,7 @@ class Reply(Document):
 
 
 def read_reply(text: str) -> Reply:
-    """The reply that the text is. Raises AnswerUnreadableError."""
+    """Parse a reply. Raises AnswerUnreadableError."""
     try:
         return Reply.model_validate_json(text)
     except ValidationError as error:

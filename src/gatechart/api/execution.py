@@ -1,4 +1,4 @@
-"""Execute commands for callers in other processes: answers as documents, and commands that may come twice."""
+"""Execution of commands from other processes: results as documents, and commands that may arrive twice."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gatechart.values import Capabilities, Outcome, Receipt, Snapshot
 
 
 async def perform(home: AgentHome, command: Command) -> Document:
-    """Execute a command, and return the document of its result. Raises what the verb raises."""
+    """Execute a command and return the document of its result. Raises what the verb raises."""
     return command.document(await home.execute(command))
 
 
 async def execute_once(home: AgentHome, command: Command, request: str) -> Any:
-    """Execute a command unless it was executed under the id of this request before; return its result.
+    """Execute a command unless it was executed under this request's id before; return its result.
 
-    The result tells of a repeat only if the command had an id of its own, so that its sender means a repeat.
+    The result is marked as a repeat only if the command has its own id, since only then did its sender mean a repeat.
     """
     if not isinstance(command, WritingCommand):
         return await home.execute(command)
@@ -32,7 +32,7 @@ async def execute_once(home: AgentHome, command: Command, request: str) -> Any:
 
 
 class UnderRequest(AgentHome):
-    """A home whose commands go under the id of a request that was made before, and may have been carried out."""
+    """A home that executes commands under the id of an earlier request, which may already have been executed."""
 
     def __init__(self, home: AgentHome, request: str) -> None:
         self._home = home
@@ -40,7 +40,7 @@ class UnderRequest(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the home."""
+        """The capabilities of the home."""
         return self._home.capabilities
 
     async def execute(self, command: Command) -> Any:

@@ -59,25 +59,25 @@ from gatechart.values import (
     name_of,
 )
 
-_WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error can show
+_WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
 
 C = TypeVar("C", bound=BaseCommand)
 
 
 class AgentHome(ABC):
-    """Where agents live, seen by those who work with them: in this process, on an engine, or in another process.
+    """A home of agents as its callers see it: in this process, on an engine, or in another process.
 
-    A verb makes a command, which the home executes; it raises the same error with the same facts in every home. What a
-    home cannot do raises ElsewhereError; `capabilities` says in what else homes differ.
+    A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb
+    that a home does not support raises ElsewhereError; `capabilities` tells how homes differ otherwise.
 
     Every verb that writes can be repeated: with the same `event_id` (`send`, `post`) or `idempotency_key` (the others)
-    it does nothing again, and returns what the first call returned.
+    it has no further effect, and returns what the first call returned.
     """
 
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What this home can do that others cannot, and the other way round."""
+        """What this home supports, compared with other homes."""
         ...
 
     @abstractmethod
@@ -121,8 +121,8 @@ class AgentHome(ABC):
         at: the entry point's name, by default that of its state.
         payload: what the entry point takes, as the model or as a mapping.
         agent_id: generated if left out.
-        idempotency_key: repeating the call with the same key returns the agent that the first call started. Without an
-        `agent_id` it is the agent's id, too.
+        idempotency_key: repeating the call with the same key returns the agent that the first call started. It is also
+        the agent's id if there is no `agent_id`.
 
         Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
         entry action raises; then nothing was started.
@@ -162,8 +162,8 @@ class AgentHome(ABC):
     async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """Return the agent as it was last committed; no action runs.
 
-        Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError if the registered graph cannot take over
-        what is stored.
+        Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError if the registered graph cannot continue
+        the stored agent.
         """
         return self._agent(await self.read(agent_id))
 
@@ -180,7 +180,7 @@ class AgentHome(ABC):
         *,
         event_id: str | None = None,
     ) -> Outcome:
-        """Send an event to an agent, and return what became of it: `Agent.send`, for those who have only the id."""
+        """Send an event to an agent and return its outcome: `Agent.send` by agent id."""
         name = checked_name(event)
         command = made(SendCommand, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id)
         outcome: Outcome = await self.execute(command)
@@ -198,11 +198,13 @@ class AgentHome(ABC):
         """Post mail to an agent. It is durable when this returns; the agent applies it once, in the order accepted.
 
         to: the agent's id; if there is no such agent yet, the mail waits for it.
-        payload: as of `Agent.send`. event_id: unique for the recipient; mail whose id waits or was applied is not
-        accepted again. due: when to deliver it; at once if left out.
+        payload: as in `Agent.send`.
+        event_id: unique for the recipient; mail whose id is waiting or was applied is not accepted again.
+        due: when to deliver it; by default at once.
 
-        Raises PayloadError, EventIdReusedError, InboxFullError if too much mail waits for the agent already, unless the
-        limits say to wait, and BacklogFullError if too much waits for agents that do not exist, or for its time.
+        Raises PayloadError, EventIdReusedError, InboxFullError if too much mail is waiting for the agent, unless the
+        limits say to wait, and BacklogFullError if too much is waiting for agents that do not exist, or for its due
+        time.
         """
         name = checked_name(event)
         command = made(PostCommand, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id, due=due)
@@ -214,7 +216,7 @@ class AgentHome(ABC):
     ) -> Sequence[Mail]:
         """List mail in the order accepted, a page at a time: pass the number of the last as `after`.
 
-        status: waiting, refused, dead, or unreadable if the database has it damaged; mail that was applied is history.
+        status: waiting, refused, dead, or unreadable if damaged in the database; mail that was applied is history.
         Raises PayloadError.
         """
         command = made(MailCommand, to=to, status=status, after=after, limit=limit)
@@ -222,17 +224,17 @@ class AgentHome(ABC):
         return found
 
     async def retry(self, number: int, *, to: AgentId | None = None) -> Mail:
-        """Deliver refused or dead mail once more, behind what waits for the agent.
+        """Deliver refused or dead mail once more, after what is waiting for the agent.
 
         Mail that failed and waits for its next attempt keeps its place, and is tried at once.
-        to: the recipient; needed only if mail is numbered for each agent (`capabilities.lists_all_mail` is False).
-        Raises UnknownMailError, and EventIdReusedError if its id stands for another event by now.
+        to: the recipient; needed only if mail is numbered per agent (`capabilities.lists_all_mail` is False).
+        Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
         """
         mail: Mail = await self.execute(made(RetryCommand, number=known_number(number), to=to))
         return mail
 
     async def discard(self, number: int, *, to: AgentId | None = None) -> Mail:
-        """Delete mail that is refused, dead or unreadable, and return it. to: as of `retry`.
+        """Delete mail that is refused, dead or unreadable, and return it. to: as in `retry`.
 
         Raises UnknownMailError.
         """
@@ -240,24 +242,24 @@ class AgentHome(ABC):
         return mail
 
     async def fire_timer(self, number: int, *, reason: str, to: AgentId | None = None) -> Mail:
-        """Deliver a timer now, in its turn, instead of when it is due; other mail with a due time, too.
+        """Deliver a timer, or other mail with a due time, now and in its turn, instead of when it is due.
 
-        number: of the timer, as `mail` lists it. to: as of `retry`. reason: why, for the history, which shows the
-        origin "operator".
-        Raises NoTimerError if no such mail waits, PayloadError if the reason is empty.
+        number: the timer's number, as `mail` lists it. to: as in `retry`.
+        reason: for the history, which shows the origin "operator".
+        Raises NoTimerError if no such mail is waiting, PayloadError if the reason is empty.
         """
         mail: Mail = await self.execute(made(FireTimerCommand, number=number, reason=reason, to=to))
         return mail
 
     async def stop(self, agent_id: AgentId) -> Snapshot:
-        """End an agent in the state it is in; from then on it refuses every event. No action runs."""
+        """End an agent in its current state; from then on it refuses every event. No action runs."""
         snapshot: Snapshot = await self.execute(made(StopCommand, agent_id=agent_id))
         return snapshot
 
     async def erase(self, agent_id: AgentId) -> None:
         """Delete an agent, its history, its mail and its invokes for good; agents that wait for it are told.
 
-        If the agent is listed as unreadable, nobody can read who waits for it.
+        If the agent is listed as unreadable, it is unknown which agents wait for it.
         Raises UnknownAgentError.
         """
         await self.execute(made(EraseCommand, agent_id=agent_id))
@@ -270,7 +272,7 @@ class AgentHome(ABC):
         reason: str,
         idempotency_key: str | None = None,
     ) -> Snapshot:
-        """Restore what an agent was at a version: `Agent.rollback`, for those who have only the id."""
+        """Restore an agent as it was at a version: `Agent.rollback` by agent id."""
         command = made(
             RollbackCommand, agent_id=agent_id, version=version, reason=reason, idempotency_key=idempotency_key
         )
@@ -287,12 +289,12 @@ class AgentHome(ABC):
         reason: str,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """End an invoke that an agent is running, with a result in its function's place or with an error.
+        """End a running invoke of an agent, with a result in place of its function's, or with an error.
 
         The function is cancelled, and the agent gets `done.invoke.<id>`, or `error.invoke.<id>` with the message.
-        invoke: the invoke's id. reason: why, for the history, which shows the origin "operator".
-        idempotency_key: repeating the call with the same key ends nothing again. It is the id of the event.
-        Raises UnknownAgentError, NoInvokeError if the agent is not running it, and PayloadError.
+        invoke: the invoke's id. reason: for the history, which shows the origin "operator".
+        idempotency_key: repeating the call with the same key has no further effect. It is the id of the event.
+        Raises UnknownAgentError, NoInvokeError if the agent is not running the invoke, and PayloadError.
         """
         command = made(
             EndInvokeCommand,
@@ -320,9 +322,9 @@ class AgentHome(ABC):
         fallbacks: Fallbacks | None = None,
         idempotency_key: str | None = None,
     ) -> str:
-        """Have an agent hand on its work, as `Turn.handoff` does, and return the handoff's id.
+        """Let an agent hand on its work, as `Turn.handoff` does, and return the handoff's id.
 
-        The agent waits where it is. If its graph does not handle `handoff.accepted`, it ends with that.
+        The agent stays in its state. If its graph does not handle `handoff.accepted`, it ends with that event.
         idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
         Raises UnknownAgentError, PayloadError, and EventRefusedError if the agent has ended.
         """
@@ -355,7 +357,7 @@ class AgentHome(ABC):
     ) -> Sequence[HandoffRecord]:
         """List handoffs in the order offered, a page at a time: pass the number of the last as `after`.
 
-        request: all attempts of one, by the id of the first. Raises PayloadError.
+        request: the id of a first attempt, to list all attempts of one request. Raises PayloadError.
         """
         wanted = {"handoff_id": handoff_id, "request": request, "source": source, "target": target}
         command = made(HandoffsCommand, **wanted, status=status, after=after, limit=limit)
@@ -363,19 +365,19 @@ class AgentHome(ABC):
         return found
 
     async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
-        """Withdraw a handoff: cancel one that is not accepted, end a delegation; an accepted transfer stands.
+        """Withdraw a handoff: cancel one not yet accepted, or end a delegation; an accepted transfer stands.
 
         The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
         A handoff that is listed as unreadable is deleted.
-        idempotency_key: repeating the call with the same key withdraws nothing again. It is the id of the mail.
-        Raises NoHandoffError if there is none, or it is over.
+        idempotency_key: repeating the call with the same key has no further effect. It is the id of the mail.
+        Raises NoHandoffError if the handoff is unknown or closed.
         """
         command = made(CancelHandoffCommand, handoff_id=handoff_id, reason=reason, idempotency_key=idempotency_key)
         receipt: Receipt = await self.execute(command)
         return receipt
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
-        """Return what an agent was at a version: `Agent.snapshot_at`, for those who have only the id."""
+        """Return an agent's snapshot at a version: `Agent.snapshot_at` by agent id."""
         snapshot: Snapshot = await self.execute(made(SnapshotAtCommand, agent_id=agent_id, version=version))
         return snapshot
 
@@ -394,29 +396,30 @@ class AgentHome(ABC):
         after: AgentId | None = None,
         limit: int = 100,
     ) -> Page:
-        """Find agents in the order they were started, a page at a time: pass the page's `next` as `after`.
+        """Find agents in the order started, a page at a time: pass the page's `next` as `after`.
 
-        state: active, as a leaf or around one. Raises UnknownGraphError, UnknownStateError, UnknownAgentError for
-        `after`, PayloadError for an unknown status or a limit below 1.
+        state: an active state, as a leaf or around one.
+        Raises UnknownGraphError, UnknownStateError, UnknownAgentError for `after`, PayloadError for an unknown status
+        or a limit below 1.
         """
         names = {"graph": graph and name_of(graph), "state": state and name_of(state)}
         page: Page = await self.execute(made(FindCommand, **names, status=status, after=after, limit=limit))
         return page
 
     def changes(self) -> AbstractAsyncContextManager[Any]:
-        """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError here."""
+        """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported."""
         self._elsewhere("changes", "read the history of its agents, a page at a time")
 
     def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[Any]:  # noqa: ARG002
-        """Subscribe to what an invoke publishes. Raises ElsewhereError here."""
+        """Subscribe to what an invoke publishes. Raises ElsewhereError unless supported."""
         self._elsewhere("stream", "have the function report its progress")
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
-        """Return the graph that drives an agent. Raises ElsewhereError if this home does not know any."""
+        """Return the graph that drives an agent. Raises ElsewhereError if this home has no graphs."""
         self._elsewhere(f"the graph {snapshot.graph!r}", "open it with graphs=[...]")
 
     def _agent(self, snapshot: Snapshot) -> Agent[Any]:
-        """Make a handle of an agent."""
+        """Make the handle of an agent."""
         return Agent(RemoteAgent(self, snapshot))
 
     def _elsewhere(self, call: str, instead: str) -> NoReturn:
@@ -436,6 +439,6 @@ def made(kind: type[C], **given: Any) -> C:
 def check_writable(command: Command) -> None:
     """Raise PayloadError if the command has a text that cannot be written in UTF-8."""
     try:
-        command.model_dump_json(exclude={"payload"})  # the payload was checked already
+        command.model_dump_json(exclude={"payload"})  # the payload has been checked already
     except ValueError as error:
         raise PayloadError(command.verb, (str(error),), "texts that can be written in UTF-8") from error

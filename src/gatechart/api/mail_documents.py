@@ -1,4 +1,4 @@
-"""Mail and handoffs as JSON objects whose keys stay: each is made of a value, and gives the value back."""
+"""Mail and handoffs as JSON objects with stable keys: each is made from a value, and returns the value again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gatechart.values import (
 
 
 class MailDocument(Document):
-    """Mail, or a timer: that has a `state` or a `key`."""
+    """Mail, or a timer, which has a `state` or a `key`."""
 
     number: int
     agent_id: AgentId  # the recipient
@@ -43,7 +43,7 @@ class MailDocument(Document):
 
     @classmethod
     def of(cls, mail: Mail) -> MailDocument:
-        """The document of mail."""
+        """Make the document of mail."""
         return cls.model_construct(
             number=mail.number,
             agent_id=mail.recipient,
@@ -65,7 +65,7 @@ class MailDocument(Document):
         )
 
     def value(self) -> Mail:
-        """The mail."""
+        """Return the mail."""
         return Mail(
             number=self.number,
             recipient=self.agent_id,
@@ -87,9 +87,9 @@ class MailDocument(Document):
 
 
 class HandoffDocument(Document):
-    """A handoff as it stands, with the packet that it hands on."""
+    """A stored handoff, with its packet."""
 
-    handoff: str  # its id
+    handoff: str  # the handoff's id
     request: str
     number: int
     status: HandoffStatus
@@ -108,7 +108,7 @@ class HandoffDocument(Document):
 
     @classmethod
     def of(cls, record: HandoffRecord) -> HandoffDocument:
-        """The document of a handoff."""
+        """Make the document of a handoff."""
         return cls.model_construct(
             handoff=record.id,
             request=record.request,
@@ -129,7 +129,7 @@ class HandoffDocument(Document):
         )
 
     def value(self) -> HandoffRecord:
-        """The handoff."""
+        """Return the handoff."""
         return HandoffRecord(
             id=self.handoff,
             request=self.request,
@@ -151,16 +151,16 @@ class HandoffDocument(Document):
 
 
 class ReceiptDocument(Document):
-    """What the sender of mail is told."""
+    """The receipt for posted mail."""
 
-    mail: int  # its number
+    mail: int  # the number of the mail
     repeat: bool
 
     @classmethod
     def of(cls, receipt: Receipt) -> ReceiptDocument:
-        """The document of a receipt."""
+        """Make the document of a receipt."""
         return cls(mail=receipt.number, repeat=receipt.repeat)
 
     def value(self) -> Receipt:
-        """The receipt."""
+        """Return the receipt."""
         return Receipt(self.mail, self.repeat)

@@ -15,7 +15,7 @@ _LONGEST_LOOK_S: Final = 0.5
 
 
 class _Home(Protocol):
-    """What a handle asks of its home, with the promises of `AgentHome`, which is one."""
+    """What a handle needs of its home, with the promises of `AgentHome`."""
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph: ...
 
@@ -35,7 +35,7 @@ class _Home(Protocol):
 
 
 class RemoteAgent:
-    """Fulfils the Host port through the verbs of a home. It shows the agent as of the handle's last call."""
+    """A Host that uses the verbs of a home. It shows the agent as of the handle's last call."""
 
     __slots__ = ("_home", "snapshot")
 
@@ -52,7 +52,7 @@ class RemoteAgent:
         """See Host."""
         outcome = await self._home.send(self.snapshot.agent_id, event, payload, event_id=event_id)
         if outcome.version > self.snapshot.version:
-            await self._newest()  # an outcome does not have the context
+            await self._newest()  # an outcome does not contain the context
         return outcome
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
@@ -71,7 +71,7 @@ class RemoteAgent:
         return self._see(restored)
 
     async def until(self, state: Name) -> Snapshot:
-        """See Host. It reads the history again and again, so that a state that is passed quickly is not missed."""
+        """See Host. Polls the history, so that a state that is passed quickly is not missed."""
         leaves = frozenset(self.graph.leaves(state))
         now, pause_s = await self._newest(), _FIRST_LOOK_S
         while leaves.isdisjoint(now.configuration):
@@ -80,7 +80,7 @@ class RemoteAgent:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_LOOK_S)
             seen, now = now.version, await self._newest()
-            # Read after `now`, the history has every turn up to it: no state is passed unseen between two looks.
+            # Read after `now`, the history has every turn up to it: no state between two reads is missed.
             for turn in await self.history(after=seen, limit=now.version - seen):
                 if not leaves.isdisjoint(turn.target):
                     return self._see(await self.snapshot_at(turn.version))

@@ -1,4 +1,4 @@
-"""HTTP routes: one table with the method, path and status of each call, for the server and the client alike."""
+"""HTTP routes: one table with the method, path and status of each command, for server and client alike."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from gatechart.api.commands import (
 from gatechart.values.frozen import value
 
 MOST: Final = 1000
-"""Entries of a page, at most. A page of large entries has fewer."""
+"""The most entries on a page. A page of large entries has fewer."""
 
 _FIELD: Final = re.compile(r"{(\w+)}")
 
 
 @value
 class Route:
-    """A method and a path. Fields of the call that are not in the path go into the query, or the body of a POST."""
+    """A method and a path. Fields of the command that are not in the path go into the query, or the body of a POST."""
 
     method: str
-    path: str  # with `{field}` for a part of it
+    path: str  # with `{field}` for variable parts
     status: int = 200  # of the answer
 
     @property
@@ -56,7 +56,7 @@ class Route:
         return self.method == "POST"
 
     def path_of(self, call: BaseCommand) -> str:
-        """Fill the fields of a call into the path.
+        """Fill the fields of a command into the path.
 
         >>> [ROUTES[ReadCommand].path_of(ReadCommand(agent_id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
@@ -94,7 +94,7 @@ ROUTES: Final[Mapping[type[BaseCommand], Route]] = {
     FireTimerCommand: Route("POST", "/mail/{number}/fire"),
     EndInvokeCommand: Route("POST", "/agents/{agent_id}/invokes/{invoke}/end", 202),
 }
-"""The route of each call. `start_on` shares that of `start`: its body has a trigger."""
+"""The route of each command. `start_on` shares that of `start`: its body has a trigger."""
 
 PARTS: Final[Mapping[type[BaseCommand], tuple[str, str]]] = {
     FindCommand: ("agents", "agent_id"),
@@ -102,7 +102,7 @@ PARTS: Final[Mapping[type[BaseCommand], tuple[str, str]]] = {
     MailCommand: ("mail", "number"),
     HandoffsCommand: ("handoffs", "number"),
 }
-"""Lists, answered a page at a time: the field of the answer, and the field of its last entry that `after` takes."""
+"""The commands with paged answers: the list field of the answer, and the field of its last entry that `after` takes."""
 
 LIVE: Final = "/health/live"
 READY: Final = "/health/ready"
@@ -110,4 +110,4 @@ OPENAPI: Final = "/openapi.json"
 CHANGES: Final = "/changes"
 TURN: Final = "turn"
 MISSED: Final = "missed"
-"""The stream of committed turns: the names of its events."""
+"""The names of the events in the stream of committed turns."""

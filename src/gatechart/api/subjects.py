@@ -1,4 +1,4 @@
-"""Which agent a call is about, read from its text and from that of its answer, whatever else they say."""
+"""The subject of a call: which agent the texts of a call and its answer are about, whatever else they contain."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pydantic_core import from_json
 
 from gatechart.values import AgentId
 
-_ADDRESSES: Final = ("agent_id", "to", "agent", "id")  # "id": of calls that an earlier release left in the database
-_UNRELATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(  # where these fields name something else
+_ADDRESSES: Final = ("agent_id", "to", "agent", "id")  # "id": in calls that an earlier release left in the database
+_UNRELATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(  # in these verbs, the fields name something else
     {"send": ("id",), "post": ("id",), "handoff": ("to",), "cancel_handoff": ("id",)}
 )
 
 
 def is_about(agent_id: AgentId, call: str, answer: str) -> bool:
-    """Whether the call was made of this agent, or the answer is of it. Texts that are no JSON objects are not.
+    """Return whether the call or its answer is about this agent. Texts that are not JSON objects are about none.
 
     >>> is_about("active", '{"verb": "send", "to": "b"}', '{"answer": {"agent_id": "b", "status": "active"}}')
     False

@@ -1,6 +1,6 @@
 """Clients of runtimes in other processes: over HTTP, and through the database that such a runtime owns.
 
-`HttpClient` needs the extra `gatechart[client]`, and is therefore imported when it is first used.
+`HttpClient` needs the extra `gatechart[client]`, so it is imported on first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Where the server is and what opens it, judged before anything travels."""
+"""Checks on the server's URL and token, made before anything is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECRET: Final = re.compile(r"//[^/]*@")
 
 
 def checked_url(url: str) -> str:
-    """The URL without a slash at its end. Raises ServerUnreachableError where no server can be there.
+    """Return the URL without a trailing slash. Raises ServerUnreachableError if it cannot be a server's URL.
 
     >>> checked_url("http://localhost:8000/")
     'http://localhost:8000'
@@ -27,7 +27,7 @@ def checked_url(url: str) -> str:
 
 
 def tellable(url: str) -> str:
-    """The URL as errors may tell it: without a name and password, and as a text that can be written.
+    """Return the URL as errors may show it: without name and password, and always encodable.
 
     >>> tellable("http://ada:secret@localhost")
     'http://localhost'
@@ -36,7 +36,7 @@ def tellable(url: str) -> str:
 
 
 def checked_token(token: str | None) -> str | None:
-    r"""The token without white space around it; None where there is none. Raises ClientTokenError.
+    r"""Return the token without surrounding white space; None if there is none. Raises ClientTokenError.
 
     >>> checked_token("a-token-of-the-tests\n")
     'a-token-of-the-tests'

@@ -1,4 +1,4 @@
-"""What a server answered, where it is not what was asked for."""
+"""Errors in a server's answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _UNFIT: Final = frozenset({400, 413, 422})
 
 
 def refusal(url: str, status: int, text: bytes, verb: str = "changes") -> GatechartError:
-    """What the answer tells: what the runtime raised, an UnauthorizedError, or a ServerAnswerError.
+    """Return the error in an answer: what the runtime raised, an UnauthorizedError, or a ServerAnswerError.
 
-    What the server took for no request is a PayloadError, as with a runtime.
+    A request that the server rejects as malformed is a PayloadError, as in a runtime.
     """
     document = _read(text)
     if document is None:
@@ -33,7 +33,7 @@ def refusal(url: str, status: int, text: bytes, verb: str = "changes") -> Gatech
 
 
 def is_not_ready(status: int, text: bytes) -> bool:
-    """Whether the server starts or stops, and has done nothing."""
+    """Return whether the server is starting or stopping, and has done nothing."""
     document = _read(text) if status == UNAVAILABLE else None
     return document is not None and document.error == "NotReady"
 

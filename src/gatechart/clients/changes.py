@@ -1,4 +1,4 @@
-"""Committed turns as a server streams them, over as many connections as that takes."""
+"""Committed turns streamed by a server, over as many connections as needed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)
 
 
 class Changes:
-    """An async iterator, which begins when it is entered and does not end. Got by `HttpClient.changes`.
+    """An async iterator that starts when it is entered and does not end. Returned by `HttpClient.changes`.
 
-    Raises ChangesMissedError, behind which it may go on, ServerUnreachableError, and what the server refuses it with.
+    Raises ChangesMissedError, after which it may go on, ServerUnreachableError, and the server's refusal.
     """
 
     def __init__(self, http: httpx.AsyncClient, url: str, patience_s: float) -> None:
         self._http = http
         self._url = url
         self._patience_s = patience_s
-        self._place = ""  # the id of the event that came last
+        self._place = ""  # the id of the last event
         self._connection = AsyncExitStack()
         self._events: AsyncIterator[Told] | None = None
         self._barren = 0  # connections in a row that ended without an event
@@ -61,7 +61,7 @@ class Changes:
                 raise ChangesMissedError(from_json(told.data)["lost"])
 
     async def _next(self) -> Told:
-        """The next event, on this connection or another."""
+        """Return the next event, from this connection or another."""
         while True:
             if self._events is None:
                 await self._connect()
@@ -79,7 +79,7 @@ class Changes:
                 return told
 
     async def _connect(self) -> None:
-        """Begins a connection, and reads the place at which it begins."""
+        """Connect, and read the place at which the stream begins."""
         until, failed = monotonic() + self._patience_s, 0
         while True:
             try:
@@ -105,7 +105,7 @@ class Changes:
                 raise _NotReadyError("it is not ready")
             raise refusal(self._url, got.status_code, text)
         events = told_events(got.aiter_raw())
-        first = await anext(events, None)  # tells where the stream begins, so that nothing is missed from here on
+        first = await anext(events, None)  # the place where the stream begins, so that nothing is missed from here on
         if first is None:
             raise _NotReadyError("it ended the stream at once")
         self._place = self._place or first.id
@@ -119,4 +119,4 @@ class Changes:
 
 
 class _NotReadyError(Exception):
-    """The server starts or stops."""
+    """The server is starting or stopping."""

@@ -1,4 +1,4 @@
-"""The verbs of a runtime that another process hosts, which are asked for through the database."""
+"""Client of a runtime in another process, through the database that the runtime owns."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ ASKED: Final = Capabilities(home="another process", shows_at_once=False, watches
 TIMEOUT_S: Final = 30.0
 FIRST_NAP_S: Final = 0.005
 LONGEST_NAP_S: Final = 0.1
-CHECKS_EVERY_S: Final = 0.5  # whether there is an owner still
-PASSING: Final = (StoreBusyError, StoreFailedError, StoreUnreachableError)  # such as a server that is started again
+CHECKS_EVERY_S: Final = 0.5  # between checks that there still is an owner
+PASSING: Final = (StoreBusyError, StoreFailedError, StoreUnreachableError)  # such as a server that is restarting
 
 
 class DatabaseClient(AgentHome):
-    """Has calls carried out by the owner of a database, and reads for itself. Get it from `open_database_client`.
+    """Lets the owner of a database execute commands that write, and reads by itself. See `open_database_client`.
 
-    What writes raises what the verb raised there; RequestTimeoutError where the owner does not answer in time, or the
-    database itself, and OwnerGoneError where it goes before. A request that the owner has not taken by then is
-    withdrawn. So it is where the caller is cancelled: `given_up` is called with whether it was withdrawn, None where
-    nobody can tell.
+    A command that writes raises what it raised at the owner, RequestTimeoutError if the owner or the database does not
+    answer in time, and OwnerGoneError if the owner goes away first. A request that the owner has not taken by then is
+    withdrawn, and so is that of a cancelled caller: `given_up` is then called with whether it was withdrawn, or with
+    None if that is unknown.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class DatabaseClient(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of a database; a handle shows the agent as of its last call, and only the owner is told of changes."""
+        """The capabilities of a database; but a handle is as of its last call, and changes cannot be watched."""
         return ASKED
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
@@ -77,7 +77,7 @@ class DatabaseClient(AgentHome):
         return self._reading.graph_of(snapshot)
 
     async def execute(self, call: Command) -> Any:
-        """Have the owner execute a command that writes; read for itself."""
+        """Let the owner execute a command that writes; execute one that only reads here."""
         check_writable(call)
         if not call.writes:
             return await self._reading.execute(call)
@@ -96,12 +96,12 @@ class DatabaseClient(AgentHome):
             raise
         finally:
             timer.cancel()
-        with suppress(OutsideError):  # what was answered is answered; it is forgotten after a while
+        with suppress(OutsideError):  # the answer is known, and the request is forgotten after a while anyway
             await self._asking.forget(number)
         return read_reply(text).value(call.answer)
 
     async def _asked(self, request: Request, call: Command, over: asyncio.Event) -> int:
-        """The request's number. Whether it is kept may be in doubt; asked again under its id, it is kept once."""
+        """Store the request and return its number. Retries use its id, so that it is stored only once."""
         while True:
             try:
                 return await self._asking.ask(request)
@@ -112,7 +112,7 @@ class DatabaseClient(AgentHome):
             await asyncio.sleep(LONGEST_NAP_S)
 
     async def _give_up(self, asked: asyncio.Future[int]) -> None:
-        """Withdraws what was asked, and tells whether that was in time, where anybody can tell."""
+        """Withdraw the request of a cancelled caller, and report whether that was in time, if it is known."""
         try:
             withdrawn = await self._asking.withdraw(await asked)
         except OutsideError as error:
@@ -141,20 +141,20 @@ class DatabaseClient(AgentHome):
             nap_s = min(nap_s * 1.3, LONGEST_NAP_S)
 
     async def _last_look(self, number: int) -> str | None:
-        """The answer that has come while the request was being withdrawn."""
+        """Return the answer if it came while the request was being withdrawn."""
         with suppress(*PASSING):
             return await self._asking.answer_to(number)
         return None
 
     async def _check_owned(self, number: int, request: Request) -> None:
-        """Raises OwnerGoneError where there is nobody who could answer."""
+        """Raise OwnerGoneError if nobody is left who could answer."""
         if not await self._asking.is_owned() and await self._asking.answer_to(number) is None:
             raise OwnerGoneError(self._path, request.id, number, await self._asking.withdraw(number))
 
     async def _timed_out(
         self, number: int | None, request: Request, call: Command, problem: OutsideError | None = None
     ) -> RequestTimeoutError:
-        """The error, once the request is withdrawn where it can be. number: None where it may not be kept at all."""
+        """Withdraw the request if possible, and return the error. number: None if it may not be stored at all."""
         withdrawn, owner = None, "a process that cannot be named"
         try:
             withdrawn = None if number is None else await self._asking.withdraw(number)
@@ -174,13 +174,15 @@ async def open_database_client(
     given_up: Callable[[bool | None], None] = lambda _withdrawn: None,
     request: str | None = None,
 ) -> AsyncIterator[DatabaseClient]:
-    """The verbs of the runtime that owns a database, for who does not: what it is asked goes through the database.
+    """Open a client of the runtime that owns a database, for a process that is not the owner.
 
-    graphs: those of the agents that are to be read. timeout_s: how long to wait for an answer; a request that was not
-    taken by then is never carried out. given_up: told, where a caller is cancelled, whether its request was withdrawn;
-    None where nobody can tell.
-    request: the id of one that was made before and may have been carried out: the first call that writes goes under it,
-    and is not asked again where the owner knows it. Raises as `Runtime.open` does for one that is only read.
+    graphs: those of the agents to be read.
+    timeout_s: how long to wait for an answer; a request not taken by then is never executed.
+    given_up: called when a caller is cancelled, with whether its request was withdrawn; None if that is unknown.
+    request: the id of an earlier request that may have been executed. The first command that writes uses it, and is not
+    requested again if the owner knows it.
+
+    Raises as `Runtime.open` does for a reader.
     """
     checked_id(request, "request")
     async with (

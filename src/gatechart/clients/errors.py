@@ -1,4 +1,4 @@
-"""What a client raises besides what the runtime on the other side raises."""
+"""Errors raised by clients, besides those of the runtime on the other side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatechart.errors import DefinitionError, EventError, OutsideError
 
 @dataclass(eq=False)
 class ClientTokenError(DefinitionError):
-    """The client's token will not do. The error does not tell it."""
+    """The client's token is invalid. The error does not show the token."""
 
     problem: str
 
@@ -29,7 +29,7 @@ class ClientClosedError(EventError):
 
 @dataclass(eq=False)
 class ServerUnreachableError(OutsideError):
-    """No connection to the server came about. Nothing was asked of it."""
+    """No connection to the server could be made. Nothing was asked of it."""
 
     url: str
     problem: str
@@ -40,7 +40,7 @@ class ServerUnreachableError(OutsideError):
 
 @dataclass(eq=False)
 class AnswerLostError(OutsideError):
-    """The connection was lost before the answer came, and the call is none that may simply be made again."""
+    """The connection was lost before the answer came, and the call is not safe to repeat."""
 
     url: str
     verb: str
@@ -55,7 +55,7 @@ class AnswerLostError(OutsideError):
 
 @dataclass(eq=False)
 class ServerAnswerError(OutsideError):
-    """What answered does not speak as a gatechart server of this version does."""
+    """The answer is not that of a gatechart server of this version."""
 
     url: str
     status: int
@@ -70,7 +70,7 @@ class ServerAnswerError(OutsideError):
 
 @dataclass(eq=False)
 class UnauthorizedError(EventError):
-    """The server lets in only those who have its token, or whom it knows by name."""
+    """The server admits only callers with its token, or callers it knows by name."""
 
     url: str
     problem: str
@@ -81,9 +81,9 @@ class UnauthorizedError(EventError):
 
 @dataclass(eq=False)
 class ChangesMissedError(EventError):
-    """Turns were committed that this stream did not get. The iteration may go on behind the gap."""
+    """Turns were committed that this stream did not receive. The iteration may go on after the gap."""
 
-    lost: int | None  # how many; None where nobody knows, for it is another server by now
+    lost: int | None  # how many; None if unknown, because another server process answers now
 
     def __str__(self) -> str:
         number = "some" if self.lost is None else f"{self.lost}"

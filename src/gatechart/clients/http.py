@@ -1,4 +1,4 @@
-"""A typed, asynchronous client of `gatechart serve`."""
+"""Typed asynchronous client of `gatechart serve`."""
 
 from __future__ import annotations
 
@@ -41,21 +41,20 @@ SERVED: Final = Capabilities(home="a server", shows_at_once=False)
 
 _JSON: Final = {"content-type": "application/json"}
 _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-_IDLE_S: Final = 30.0  # less than the server keeps a silent connection
+_IDLE_S: Final = 30.0  # shorter than the server keeps a silent connection
 
 
 class HttpClient(AgentHome):
     """The verbs of the runtime that a server hosts. Use it as `async with HttpClient(url, token=...) as client`.
 
-    A call is made again where that is safe: as long as no connection comes about or the server is not ready; and where
-    an answer was lost, if the call only reads, or has an `event_id` (`send`, `post`)
-    or an `idempotency_key` (the others).
+    A call is repeated if that is safe: if no connection could be made or the server was not ready, and, after a lost
+    answer, if the call only reads or has an `event_id` (`send`, `post`) or an `idempotency_key` (the other verbs).
 
-    token: the server's, if it has one. timeout_s: how long an answer may take. retry: between attempts at a call.
-    connections: at once, at the most; other calls wait for one. graphs: of the agents whose `context` or `until` is
-    wanted.
+    token: the server's token, if it has one. timeout_s: the longest wait for an answer. retry: between attempts at a
+    call. connections: the most at one time; other calls wait for one. graphs: those of agents whose `context` or
+    `until` is needed.
 
-    Raises ServerUnreachableError where the URL can be none of a server, and ClientTokenError.
+    Raises ServerUnreachableError if the URL cannot be a server's, and ClientTokenError.
     """
 
     def __init__(
@@ -72,9 +71,8 @@ class HttpClient(AgentHome):
         self._url = tellable(base)
         self._retry = retry
         self._registry = Registry(graphs) if graphs else None
-        self._free = asyncio.Semaphore(
-            connections
-        )  # httpx's own queue takes the square of the time of what waits in it
+        # The time that httpx spends on its own queue grows with the square of its length.
+        self._free = asyncio.Semaphore(connections)
         self._http = httpx.AsyncClient(
             base_url=base,
             headers={b"authorization": f"Bearer {token}".encode()} if token else {},
@@ -94,11 +92,11 @@ class HttpClient(AgentHome):
 
     @asynccontextmanager
     async def changes(self, *, patience_s: float = 60.0) -> AsyncIterator[Changes]:
-        """The turns of all agents as they are committed from now on, as `Runtime.changes` gives them.
+        """Subscribe to the turns of all agents as they are committed from now on, as `Runtime.changes` does.
 
-        Where the connection is lost, it is made again, and the stream goes on where it was. What cannot be had any more
-        is told by a ChangesMissedError, behind which the iteration may go on.
-        patience_s: how long it tries to connect again before it raises ServerUnreachableError.
+        A lost connection is made again, and the stream continues where it was. Turns that are no longer available are
+        reported by a ChangesMissedError, after which the iteration may go on.
+        patience_s: how long it tries to reconnect before it raises ServerUnreachableError.
         """
         self._check_open("changes")
         async with Changes(self._http, self._url, patience_s) as changes:
@@ -106,11 +104,11 @@ class HttpClient(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the server's runtime can do is known there; a handle shows the agent as of its last call."""
+        """The capabilities of a server. A handle shows the agent as of its last call."""
         return SERVED
 
     async def execute(self, command: Command) -> Any:
-        """Send a command to the server, part by part if its answer may be long, and return its result."""
+        """Send a command to the server, page by page if its answer may be long, and return its result."""
         check_writable(command)
         document = await (paged(self._ask, command) if is_paged(command) else self._ask(command))
         return document.value()
@@ -138,7 +136,7 @@ class HttpClient(AgentHome):
         raise AssertionError("unreachable")
 
     async def _asked(self, call: Command) -> httpx.Response:
-        """What comes of one attempt. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
+        """Make one attempt and return the response. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
         way = ROUTES[type(call)]
         path, rest = way.path_of(call), way.rest_of(call)
         async with self._free:
@@ -151,12 +149,12 @@ class HttpClient(AgentHome):
                 raise PayloadError(call.verb, (_text(error),), "names that fit into a URL") from error
 
     def _check_open(self, verb: str) -> None:
-        """Raises ClientClosedError."""
+        """Raise ClientClosedError if the client is closed."""
         if self._http.is_closed:
             raise ClientClosedError(verb)
 
     def _read(self, call: Command, got: httpx.Response) -> Document:
-        """The document. Raises what the server raised, or ServerAnswerError."""
+        """Return the document. Raises what the server raised, or ServerAnswerError."""
         if got.is_success:
             try:
                 kind = call.answer
@@ -167,7 +165,7 @@ class HttpClient(AgentHome):
 
 
 def _check_named(call: Command) -> None:
-    """Raises what the runtime raises of an id that nothing can have; in a path, an empty one would lead elsewhere."""
+    """Raise what the runtime raises for an impossible id; in a path, an empty id would lead to another route."""
     for field in ROUTES[type(call)].in_path:
         text = str(getattr(call, field))
         if not text or "\0" in text:
@@ -175,7 +173,7 @@ def _check_named(call: Command) -> None:
 
 
 def _is_repeatable(call: Command) -> bool:
-    """Whether it does nothing more if it is made again."""
+    """Return whether repeating the call has no further effect."""
     if not call.writes or isinstance(call, StopCommand):
         return True
     field = "event_id" if isinstance(call, SendCommand | PostCommand) else "idempotency_key"
@@ -183,7 +181,7 @@ def _is_repeatable(call: Command) -> bool:
 
 
 def _is_to_be_repeated(call: Command, got: httpx.Response) -> bool:
-    """Whether the server could not do it for now, and making the call again is safe."""
+    """Return whether the server was temporarily unable to execute the call, and repeating it is safe."""
     if got.status_code != UNAVAILABLE:
         return False
     return _is_repeatable(call) or is_not_ready(got.status_code, got.content)

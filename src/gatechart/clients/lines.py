@@ -1,4 +1,4 @@
-"""Server-sent events as they come over a connection."""
+"""Parser of server-sent events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatechart.values.frozen import value
 
 @value
 class Told:
-    """One event: what the server calls it, its data, and the place behind it."""
+    """One event: its name, its data, and the place in the stream after it."""
 
     kind: str = ""
     data: bytes = b""
@@ -17,7 +17,7 @@ class Told:
 
 
 async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:
-    """The events in what comes, in parts of any size. One that only says that the server lives is left out."""
+    """Yield the events in a stream of parts of any size. Heartbeats are skipped."""
     rest = b""
     async for part in parts:
         *blocks, rest = (rest + part).split(b"\n\n")

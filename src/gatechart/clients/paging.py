@@ -1,4 +1,4 @@
-"""Lists that are longer than a server returns at once: asked for page by page."""
+"""Paging: lists longer than one answer of the server, fetched page by page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gatechart.api.routes import MOST, PARTS
 
 
 def is_paged(command: Command) -> bool:
-    """Whether a server may return less at once than the command asks for."""
+    """Return whether the server may return less at once than the command asks for."""
     return type(command) in PARTS
 
 
 async def paged(ask: Callable[[Any], Awaitable[Any]], command: Command) -> Any:
-    """Return the whole answer, of as many pages as it takes."""
+    """Return the whole answer, fetched in as many pages as needed."""
     field, _ = PARTS[type(command)]
     left: int | None = getattr(command, "limit", None)
     found: list[Any] = []
