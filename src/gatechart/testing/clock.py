@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 @dataclass(frozen=True, order=True, slots=True)
 class _Sleeper:
     due: datetime
-    number: int  # the older of two with the same due time wakes first
+    number: int  # of two with the same due time, the older wakes first
     woken: asyncio.Future[None] = field(compare=False)
 
 
 class VirtualClock:
-    """A Clock that moves only when told to, so that a test never waits.
+    """A Clock that moves only when a test moves it, so that no test ever waits.
 
     Pass it as `Runtime.open(..., clock=clock)`. Sleepers wake as soon as the clock reaches their moment, in order of
     their due times.

@@ -51,7 +51,7 @@ def minutes(count: int, event: str = "RANG", **more: Any) -> Timer:
 
 
 async def calling(store: Store, agent_id: str, *invokes: str, state: str = "A", **more: Any) -> TurnRecord:
-    """Start an agent with these invocations, and return its turn."""
+    """Start an agent that has these invocations, and return its turn."""
     turn = acting(store, started(agent_id, target=state, **more), *(StartInvoke(state, invoke) for invoke in invokes))
     await commit_each(store, turn)
     return turn
@@ -68,15 +68,15 @@ async def kept(store: Store, recipient: str | None = None) -> Sequence[Mail]:
 
 
 async def events(store: Store, recipient: str | None = None) -> list[str]:
-    """Return the events of all mail, in order."""
+    """Return the events of all mail, in order, for one agent or for all."""
     return [mail.event for mail in await kept(store, recipient)]
 
 
 async def under_way(store: Store) -> list[ActiveInvocation]:
-    """Return all invocations that have not ended."""
+    """Return all active invocations."""
     return [running for _, running in await store.running(after=0, limit=1000)]
 
 
 async def invoked(store: Store) -> list[str]:
-    """Return the ids of all invocations that have not ended."""
+    """Return the ids of all active invocations."""
     return [running.invocation.invoke for running in await under_way(store)]

@@ -1,4 +1,4 @@
-"""What every store must do with handoffs, as tests."""
+"""Tests of what every store must do with handoffs."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ OFFER = f"{OFFERED}DOOR"
 
 
 class HandoffContract:
-    """The promises about handoffs: they are offered, taken or answered once, found, and forgotten."""
+    """The promises about handoffs: they are offered, accepted or answered once, found, and forgotten."""
 
     async def test_an_offer_is_kept_as_it_was_made(self, store: Store) -> None:
-        """Every part of a handoff comes back as it was, with its number."""
+        """Every part of a handoff comes back unchanged, with its number."""
         full = offer(
             "1",
             request="0",
@@ -67,7 +67,7 @@ class HandoffContract:
         assert 0 < first.number < second.number
 
     async def test_an_offer_is_accepted_with_its_mail(self, store: Store) -> None:
-        """The offer waits for its target under the handoff's id, and what tells it that the deadline has passed."""
+        """The offer waits for its target under the handoff's id, and so does the mail about its deadline."""
         turn = await offered(store, offer("1", deadline=LATER), replace(offer("2"), due=LATER))
         assert await kept(store) == list(turn.mail)
         asked, late, again = await kept(store)
@@ -78,7 +78,7 @@ class HandoffContract:
         assert (again.event, again.due) == (OFFER, LATER)
 
     async def test_an_offer_that_is_over_from_the_start_sends_nothing(self, store: Store) -> None:
-        """It can be found, and holds no place."""
+        """The handoff can be found, and holds no slot."""
         over = (HandoffChange(PENDING, NOON), HandoffChange(REJECTED, NOON, "a loop"))
         await offered(store, offer("1", status=REJECTED, changes=over, deadline=LATER))
         assert await kept(store) == []
@@ -86,7 +86,7 @@ class HandoffContract:
         assert await verdicts(store, ReserveSlot("1", "g", 1)) == [STALE]
 
     async def test_a_stale_turn_offers_nothing(self, store: Store) -> None:
-        """Neither the handoff nor its mail is there."""
+        """Neither the handoff nor its mail exists."""
         first = started("a")
         await commit_each(store, first, going_on(first, "WON"))
         await assert_stale(store, asking(store, going_on(first, "LOST"), offer("1")))
@@ -94,7 +94,7 @@ class HandoffContract:
         assert await kept(store) == []
 
     async def test_the_turn_that_takes_an_offer_settles_it(self, store: Store) -> None:
-        """Row, snapshot and answer are one commit; each change has its time and what was said."""
+        """Record, snapshot and answer are one commit. Each change has its time and its details."""
         await offered(store, offer("1"))
         turn = taking(store, "1", (await kept(store))[0])
         await commit_each(store, turn)
@@ -106,7 +106,7 @@ class HandoffContract:
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_an_offer_is_taken_once(self, store: Store, together: bool) -> None:
-        """Who would settle from a status that stands no more is STALE, and nothing of the turn was written."""
+        """A turn that expects an outdated status is STALE, and nothing of it is written."""
         await offered(store, offer("1"))
         mail, again = (await kept(store))[0], letter(store, "c", OFFER, {"id": "1"})
         await posted(store, again)
@@ -122,7 +122,7 @@ class HandoffContract:
         assert len(found.changes) == 2
 
     async def test_one_stale_settle_takes_the_whole_turn_with_it(self, store: Store) -> None:
-        """A turn settles all that it names, or nothing."""
+        """A turn makes all of its changes to handoffs, or none."""
         await offered(store, offer("1"), offer("2"))
         one, two = await kept(store)
         await commit_each(store, taking(store, "1", one))
@@ -133,7 +133,7 @@ class HandoffContract:
         assert await store.load_many(["c"]) == []
 
     async def test_one_turn_takes_a_handoff_and_ends_it(self, store: Store) -> None:
-        """Its changes stand one behind the other, with the result."""
+        """Both changes are kept in order, with the result."""
         await offered(store, offer("1"))
         ends = settle("1", PENDING, ACCEPTED), ChangeHandoff("1", ACCEPTED, COMPLETED, "", {"sum": 0.1})
         await commit_each(store, acting(store, started("b"), *ends, consumes=(await kept(store))[0]))
@@ -161,7 +161,7 @@ class HandoffContract:
         assert found.changes == (HandoffChange(PENDING, NOON), HandoffChange(REJECTED, LATER, "no"))
 
     async def test_an_answer_to_what_was_taken_meanwhile_is_stale(self, store: Store) -> None:
-        """Turns go before other units, and what waits goes on waiting."""
+        """Turns go before other units, and the waiting mail goes on waiting."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         late = letter(store, "b", WITHDRAWN, {"handoff": "1"})
@@ -171,7 +171,7 @@ class HandoffContract:
         assert await statuses(store) == [ACCEPTED]
 
     async def test_an_answer_without_its_mail_is_stale(self, store: Store) -> None:
-        """Mail that waits no more cannot be consumed."""
+        """Mail that no longer waits cannot be consumed."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         given = answer(store, "1", mail)
@@ -180,7 +180,7 @@ class HandoffContract:
         assert await statuses(store) == [PENDING]
 
     async def test_places_are_bounded_and_a_repeat_takes_no_second(self, store: Store) -> None:
-        """ReserveSlot is STALE where all places with the graph are held, and COMMITTED for one that has its own."""
+        """ReserveSlot is STALE if all slots of the graph are held, and COMMITTED for a handoff that already has one."""
         await offered(store, *(offer(each) for each in "1234"))
         units = [ReserveSlot(each, "g", 2) for each in "1213"]
         assert await verdicts(store, *units) == [COMMITTED, COMMITTED, COMMITTED, STALE]
@@ -190,7 +190,7 @@ class HandoffContract:
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_what_is_over_gives_its_place_back(self, store: Store, together: bool) -> None:
-        """An answer does, and so does the end of what was accepted; the acceptance does not."""
+        """An answer frees the slot, and so does the end of an accepted handoff. Acceptance does not."""
         await offered(store, *(offer(each) for each in "1234"))
         one, two, *_ = await kept(store)
         assert await verdicts(store, ReserveSlot("1", "g", 2), ReserveSlot("2", "g", 2)) == [COMMITTED, COMMITTED]
@@ -207,7 +207,7 @@ class HandoffContract:
         assert await verdicts(store, ReserveSlot("1", "g", 9), ReserveSlot("2", "g", 9)) == [STALE, STALE]
 
     async def test_handoffs_are_found_by_all_that_is_asked(self, store: Store) -> None:
-        """By id, request, source, target and status, in the order offered, in parts."""
+        """Handoffs are found by id, request, source, target and status, in the order offered, in parts."""
         await offered(store, offer("1"), offer("2", request="1", target="c"), offer("3", target="c"))
         await offered(store, offer("4", source="d", target="a"), agent_id="d")
         await commit_each(store, taking(store, "3", next(each for each in await kept(store) if each.id == "3"), "c"))
@@ -229,7 +229,7 @@ class HandoffContract:
         assert await found_ids(store, HandoffQuery(after=page[-1].number)) == ["3", "4"]
 
     async def test_a_snapshot_holds_its_open_handoffs(self, store: Store) -> None:
-        """`load` and `snapshot_at` give back each as it was at the version, also where there are none any more."""
+        """`load` and `snapshot_at` return each handoff as it was at the version, and none once there are none."""
         asked = OpenHandoff("1", Side.ASKED, "b", Mode.DELEGATE, 2, "0", ("A", "B"), is_accepted=True, invoke=TEXT)
         took = OpenHandoff("2", Side.TOOK, TEXT, Mode.TRANSFER, 1, is_new=True, path=({"agent": "x"},), session="s")
         held = [(took,), (), (asked, took), (asked, took), (took,), ()]
@@ -242,7 +242,7 @@ class HandoffContract:
         assert (await store.load("a")).handoffs == ()
 
     async def test_what_is_left_of_a_pruned_history_still_holds_them(self, store: Store) -> None:
-        """Turns that go take nothing with them that those after them need."""
+        """Dropping turns takes away nothing that later turns need."""
         took = OpenHandoff("2", Side.TOOK, "b", Mode.TRANSFER, 1)
         turns = [with_open(started("a"), took)]
         for _ in range(4):
@@ -253,7 +253,7 @@ class HandoffContract:
             assert (await store.snapshot_at("a", version)).handoffs == (took,)
 
     async def test_an_erased_agent_takes_its_handoffs_along(self, store: Store) -> None:
-        """Those that it asked for, and those that it took; others stay."""
+        """The handoffs that it asked for and those that it took are forgotten. Others stay."""
         await offered(store, offer("1"), offer("2", target="c"))
         await offered(store, offer("3", source="d", target="a"), offer("4", source="d", target="c"), agent_id="d")
         assert await verdicts(store, answer(store, "3", (await kept(store, "a"))[0])) == [COMMITTED]
@@ -262,7 +262,7 @@ class HandoffContract:
         assert await verdicts(store, ReserveSlot("1", "g", 9), ReserveSlot("4", "g", 9)) == [STALE, COMMITTED]
 
     async def test_an_offer_of_an_erased_agent_is_not_taken(self, store: Store) -> None:
-        """Its mail may have been on its way."""
+        """The offer's mail may have been under way."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         await store.erase("a")
@@ -270,7 +270,7 @@ class HandoffContract:
 
     @pytest.mark.parametrize("whose", ["source", "target"])
     async def test_the_place_of_an_erased_handoff_is_given_back(self, store: Store, whose: str) -> None:
-        """At once where nobody has taken it or its taker goes; else when the agent that took it is done with it."""
+        """The slot is freed at once, unless another agent has accepted the handoff. Then its end frees the slot."""
         await offered(store, offer("1"))
         await offered(store, offer("2", source="d", target="e"), agent_id="d")
         assert await verdicts(store, ReserveSlot("1", "g", 1)) == [COMMITTED]
@@ -286,7 +286,7 @@ class HandoffContract:
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_a_place_that_is_taken_and_given_back_at_once_is_free(self, store: Store, together: bool) -> None:
-        """An answer may come with the reservation that was made for it."""
+        """An answer may be in the same commit as the reservation for it."""
         await offered(store, offer("1"), offer("2"))
         units: Sequence[Unit] = [ReserveSlot("1", "g", 1), answer(store, "1", (await kept(store))[0])]
         if together:
@@ -296,7 +296,7 @@ class HandoffContract:
         assert await verdicts(store, ReserveSlot("2", "g", 1)) == [COMMITTED]
 
     async def test_an_agent_to_which_something_is_offered_is_not_erased(self, store: Store) -> None:
-        """Nothing of it is forgotten, whatever it is itself, until the offer is answered."""
+        """Nothing of the agent is forgotten, whatever its status, until the offer is answered."""
         begun = started("b")
         stopped = going_on(begun, "STOPPED", status=Status.STOPPED)
         await commit_each(store, begun, stopped)
@@ -313,7 +313,7 @@ class HandoffContract:
     async def test_an_agent_that_has_a_part_in_a_handoff_is_not_erased_before_it_is_ended(
         self, store: Store, whose: str
     ) -> None:
-        """Its last turn tells the other agent."""
+        """Its last turn notifies the other agent."""
         asked = OpenHandoff("1", Side.ASKED, "b", Mode.TRANSFER, 1)
         source = asking(store, with_open(started("a"), asked), offer("1"))
         await commit_each(store, source)
@@ -327,7 +327,7 @@ class HandoffContract:
         assert await store.erase(turn.snapshot.agent_id)
 
     async def test_a_pruning_leaves_who_has_a_part_in_an_open_handoff(self, store: Store) -> None:
-        """An agent that has handed on its work is pruned only when that is done."""
+        """An agent that has handed on its work is pruned only when that work is done."""
         source = await offered(store, offer("1"))
         (mail,) = await kept(store)
         took = OpenHandoff("1", Side.TOOK, "a", Mode.TRANSFER, 1)
@@ -343,7 +343,7 @@ class HandoffContract:
             assert (await store.prune(pruning, dry_run=dry_run)).erased == ("a",)
 
     async def test_the_taker_of_an_erased_handoff_can_end_it(self, store: Store) -> None:
-        """There is nothing to note it with, and the turn is committed all the same."""
+        """There is no record left to update, and the turn is committed all the same."""
         await offered(store, offer("1"))
         take = taking(store, "1", (await kept(store))[0])
         await commit_each(store, take)
@@ -354,7 +354,7 @@ class HandoffContract:
         assert await store.handoffs(HandoffQuery()) == []
 
     async def test_mail_under_the_id_of_an_offer_is_a_repeat(self, store: Store) -> None:
-        """What was offered waits once, and once it was applied comes no more."""
+        """An offer waits once, and does not come again after it was applied."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         again = [Posting(letter(store, "b", OFFER, {"id": "1"}, id="1")) for _ in range(2)]
@@ -364,7 +364,7 @@ class HandoffContract:
 
 
 def offer(handoff_id: str, **more: Any) -> Offer:
-    """The offer of a handoff from `a` to `b`, made at noon."""
+    """Build an offer of a handoff from `a` to `b`, made at noon."""
     fields: dict[str, Any] = {
         "id": handoff_id,
         "request": handoff_id,
@@ -385,25 +385,25 @@ def offer(handoff_id: str, **more: Any) -> Offer:
 
 
 def asking(store: Store, turn: TurnRecord, *effects: Effect) -> TurnRecord:
-    """The turn with offers, and with numbers for the mail among them."""
+    """Add offers and other effects to a turn, with numbers for the mail among them."""
     made = replace(turn, effects=effects)
     return replace(made, first_number=store.numbers(made.mail_count))
 
 
 async def offered(store: Store, *offers: Offer, agent_id: str = "a") -> TurnRecord:
-    """The turn, committed, with which an agent begins that makes these offers."""
+    """Commit and return the turn that starts an agent and makes these offers."""
     turn = asking(store, started(agent_id), *offers)
     await commit_each(store, turn)
     return turn
 
 
 def settle(handoff: str, before: HandoffStatus, after: HandoffStatus) -> ChangeHandoff:
-    """The change of a handoff."""
+    """Build a change of a handoff."""
     return ChangeHandoff(handoff, before, after, TEXT)
 
 
 def taking(store: Store, handoff: str, mail: Mail, agent_id: str = "b") -> TurnRecord:
-    """The turn with which an agent begins that takes the offer of that mail."""
+    """Build the turn that starts an agent and accepts the offer in this mail."""
     took = OpenHandoff(handoff, Side.TOOK, "a", Mode.TRANSFER, 1)
     begun = with_open(started(agent_id, event_id=mail.id), took)
     turn = replace(begun, event=replace(begun.event, name=mail.event, payload=mail.payload))
@@ -417,21 +417,21 @@ def taking(store: Store, handoff: str, mail: Mail, agent_id: str = "b") -> TurnR
 
 
 def with_open(turn: TurnRecord, *handoffs: OpenHandoff) -> TurnRecord:
-    """The turn that leaves its agent with these handoffs."""
+    """Build the turn that leaves its agent with these handoffs."""
     return replace(turn, snapshot=replace(turn.snapshot, handoffs=handoffs))
 
 
 def answer(store: Store, handoff: str, mail: Mail) -> Answer:
-    """The rejection of an offer, told to `a`."""
+    """Build the rejection of an offer, with a reply to `a`."""
     reply = letter(store, "a", "handoff.rejected", {"handoff": handoff}, sender="b")
     return Answer(ChangeHandoff(handoff, PENDING, REJECTED, "no"), LATER, mail.number, reply)
 
 
 async def found_ids(store: Store, query: HandoffQuery) -> list[str]:
-    """The ids of the handoffs that a query finds, in order."""
+    """Return the ids of the handoffs that a query finds, in order."""
     return [each.id for each in await store.handoffs(query)]
 
 
 async def statuses(store: Store) -> list[HandoffStatus]:
-    """How all handoffs stand, in the order offered."""
+    """Return the status of every handoff, in the order offered."""
     return [each.status for each in await store.handoffs(HandoffQuery())]

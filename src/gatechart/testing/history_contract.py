@@ -1,4 +1,4 @@
-"""What every store must do with the past, as tests: going back to it, and forgetting it."""
+"""Tests of what every store must do with the past: going back to it, and forgetting it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from gatechart.values import (
     Verdict,
 )
 
-LATER = NOON + timedelta(days=1)  # than every turn of `lives`
+LATER = NOON + timedelta(days=1)  # later than every turn of `lives`
 ALL_IDS_OUT = Pruning(ids_since=LATER)
 
 
@@ -49,7 +49,7 @@ class HistoryContract:
     pytestmark = pytest.mark.asyncio
 
     async def test_a_list_that_grew_is_told_by_what_was_appended(self, store: Store) -> None:
-        """An entry says what came behind the lists that only grew, and of all else that changed what it is now."""
+        """An entry has the new items of lists that only grew, and the new value of every other field that changed."""
         first = started("a", context={"grew": [], "grown": [[1]], "shrunk": [1, 2], "turned": [1], "kept": [0]})
         second = going_on(
             first, "TOLD", context={"grew": [1], "grown": [[1], None], "shrunk": [1], "turned": [True, 2], "kept": [0]}
@@ -65,9 +65,10 @@ class HistoryContract:
 
     @pytest.mark.parametrize("seed", range(12))
     async def test_every_snapshot_of_a_life_can_be_had_again(self, store: Store, seed: int) -> None:
-        """`snapshot_at` gives for each version what `load` gave when it was the newest; part by part the same entries.
+        """`snapshot_at` returns for each version what `load` returned when that was the newest.
 
-        Also of lives that go on through other versions of a graph, other fields, history states, parallel regions.
+        It does so also for agents that change their graph version and fields, or have history states and parallel
+        regions. The history read entry by entry is the same as when read at once.
         """
         random = Random(seed)
         seen: dict[str, list[Snapshot]] = {"a": [], "b": []}
@@ -96,7 +97,7 @@ class HistoryContract:
 
     @pytest.mark.parametrize("version", [-1, 0, 4, 99])
     async def test_a_version_that_never_was_is_named_with_those_that_were(self, store: Store, version: int) -> None:
-        """`snapshot_at` raises UnknownVersionError that says which versions can be had."""
+        """`snapshot_at` raises UnknownVersionError, which says which versions exist."""
         await lives(store, "ab", turns=3)
         with pytest.raises(UnknownVersionError, match="'a'; versions 1 to 3 can be had") as caught:
             await store.snapshot_at("a", version)
@@ -105,7 +106,7 @@ class HistoryContract:
             await store.snapshot_at("nobody", 1)
 
     async def test_a_pruning_that_allows_nothing_forgets_nothing(self, store: Store) -> None:
-        """None in a pruning keeps everything."""
+        """A pruning with None in every field keeps everything."""
         await _ended(store, "abc")
         before = await _all(store)
         assert await _pruned(store, ALL_IDS_OUT) == ([], 0, 0)
@@ -114,7 +115,7 @@ class HistoryContract:
     @pytest.mark.parametrize("keep", [0, 1, 2, 5, 11, 12, 99])
     @pytest.mark.parametrize("seed", range(3))
     async def test_the_newest_turns_stay_and_can_be_rebuilt(self, store: Store, keep: int, seed: int) -> None:
-        """`keep_turns` drops all but so many turns of each agent, never the newest; those that stay are as before."""
+        """`keep_turns` drops all but this many turns of each agent, never the newest. The rest is unchanged."""
         random = Random(seed)
         all_turns = {agent_id: list(_life(agent_id, random, turns=12)) for agent_id in ("a", "b")}
         await commit_each(store, *(turn for turns in all_turns.values() for turn in turns))
@@ -132,7 +133,7 @@ class HistoryContract:
                     await store.snapshot_at(agent_id, turn.snapshot.version)
 
     async def test_what_is_old_is_dropped(self, store: Store) -> None:
-        """`turns_before` drops the turns that are older, and is no less than `keep_turns` where both are given."""
+        """`turns_before` drops older turns. If `keep_turns` is given, too, the one that drops more applies."""
         [turns] = await lives(store, "a", turns=9)
         assert await _pruned(store, replace(ALL_IDS_OUT, turns_before=turns[4].event.time)) == ([], 4, 0)
         assert [entry.version for entry in await store.history("a")] == [5, 6, 7, 8, 9]
@@ -142,7 +143,7 @@ class HistoryContract:
         assert [entry.version for entry in await store.history("a")] == [9]
 
     async def test_an_agent_goes_on_after_it_was_pruned(self, store: Store) -> None:
-        """A pruning changes nothing for the turns to come, and can be repeated."""
+        """A pruning changes nothing for later turns, and can be repeated."""
         turns = list(_life("a", Random(7), turns=30))
         await commit_each(store, *turns[:10])
         for start in (10, 20):
@@ -153,7 +154,7 @@ class HistoryContract:
             assert await store.snapshot_at("a", turn.snapshot.version) == turn.snapshot
 
     async def test_ids_within_the_window_are_recognised_after_a_pruning(self, store: Store) -> None:
-        """No turn is dropped from the oldest on that carries an id within the window; older ids are free again."""
+        """Dropping stops at the oldest turn with an id within the window. Older ids are free again."""
         [turns] = await lives(store, "a", turns=9)
         window = Pruning(ids_since=turns[5].event.time, keep_turns=1, turns_before=LATER)
         assert await _pruned(store, window) == ([], 5, 0)
@@ -170,7 +171,7 @@ class HistoryContract:
         assert entry.version == 10
 
     async def test_turns_without_an_id_are_not_held_by_the_window(self, store: Store) -> None:
-        """What nobody could repeat may go, however young it is."""
+        """Turns whose events cannot be repeated may be dropped, however young they are."""
         turns = [started("a")]
         for number in range(8):
             turns.append(going_on(turns[-1], "TOLD", event_id="last" if number == 5 else None))
@@ -179,7 +180,7 @@ class HistoryContract:
         assert await store.applied("a", "last") is not None
 
     async def test_agents_that_ended_long_ago_are_erased_whole(self, store: Store) -> None:
-        """`ended_before` erases those done or stopped whose last turn is older; none that is active, none younger."""
+        """`ended_before` erases agents that are done or stopped and whose last turn is older, but no active ones."""
         a, b, c, d = await _ended(store, "abcd")
         late = replace(a, event=replace(a.event, time=LATER))
         await commit_each(store, replace(going_on(late, "ENDED", status=Status.DONE), event=Event("X", {}, LATER)))
@@ -193,7 +194,7 @@ class HistoryContract:
         await assert_unknown(store, "c", "c-1")
 
     async def test_a_pruning_erases_only_agents_that_ended_as_it_says(self, store: Store) -> None:
-        """`status` lets go those that are done, failed or stopped, as it says; never one that is active."""
+        """`status` selects agents that are done, failed or stopped. It never selects an active one."""
         await _ended(store, "abcdg")
         ways: tuple[tuple[Status, list[str]], ...] = (
             (Status.ACTIVE, []),
@@ -209,7 +210,7 @@ class HistoryContract:
 
     @pytest.mark.parametrize("limit", [1, 3, 9])
     async def test_a_dry_run_tells_what_a_pruning_forgets_and_forgets_nothing(self, store: Store, limit: int) -> None:
-        """All its parts together say what those of the pruning then do; mail of erased agents is not counted."""
+        """All its parts together say what the pruning then forgets. Mail of erased agents is not counted."""
         await lives(store, "uv", turns=9)
         await _ended(store, "abcdef")
         mails = [_mail(store, MailStatus.REFUSED, recipient=each) for each in "uuvvxabd"]
@@ -225,7 +226,7 @@ class HistoryContract:
         assert await found(store) == ["u", "v", "d", "e"]
 
     async def test_an_ended_agent_stays_until_its_ids_are_out_of_the_window(self, store: Store) -> None:
-        """A repeat of what an ended agent applied is recognised for as long as any other."""
+        """A repeat of an event that an ended agent applied is recognised for as long as any other."""
         _, b, *_ = await _ended(store, "abcd")
         inside = Pruning(ids_since=b.event.time, ended_before=LATER)
         held = going_on(started("z"), "ENDED", status=Status.DONE, event_id="z-2")
@@ -235,7 +236,7 @@ class HistoryContract:
         assert (await _pruned(store, replace(inside, ids_since=LATER)))[0] == ["z"]
 
     async def test_an_ended_agent_for_which_mail_waits_stays(self, store: Store) -> None:
-        """Nothing accepted is lost: what waits is refused first."""
+        """No accepted mail is lost: waiting mail is refused first."""
         await _ended(store, "bc")
         mail = Mail(store.numbers(1), "b", "TOLD", {}, NOON, due=LATER)
         assert await store.commit([Posting(mail)]) == [COMMITTED]
@@ -244,7 +245,7 @@ class HistoryContract:
         assert await store.mail(MailQuery()) == [mail]
 
     async def test_old_mail_that_ended_is_forgotten(self, store: Store) -> None:
-        """`mail_before` forgets older mail that was refused or is dead; none that waits or has an id in the window."""
+        """`mail_before` forgets older mail that was refused or is dead. Waiting mail and ids in the window are kept."""
         await lives(store, "a", turns=2)
         mails = [
             _mail(store, MailStatus.REFUSED),
@@ -261,7 +262,7 @@ class HistoryContract:
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
     async def test_a_pruning_goes_on_part_by_part(self, store: Store, limit: int) -> None:
-        """Every part says where the next begins; in between turns are committed and ids recognised."""
+        """Every part says where the next one begins. In between, turns are committed and ids recognised."""
         await _ended(store, "abcdef")
         pruning = replace(ALL_IDS_OUT, ended_before=LATER, keep_turns=1)
         after, parts = 0, []
@@ -277,7 +278,7 @@ class HistoryContract:
         assert [len(await store.history(agent_id)) for agent_id in await found(store)] == [1] * (1 + len(parts))
 
     async def test_a_store_that_says_it_is_instant_never_suspends(self, store: Store) -> None:
-        """Where `is_instant` holds, going back and forgetting end at their first step too."""
+        """If `is_instant` holds, going back and forgetting also complete at their first step."""
         if not store.is_instant:
             pytest.skip("the store says that it may suspend")
         first = started("a")
@@ -288,7 +289,7 @@ class HistoryContract:
 
 
 def _life(agent_id: str, random: Random, turns: int = 40) -> list[TurnRecord]:
-    """A life of all kinds of changes: most of them small, lists that grow, now and then everything else."""
+    """Build an agent's turns with all kinds of changes: mostly small ones, growing lists, at times everything else."""
     context: dict[str, Any] = {"n": 0, "said": [], "note": None, "of": {"deep": [1]}}
     life = [started(agent_id, context=context)]
     while len(life) < turns:
@@ -319,7 +320,7 @@ def _changes(context: dict[str, Any], random: Random) -> dict[str, Any]:
 
 
 def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
-    """The snapshot elsewhere, with other things remembered."""
+    """Return the snapshot with another configuration and other remembered states."""
     other: dict[str, Any] = {}
     if random.random() < 0.4:
         other["configuration"] = random.choice([("A",), ("B",), ("LEFT", "RIGHT"), ("A", "B")])
@@ -335,7 +336,7 @@ def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
 
 
 async def _ended(store: Store, names: str) -> list[TurnRecord]:
-    """The last turns of agents with two turns each: `c` is stopped, `d` active, `g` failed. Ids in the first."""
+    """Commit agents with two turns each: `c` ends stopped, `d` active, `g` failed. The first turns have event ids."""
     ends = {"c": Status.STOPPED, "d": Status.ACTIVE, "g": Status.FAILED}
     starts = [started(name, event_id=f"{name}-1", context={"n": 1}) for name in names]
     last = [
@@ -354,7 +355,7 @@ def _mail(store: Store, status: MailStatus, **other: Any) -> Mail:
 async def _pruned(
     store: Store, pruning: Pruning, limit: int = 2, *, dry_run: bool = False
 ) -> tuple[list[str], int, int]:
-    """What all parts of a pruning have forgotten, or would."""
+    """Return what all parts of a pruning have forgotten, or would forget."""
     parts: list[Pruned] = []
     after: int | None = 0
     while after is not None:

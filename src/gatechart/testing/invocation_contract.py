@@ -1,4 +1,4 @@
-"""What every store must do with invocations and their steps, as tests."""
+"""Tests of what every store must do with invocations and their steps."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ TEXT = "Grüße, 東京 🚪 \\ \" ' % _ ; -- \r\n\t"
 
 
 class InvocationContract:
-    """The promises about what states have under way outside turns."""
+    """The promises about the work that states have under way outside turns."""
 
     async def test_an_invocation_begins_with_its_turn(self, store: Store) -> None:
-        """`running` gives all that is needed to begin it again: graph and version, and the turn's own context."""
+        """`running` returns everything needed to begin it again: graph, graph version, and the turn's own context."""
         first = await calling(store, "a", "f", "g", context={"text": TEXT})
         await commit_each(store, going_on(first, "TOLD", context={"text": ""}))
         expected = [ActiveInvocation(call_of(first, invoke), "g", "1", first.snapshot.context) for invoke in "fg"]
         assert await under_way(store) == expected
 
     async def test_an_invocation_goes_on_in_the_version_of_its_agent(self, store: Store) -> None:
-        """`running` gives the graph's version that the agent has now, not the one in which the invocation began."""
+        """`running` returns the graph version that the agent has now, not the one in which the invocation began."""
         first = await calling(store, "a", "f")
         after = going_on(first, "TOLD")
         await commit_each(store, replace(after, snapshot=replace(after.snapshot, graph_version="2")))
         assert await under_way(store) == [ActiveInvocation(call_of(first, "f"), "g", "2", first.snapshot.context)]
 
     async def test_the_epochs_of_a_snapshot_are_kept(self, store: Store) -> None:
-        """`load` gives them as they were committed, and none where there are none."""
+        """`load` returns the epochs as they were committed, and none if there are none."""
         first = started("a")
         entered = replace(first, snapshot=replace(first.snapshot, entered=(("A", 1), (TEXT, 7))))
         await commit_each(store, entered)
@@ -60,7 +60,7 @@ class InvocationContract:
         assert (await store.load("a")).entered == ()
 
     async def test_invocations_are_read_in_parts(self, store: Store) -> None:
-        """`running` goes on behind the place of the last one it gave."""
+        """`running` continues after the position of the last invocation it returned."""
         turns = [await calling(store, agent_id, "f") for agent_id in "abc"]
         first, last = await store.running(after=0, limit=2), await store.running(after=0, limit=9)
         assert [running.invocation for _, running in first] == [call_of(turn, "f") for turn in turns[:2]]
@@ -70,7 +70,7 @@ class InvocationContract:
         assert await store.running(after=place, limit=9) == []
 
     async def test_the_invocations_of_one_agent_are_found(self, store: Store) -> None:
-        """`running` of an agent gives its own, in the order begun, and of an unknown one none."""
+        """`running` returns an agent's own invocations in the order started, and none for an unknown agent."""
         first = await calling(store, "a", "f")
         await calling(store, "b", "g")
         await commit_each(store, acting(store, going_on(first, "TOLD"), StartInvoke("B", "h")))
@@ -80,7 +80,7 @@ class InvocationContract:
         assert await store.running(agent_id="nobody", after=0, limit=9) == []
 
     async def test_a_turn_adopts_invocations_with_their_steps(self, store: Store) -> None:
-        """A ReplaceInvocation puts an invocation under another state, entry or id and leaves its steps, or ends it."""
+        """A ReplaceInvocation moves an invocation to another state, entry or id with its steps, or ends it."""
         first = await calling(store, "a", "f", "g")
         moved, dropped = call_of(first, "f"), call_of(first, "g")
         steps = [StepRecord(call, "s", "1") for call in (moved, dropped)]
@@ -98,7 +98,7 @@ class InvocationContract:
         assert await verdicts(store, steps[0], replace(steps[0], invocation=new)) == [STALE, REPEATED]
 
     async def test_a_stale_turn_neither_begins_nor_ends_any(self, store: Store) -> None:
-        """Nothing of a stale turn is carried out."""
+        """No effect of a stale turn is applied."""
         first = await calling(store, "a", "f")
         await commit_each(store, going_on(first, "WON"))
         await assert_stale(
@@ -107,7 +107,7 @@ class InvocationContract:
         assert await invoked(store) == ["f"]
 
     async def test_leaving_a_state_ends_its_invocations(self, store: Store) -> None:
-        """A Cancel ends those of the state's earlier entries, with their steps, wherever the turn lists it."""
+        """A Cancel ends the invocations of the state's earlier entries, with their steps, wherever it is listed."""
         first = await calling(store, "a", "f")
         other = await calling(store, "b", "f")
         inner = acting(store, going_on(first, "TOLD"), StartInvoke("B", "g"))
@@ -122,14 +122,14 @@ class InvocationContract:
         assert await verdicts(store, step) == [STALE]
 
     async def test_all_invocations_of_an_agent_are_ended_at_once(self, store: Store) -> None:
-        """A CancelAll ends those of every state, of no other agent."""
+        """A CancelAll ends the invocations of every state, but none of another agent."""
         first = await calling(store, "a", "f", "g")
         await calling(store, "b", "h")
         await commit_each(store, acting(store, going_on(first, "TOLD"), CancelAll(), StartInvoke("A", "i")))
         assert sorted(await invoked(store)) == ["h", "i"]
 
     async def test_a_step_is_recorded_once(self, store: Store) -> None:
-        """`steps` gives the first result of a name; a second is REPEATED, also within one commit."""
+        """`steps` returns the first result for a name. A second one is REPEATED, also within one commit."""
         turn = await calling(store, "a", "f", "g")
         call = call_of(turn, "f")
         one, again = StepRecord(call, TEXT, '{"n":1}'), StepRecord(call, TEXT, "2")
@@ -152,7 +152,7 @@ class InvocationContract:
         assert await invoked(store) == ["f", "g"]
 
     async def test_progress_is_mail_and_the_invocation_goes_on(self, store: Store) -> None:
-        """A Report that does not end it leaves steps and invocation as they are."""
+        """A Report that does not end the invocation leaves it and its steps unchanged."""
         call = call_of(await calling(store, "a", "f"), "f")
         mail = letter(store, "a", "progress.invoke.f", {"n": 1}, state="A", epoch=1)
         assert await verdicts(store, StepRecord(call, "s", "1"), Report(call, mail, ends=False)) == [COMMITTED] * 2
@@ -161,7 +161,7 @@ class InvocationContract:
         assert await store.steps(call) == {"s": "1"}
 
     async def test_an_invocation_ends_once(self, store: Store) -> None:
-        """A Report that ends it takes invocation and steps; whatever comes after is STALE, also in the same commit."""
+        """A Report that ends it removes invocation and steps. Later reports are STALE, also in the same commit."""
         call = call_of(await calling(store, "a", "f", "g"), "f")
         ends = [Report(call, letter(store, "a", event, state="A", epoch=1), ends=True) for event in ("DONE", "AGAIN")]
         step = StepRecord(call, "s", "1")
@@ -172,7 +172,7 @@ class InvocationContract:
         assert await store.steps(call) == {}
 
     async def test_what_a_turn_ends_in_a_commit_is_over_for_the_rest(self, store: Store) -> None:
-        """Turns go before other units: the state is left, so that its reports are STALE."""
+        """Turns go before other units: the state was left, so reports of its invocations are STALE."""
         first = await calling(store, "a", "f")
         call, mail = call_of(first, "f"), letter(store, "a", state="A", epoch=1)
         turn = acting(store, going_on(first, "TOLD"), Cancel("A"), minutes(1, state="B"))
@@ -181,7 +181,7 @@ class InvocationContract:
         assert await kept(store) == list(turn.mail)
 
     async def test_an_erased_agent_has_nothing_under_way(self, store: Store) -> None:
-        """`erase` takes the agent's invocations, with their steps."""
+        """`erase` removes the agent's invocations, with their steps."""
         turn = await calling(store, "a", "f")
         await calling(store, "b", "g")
         await verdicts(store, StepRecord(call_of(turn, "f"), "s", "1"))

@@ -1,4 +1,4 @@
-"""What every store must do with mail, as tests."""
+"""Tests of what every store must do with mail."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ DEAD, REFUSED, WAITING = MailStatus.DEAD, MailStatus.REFUSED, MailStatus.WAITING
 
 
 class MailContract:
-    """The promises about mail: what a commit accepts, changes and forgets, and in which order it is found."""
+    """The promises about mail: what a commit accepts, changes and forgets, and in which order mail is found."""
 
     async def test_numbers_go_up(self, store: Store) -> None:
-        """`numbers` gives the first of as many as were asked for, none of them twice."""
+        """`numbers` returns the first of the numbers asked for, and never reserves one twice."""
         first, second, third = store.numbers(1), store.numbers(3), store.numbers(1)
         assert 0 < first < second < third - 2
 
     async def test_mail_is_found_as_it_was_posted(self, store: Store) -> None:
-        """Every part of mail comes back as it was, also for an agent that has not started."""
+        """Every part of mail comes back unchanged, also for an agent that has not started."""
         plain = letter(store, "nobody yet")
         full = letter(
             store,
@@ -62,7 +62,7 @@ class MailContract:
         assert await kept(store) == [plain, full]
 
     async def test_backlogs_count_what_waits_from_outside(self, store: Store) -> None:
-        """Unclaimed is what waits for agents that do not exist, scheduled what has a due time; no agent sent it."""
+        """Unclaimed mail waits for agents that do not exist. Scheduled mail has a due time. No agent sent it."""
         turn = acting(store, started("a"), Send("nobody", "ASKED", {}), minutes(5, key="k"))
         await commit_each(store, turn)
         plain = [letter(store, name) for name in ("nobody", "nobody", "no one", "a")]
@@ -76,7 +76,7 @@ class MailContract:
         assert await store.count(Backlog.UNCLAIMED, most=100) == 1
 
     async def test_what_a_turn_sends_is_accepted_with_it(self, store: Store) -> None:
-        """A committed turn's sends and timers stand as its record lists them."""
+        """A committed turn's sends and timers are kept as its record lists them."""
         effects = (
             Send("b", "ASKED", {"n": 1}, "id"),
             minutes(5, state="A"),
@@ -104,7 +104,7 @@ class MailContract:
         assert (await store.load("a")) == winner.snapshot
 
     async def test_what_a_turn_consumes_is_forgotten(self, store: Store) -> None:
-        """The mail that a turn applied is history, and its id is known from there."""
+        """Mail that a turn applied is part of the history, which also knows its id."""
         first, mail, other = started("a"), letter(store, "a", id="1"), letter(store, "a", id="2")
         await commit_each(store, first)
         await posted(store, mail, other)
@@ -113,7 +113,7 @@ class MailContract:
         assert await store.applied("a", "1") is not None
 
     async def test_a_turn_whose_mail_is_gone_is_stale(self, store: Store) -> None:
-        """Mail that waits no more cannot be consumed: nothing of the turn was written."""
+        """Mail that no longer waits cannot be consumed, and nothing of the turn is written."""
         first, mail = started("a"), letter(store, "a")
         await commit_each(store, first)
         await posted(store, mail)
@@ -123,7 +123,7 @@ class MailContract:
         assert await kept(store) == []
 
     async def test_mail_of_one_id_is_accepted_once(self, store: Store) -> None:
-        """What comes again while the first waits is REPEATED, or REUSED with another event or payload."""
+        """While the first mail waits, another is REPEATED, or REUSED with another event or payload."""
         first = letter(store, "a", "TOLD", {"n": 1, "m": 2}, id="1")
         again = letter(store, "a", "TOLD", {"m": 2, "n": 1}, id="1", sender="another")
         others = letter(store, "a", "TOLD", {"n": 2}, id="1"), letter(store, "a", "ASKED", {"n": 1, "m": 2}, id="1")
@@ -132,14 +132,14 @@ class MailContract:
         assert await kept(store) == [first]
 
     async def test_an_id_is_of_one_recipient(self, store: Store) -> None:
-        """The same id for another agent is another; mail without an id is never a repeat."""
+        """The same id may be used for another agent. Mail without an id is never a repeat."""
         letters = letter(store, "a", id="1"), letter(store, "b", id="1"), letter(store, "a"), letter(store, "a")
         await posted(store, *letters)
         assert await kept(store) == list(letters)
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_mail_of_an_id_that_was_applied_is_not_accepted(self, store: Store, together: bool) -> None:
-        """It is REPEATED or REUSED, whether it was applied before or in this commit: turns go before other units."""
+        """It is REPEATED or REUSED if the id was applied before or in this commit: turns go before other units."""
         first = started("a")
         told = going_on(first, "TOLD", event_id="1", payload={"n": [1, {"m": 1.5}]})
         same = Posting(letter(store, "a", "TOLD", {"n": [1, {"m": 1.5}]}, id="1"))
@@ -154,7 +154,7 @@ class MailContract:
         assert await kept(store) == []
 
     async def test_an_id_is_free_once_its_mail_is_refused_dead_or_forgotten(self, store: Store) -> None:
-        """Only what waits or was applied keeps others out, and one errand sees what those before it did."""
+        """Only mail that waits or was applied blocks an id, and each unit sees what those before it did."""
         one, two, three = (letter(store, "a", id=each) for each in "123")
         again = [Posting(letter(store, "a", "ASKED", id=each)) for each in "123"]
         await posted(store, one, two, three)
@@ -168,7 +168,7 @@ class MailContract:
         assert await kept(store, "b") == [fifth]
 
     async def test_what_a_turn_sends_again_is_left_out(self, store: Store) -> None:
-        """Mail of a turn whose id waits or was applied is no fault of the turn: it is COMMITTED without it."""
+        """A turn that sends mail under an id that waits or was applied is COMMITTED without that mail."""
         a, b, waiting = started("a"), started("b"), letter(store, "b", id="1")
         await commit_each(store, a, b, going_on(b, "TOLD", event_id="0"))
         await posted(store, waiting)
@@ -177,7 +177,7 @@ class MailContract:
         assert [(mail.event, mail.id) for mail in await kept(store)] == [("TOLD", "1"), ("ASKED", "2"), ("LAST", None)]
 
     async def test_what_a_turn_sends_under_the_id_of_something_else_is_kept_as_refused(self, store: Store) -> None:
-        """Its reason names the event that waits or was applied under the id, which goes on to stand for that."""
+        """The reason names the event that waits or was applied under the id, which the id keeps identifying."""
         a, b, waiting = started("a"), started("b"), letter(store, "b", "WAITED", id="1")
         await commit_each(store, a, b, going_on(b, "APPLIED", event_id="0"))
         await posted(store, waiting)
@@ -197,7 +197,7 @@ class MailContract:
         ]
 
     async def test_leaving_a_state_ends_its_timers(self, store: Store) -> None:
-        """A Cancel ends the waiting mail of that state's earlier entries, not that of this one or of others."""
+        """A Cancel ends the waiting mail of that state's earlier entries, but not of this entry or of other states."""
         first = acting(
             store, started("a"), minutes(1, "A1", state="A"), minutes(1, "B1", state="B"), minutes(1, "K", key="A")
         )
@@ -211,7 +211,7 @@ class MailContract:
         assert await events(store, "b") == ["OTHER"]
 
     async def test_a_timer_is_cancelled_by_its_key(self, store: Store) -> None:
-        """A CancelTimer ends the agent's mail of that key; what the turn sets under it stands."""
+        """A CancelTimer ends the agent's mail with that key. A timer that the same turn sets under the key stays."""
         first = acting(
             store, started("a"), minutes(1, "ONE", key="k"), minutes(1, "TWO", key="l"), minutes(1, "S", state="k")
         )
@@ -221,7 +221,7 @@ class MailContract:
         assert await events(store) == ["TWO", "S", "OTHER", "AGAIN"]
 
     async def test_all_timers_are_cancelled_at_once(self, store: Store) -> None:
-        """A CancelAll ends mail of states and keys, and leaves what was sent."""
+        """A CancelAll ends mail that has a state or a key, and leaves mail that was sent."""
         first = acting(
             store, started("a"), minutes(1, key="k"), minutes(1, state="A"), Send("a", "SENT", {}, due=LATER)
         )
@@ -231,7 +231,7 @@ class MailContract:
         assert await events(store) == ["SENT", "OTHER"]
 
     async def test_a_turn_amends_what_waits(self, store: Store) -> None:
-        """A ReplaceMail leaves mail as it says, or none; nothing of a stale turn's."""
+        """A ReplaceMail changes waiting mail or removes it. One in a stale turn does nothing."""
         first = started("a")
         await commit_each(store, first)
         one, two, three = letter(store, "a", id="1"), letter(store, "a", due=LATER), letter(store, "a")
@@ -245,7 +245,7 @@ class MailContract:
         assert await kept(store) == list(amended)
 
     async def test_mail_is_changed_in_every_part(self, store: Store) -> None:
-        """A MailChange leaves what it says under the number; a second change goes on from it."""
+        """A MailChange replaces the mail under its number. A second one changes the result of the first."""
         mail, other = letter(store, "a", id="1"), letter(store, "a")
         await posted(store, mail, other)
         dead = replace(
@@ -257,7 +257,7 @@ class MailContract:
         assert await kept(store) == [mail, other]
 
     async def test_mail_is_raised_with_a_change_once(self, store: Store) -> None:
-        """A MailChange accepts what it raises together with what it changes, and only of mail that waits."""
+        """A MailChange accepts the mail that it raises with its change, and only if the changed mail waits."""
         mail, other = letter(store, "a", state="A", epoch=1), letter(store, "b")
         await posted(store, mail, other)
         dead = replace(mail, status=DEAD, attempts=3, reason=TEXT)
@@ -274,7 +274,7 @@ class MailContract:
         ]
 
     async def test_dead_mail_does_not_come_back_beside_its_repeat(self, store: Store) -> None:
-        """A MailChange that lets mail wait again is REPEATED or REUSED as its posting would be."""
+        """A MailChange that makes mail wait again is REPEATED or REUSED as a Posting of it would be."""
         mail = letter(store, "a", id="1")
         await posted(store, dead := replace(mail, status=DEAD))
         await posted(store, again := letter(store, "a", id="1"))
@@ -282,7 +282,7 @@ class MailContract:
         assert await kept(store) == [dead, again]
 
     async def test_mail_that_is_gone_is_not_changed(self, store: Store) -> None:
-        """A MailChange or MailEnd is STALE where there is no such mail, and brings none about."""
+        """A MailChange or MailEnd is STALE if its mail does not exist, and creates none."""
         first, mail = started("a"), letter(store, "a")
         await commit_each(store, first)
         await posted(store, mail)
@@ -308,7 +308,7 @@ class MailContract:
         ],
     )
     async def test_mail_is_found_in_the_order_accepted(self, store: Store, query: dict[str, Any], found: str) -> None:
-        """`mail` answers with what fits every part of the query."""
+        """`mail` returns the mail that matches every part of the query."""
         letters = [letter(store, "ab"[n % 2], status=[WAITING, DEAD, REFUSED][(n // 2)]) for n in (0, 1, 2, 3)]
         letters += [letter(store, "a", status=REFUSED), letter(store, "b", due=LATER)]
         await posted(store, *letters)
@@ -317,7 +317,7 @@ class MailContract:
         assert await store.mail(MailQuery(**query)) == [letters[int(n)] for n in found]
 
     async def test_waiting_mail_is_read_in_parts(self, store: Store) -> None:
-        """`waiting` gives what waits without a due time, also what is tried again; page by page."""
+        """`waiting` returns mail that waits without a due time, also mail to be retried, page by page."""
         letters = [
             letter(store, "a"),
             tried := letter(store, "b", attempts=1, retry_at=LATER),
@@ -333,7 +333,7 @@ class MailContract:
         assert await store.waiting(after=letters[4].number, limit=2) == []
 
     async def test_timed_mail_is_read_in_the_order_due(self, store: Store) -> None:
-        """`due` gives what waits with a due time by due time and number, beyond those given."""
+        """`due` returns waiting mail with a due time, ordered by due time and number, after those given."""
         dues = [LATER, NOON, NOON + timedelta(microseconds=1), NOON, LATER]
         letters = [letter(store, "a", due=due) for due in dues]
         await posted(store, *letters, letter(store, "a"), letter(store, "a", due=NOON, status=REFUSED))
@@ -345,7 +345,7 @@ class MailContract:
             assert await store.due(after=(mail.due, mail.number), limit=2) == expected[place : place + 2]
 
     async def test_an_erased_agent_has_no_mail(self, store: Store) -> None:
-        """`erase` takes what waits for the agent and what it did not take, not what it sent."""
+        """`erase` removes the mail for the agent, waiting or ended, but not the mail that it sent."""
         await commit_each(store, acting(store, started("a"), Send("b", "SENT", {}), minutes(1)), started("b"))
         await posted(store, letter(store, "a", id="1"), letter(store, "a", status=DEAD))
         await store.erase("a")

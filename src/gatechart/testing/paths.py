@@ -21,7 +21,7 @@ from gatechart.values import Name, Outcome, Snapshot, name_of
 
 
 class Walker(Protocol):
-    """Whatever can walk a path: a rehearsal, or an agent of a runtime."""
+    """Anything that can walk a path: a rehearsal, or an agent of a runtime."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -34,7 +34,7 @@ class Walker(Protocol):
 
 
 def path_cases(graph: AnyGraph, *, from_: Name | None = None, most: int = 100_000) -> list[Any]:
-    """Return a `pytest.param` for each path needed to take every transition; its id lists the events.
+    """Return a `pytest.param` for each path needed to take every transition. Its id lists the events.
 
     from_: an entry point's name; all entry points by default. Raises what `paths` raises.
     """
@@ -45,7 +45,8 @@ def path_cases(graph: AnyGraph, *, from_: Name | None = None, most: int = 100_00
 async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | None = None) -> None:
     """Send the events of the path, and fail the test if the agent takes another way.
 
-    agent: just started at the path's entry point. payloads: by event; what the guards need to pass.
+    agent: just started at the path's entry point.
+    payloads: by event, whatever the guards need to pass.
     """
     by_name = {name_of(event): payload for event, payload in (payloads or {}).items()}
     first, *turns = _turns(path)
@@ -61,7 +62,7 @@ async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | Non
 
 
 def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
-    """Yield the steps of each turn; the start's come first, and may be empty."""
+    """Yield the steps of each turn. Those of the start come first, and may be empty."""
     turn: list[PathStep] = []
     for step in path.steps:
         if step.is_sent:
@@ -72,7 +73,7 @@ def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
 
 
 def _compare(path: Path, turn: tuple[PathStep, ...], outcome: Outcome, payloads: Mapping[str, Any]) -> None:
-    """Fail the test unless the turn begins with these steps; eventless transitions may follow the last one."""
+    """Fail the test unless the turn begins with these steps. Eventless transitions may follow the last one."""
     wanted = tuple(label for step in turn for label in step.transitions)
     if outcome.taken[: len(wanted)] == wanted:
         return

@@ -49,7 +49,7 @@ def going_on(
     event_id: str | None = None,
     status: Status = Status.ACTIVE,
 ) -> TurnRecord:
-    """Build the turn that an event makes after another turn; fields left out stay as they were."""
+    """Build the turn that an event makes after another turn. Fields left out stay as they were."""
     previous = turn.snapshot
     snapshot = replace(
         previous,
@@ -63,7 +63,7 @@ def going_on(
 
 
 async def lives(store: Store, agent_ids: str, *, turns: int) -> list[list[TurnRecord]]:
-    """Commit agents with `turns` turns each, side by side; turn n of agent `a` has the event id `a-n`."""
+    """Commit agents with `turns` turns each, side by side. Turn n of agent `a` has the event id `a-n`."""
     all_turns = [[started(agent_id, event_id=f"{agent_id}-1")] for agent_id in agent_ids]
     await store.commit([agent[0] for agent in all_turns])
     for version in range(2, turns + 1):

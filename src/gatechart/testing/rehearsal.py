@@ -50,7 +50,7 @@ async def rehearse(
 
 
 class Rehearsal:
-    """An agent whose clock moves only when told to. Created by `rehearse`."""
+    """An agent whose clock moves only when the test moves it. Created by `rehearse`."""
 
     def __init__(
         self, agent: Agent[Any], clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool
@@ -87,13 +87,13 @@ class Rehearsal:
         return outcome
 
     async def _play(self, event: Name, payload: Any) -> Outcome:
-        """Send what no caller of a runtime can send."""
+        """Send an event that no caller of a runtime can send."""
         host, name = self.agent._host, raised_name(event)
         assert isinstance(host, LiveAgent)  # the runtime is in this process
         return await host.happen(Event(name, plain_payload(payload, name), self.clock.now()))
 
     async def advance(self, seconds: float) -> None:
-        """Move the clock forward. Whatever becomes due on the way happens at its own moment, in order."""
+        """Move the clock forward. Whatever falls due on the way happens at its own time, in order."""
         end = self.clock.at + timedelta(seconds=seconds)
         while (due := self.clock.next_due) is not None and due <= end:
             self.clock.at = due
@@ -103,7 +103,7 @@ class Rehearsal:
     async def settle(self) -> None:
         """Wait until all pending work waits for the clock.
 
-        An invoke that waits for something else than the clock gets 100 rounds of the event loop.
+        An invoke that waits for something other than the clock gets 100 rounds of the event loop.
         """
         for _ in range(PATIENCE):
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What every store must do with what others ask of its owner, as tests."""
+"""Tests of what every store must do with requests from other processes to its owner."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SOON_S = 5.0
 class RequestsContract:
     """The tests of requests. Subclass it, and provide both sides of one database as fixtures.
 
-    `asking`: what anyone asks with. `requests`: what the owner takes them with.
+    `asking`: the side of the process that asks. `requests`: the owner's side.
     """
 
     pytestmark = pytest.mark.asyncio
 
     async def test_what_is_asked_is_taken_once_and_in_order(self, asking: Asking, requests: Requests) -> None:
-        """Also where not all of it is taken at a time."""
+        """The order and the count hold also if requests are taken in parts."""
         numbers = [await asking.ask(each) for each in (FIRST, SECOND, THIRD)]
         taken = [*await requests.take(BEFORE, limit=2), *await requests.take(BEFORE, limit=2)]
         assert [each.number for each in taken] == numbers == sorted(set(numbers))
@@ -37,7 +37,7 @@ class RequestsContract:
         assert list(await requests.take(BEFORE, limit=9)) == []
 
     async def test_an_answer_is_there_until_it_is_forgotten(self, asking: Asking, requests: Requests) -> None:
-        """It is of one request alone."""
+        """The answer belongs to one request only."""
         first, second = await asking.ask(FIRST), await asking.ask(SECOND)
         await requests.take(BEFORE, limit=9)
         await requests.answer(first, '{"answer":1}', BEFORE)
@@ -49,14 +49,14 @@ class RequestsContract:
         assert [await asking.answer_to(each) for each in (first, second, 999)] == [None, "{}", None]
 
     async def test_what_is_forgotten_is_not_taken_again(self, asking: Asking, requests: Requests) -> None:
-        """For whoever asked has done it himself since then."""
+        """The asker may have done the work itself since then."""
         number = await asking.ask(FIRST)
         await requests.take(BEFORE, limit=9)
         await asking.forget(number)
         assert list(await requests.take(BEFORE, limit=9, again=True)) == []
 
     async def test_what_is_asked_again_under_its_id_is_asked_once(self, asking: Asking, requests: Requests) -> None:
-        """Whether it was taken by then or not."""
+        """The first request may have been taken by then or not."""
         number = await asking.ask(FIRST)
         assert await asking.ask(FIRST) == number
         assert len(await requests.take(BEFORE, limit=9)) == 1
@@ -64,7 +64,7 @@ class RequestsContract:
         assert list(await requests.take(BEFORE, limit=9)) == []
 
     async def test_what_was_not_taken_can_be_withdrawn(self, asking: Asking, requests: Requests) -> None:
-        """What was taken cannot, answered or not."""
+        """A request that was taken cannot be withdrawn, whether answered or not."""
         first, second, third = [await asking.ask(each) for each in (FIRST, SECOND, THIRD)]
         assert await asking.withdraw(first)
         assert [each.number for each in await requests.take(BEFORE, limit=1)] == [second]
@@ -74,7 +74,7 @@ class RequestsContract:
         assert await asking.ask(FIRST) > third
 
     async def test_what_was_not_taken_in_time_is_forgotten(self, asking: Asking, requests: Requests) -> None:
-        """So that nobody finds it done who has long given up."""
+        """An asker that gave up long ago must not find its request carried out."""
         number = await asking.ask(FIRST)
         assert list(await requests.take(AFTER, limit=9)) == []
         assert await asking.withdraw(number)
@@ -83,7 +83,7 @@ class RequestsContract:
     async def test_what_was_taken_and_not_answered_is_taken_again_by_the_next_owner(
         self, asking: Asking, requests: Requests
     ) -> None:
-        """However late: it may have been carried out already."""
+        """The next owner takes it however late it is, since it may have been carried out already."""
         numbers = [await asking.ask(each) for each in (FIRST, SECOND)]
         await requests.take(BEFORE, limit=9)
         await requests.answer(numbers[0], "{}", BEFORE)
@@ -94,7 +94,7 @@ class RequestsContract:
     async def test_an_answer_that_nobody_fetches_is_forgotten_in_the_end(
         self, asking: Asking, requests: Requests
     ) -> None:
-        """With the next requests that are taken, not before an hour has passed."""
+        """It is forgotten when requests are next taken, but not before an hour has passed."""
         number = await asking.ask(FIRST)
         await requests.take(BEFORE, limit=9)
         await requests.answer(number, "{}", BEFORE)
@@ -106,7 +106,7 @@ class RequestsContract:
             assert await asking.answer_to(number) == answer
 
     async def test_the_owner_is_woken_by_what_is_asked(self, asking: Asking, requests: Requests) -> None:
-        """Before it waits and while it does; not by what it has taken."""
+        """The owner is woken by requests from before and during its wait, but not by those that it has taken."""
         await asking.ask(FIRST)
         await asyncio.wait_for(requests.asked(), SOON_S)
         await requests.take(BEFORE, limit=9)
@@ -116,5 +116,5 @@ class RequestsContract:
         await asyncio.wait_for(waiting, SOON_S)
 
     async def test_who_is_asked_can_be_told(self, asking: Asking) -> None:
-        """In words, for a message."""
+        """`owner` describes the owner for a message."""
         assert "process" in await asking.owner()

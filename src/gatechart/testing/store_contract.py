@@ -1,4 +1,4 @@
-"""What every store must do, as tests: the promises of the Store port, one by one."""
+"""Tests of what every store must do: the promises of the Store port, one by one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LARGE = "x" * 1_000_000
 
 @dataclass(frozen=True)
 class Wish:
-    """An effect, or a unit, that no store knows."""
+    """An effect or a unit that no store knows."""
 
     text: str
 
@@ -62,7 +62,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
     pytestmark = pytest.mark.asyncio
 
     async def test_an_unknown_effect_is_refused_and_nothing_of_its_commit_is_written(self, store: Store) -> None:
-        """What no store carries out is an error, never dropped in silence; nor is a unit of an unknown kind."""
+        """An unknown effect is an error and is never dropped silently. So is a unit of an unknown kind."""
         first = started("a")
         assert await verdicts(store, first) == [COMMITTED]
         wishing = replace(going_on(first, "WISHED"), effects=(Wish("a pony"),))  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         await assert_unknown(store, "b", "b-1")
 
     async def test_an_agent_is_loaded_as_it_was_committed(self, store: Store) -> None:
-        """`load` gives the newest committed snapshot, equal in every field."""
+        """`load` returns the newest committed snapshot, equal in every field."""
         first = started("a", context={"text": UNICODE, "numbers": NUMBERS})
         assert await verdicts(store, first) == [COMMITTED]
         assert await store.load("a") == first.snapshot
@@ -84,14 +84,14 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert await store.load("a") == second.snapshot
 
     async def test_many_agents_are_loaded_at_once(self, store: Store) -> None:
-        """`load_many` gives those that there are, each once, as `load` does."""
+        """`load_many` returns the agents that exist, each once, as `load` does."""
         await lives(store, "abc", turns=2)
         loaded = await store.load_many(["c", "nobody", "a"])
         assert sorted(loaded, key=str) == [await store.load(agent_id) for agent_id in "ac"]
         assert list(await store.load_many([])) == []
 
     async def test_a_turn_is_remembered_in_every_part(self, store: Store) -> None:
-        """`history` gives each turn as it was: event, way, changes, timing, guards that raised."""
+        """`history` returns each turn unchanged: event, transitions, changes, timing, guards that raised."""
         errors = (
             GuardError("is_open", "A --TOLD--> B", "ValueError: no"),
             GuardError("is_shut", "A --TOLD", "KeyError"),
@@ -115,7 +115,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert told.outcome == second.outcome
 
     async def test_a_graph_is_remembered_as_it_was_first(self, store: Store) -> None:
-        """`known_graph` gives what `remember` was given first for a fingerprint; None for others."""
+        """`known_graph` returns the graph first remembered for a fingerprint, and None for unknown ones."""
         known = KnownGraph("f" * 32, "order", "1", {"PAID": "ORDER.PAID", UNICODE: UNICODE})
         await store.remember([known, replace(known, fingerprint="e" * 32)])
         await store.remember([replace(known, version="2"), replace(known, fingerprint="d" * 32)])
@@ -125,7 +125,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert await store.known_graph("c" * 32) is None
 
     async def test_large_values_come_back_whole(self, store: Store) -> None:
-        """A megabyte in the context and a megabyte in the payload are data like any other."""
+        """A megabyte in the context and a megabyte in the payload come back unchanged."""
         first = started("a", context={"text": LARGE})
         second = going_on(first, "TOLD", context={"text": LARGE + "y"}, payload={"text": LARGE})
         await commit_each(store, first, second)
@@ -134,7 +134,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
 
     @pytest.mark.parametrize("agent_id", ["Ünïcode 🚪", 'it\'s "quoted"', "100%_of; --", "a/b c\n", "A", "null", "1"])
     async def test_any_text_is_an_id(self, store: Store, agent_id: str) -> None:
-        """Ids are compared as they are: no case folded, no pattern matched, no number read."""
+        """Ids are compared literally: without case folding, patterns or conversion to numbers."""
         await commit_each(store, started("a"), started(agent_id, event_id=agent_id), started("1.0"))
         assert (await store.load(agent_id)).agent_id == agent_id
         assert [entry.event.id for entry in await store.history(agent_id)] == [agent_id]
@@ -143,7 +143,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert await store.applied("a", agent_id) is None
 
     async def test_verdicts_come_in_the_order_of_the_turns(self, store: Store) -> None:
-        """`commit` gives one verdict for each turn: the stale are left out, the others are committed."""
+        """`commit` returns one verdict for each turn. Stale turns are left out, and the others are committed."""
         first, other = started("a"), started("b")
         await commit_each(store, first, other, started("e"), going_on(first, "TOLD"))
         turns = going_on(other, "TOLD"), going_on(first, "LATE"), started("c"), started("d"), started("e", target="B")
@@ -151,19 +151,19 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert [(await store.load(agent_id)).version for agent_id in "abcd"] == [2, 2, 1, 1]
 
     async def test_a_commit_of_no_turns_gives_no_verdicts(self, store: Store) -> None:
-        """`commit` of nothing is allowed, and writes nothing."""
+        """An empty `commit` is allowed, and writes nothing."""
         assert await verdicts(store) == []
         assert await found(store) == []
 
     async def test_the_second_writer_is_stale_and_writes_nothing(self, store: Store) -> None:
-        """Of two turns that begin from one version the first is COMMITTED; the other leaves no trace."""
+        """Of two turns that begin from one version, the first is COMMITTED. The other leaves no trace."""
         first = started("a")
         winner, loser = going_on(first, "WON", target="B"), going_on(first, "LOST", target="C", event_id="lost")
         await commit_each(store, first, winner)
         await assert_stale(store, loser)
 
     async def test_a_start_under_an_id_that_exists_is_stale_and_writes_nothing(self, store: Store) -> None:
-        """A turn without a `previous` is COMMITTED only where there is no such agent."""
+        """A turn without a `previous` is COMMITTED only if the agent does not exist."""
         await commit_each(store, started("a"))
         await assert_stale(store, started("a", target="B", event_id="again"))
 
@@ -174,13 +174,13 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         await assert_unknown(store, "a", "told")
 
     async def test_a_turn_from_a_version_to_come_is_stale_and_writes_nothing(self, store: Store) -> None:
-        """The version must be the one that stands; a gap in the history cannot come about."""
+        """The version must be the stored one. A gap in the history cannot come about."""
         first = started("a")
         await commit_each(store, first)
         await assert_stale(store, going_on(going_on(first, "TOLD"), "TOLD", target="B", event_id="told"))
 
     async def test_of_two_commits_at_once_one_wins(self, store: Store) -> None:
-        """Two calls under way together are as good as one after the other."""
+        """Two concurrent calls have the same effect as one after the other."""
         first = started("a")
         await commit_each(store, first)
         rivals = [going_on(first, f"RIVAL_{number}") for number in range(8)]
@@ -190,7 +190,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert [entry.event for entry in await store.history("a")] == [first.event, winner.event]
 
     async def test_history_is_complete_and_in_order(self, store: Store) -> None:
-        """`history` gives all turns of the agent and of no other, oldest first."""
+        """`history` returns all turns of the agent and of no other, oldest first."""
         a, b = await lives(store, "ab", turns=12)
         for turns in (a, b):
             entries = await store.history(turns[0].snapshot.agent_id)
@@ -205,12 +205,12 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
     async def test_history_is_read_in_parts(
         self, store: Store, after: int, limit: int | None, versions: list[int]
     ) -> None:
-        """`history` gives the versions above `after`, `limit` at the most; past the end it gives none."""
+        """`history` returns the versions above `after`, at most `limit`. Past the end it returns none."""
         await lives(store, "ab", turns=5)
         assert [entry.version for entry in await store.history("a", after=after, limit=limit)] == versions
 
     async def test_an_applied_id_leads_to_its_turn(self, store: Store) -> None:
-        """`applied` gives the turn that applied the id, however many came since; ids are per agent."""
+        """`applied` returns the turn that applied the id, however many came since. Ids are per agent."""
         first = started("a")
         told = going_on(first, "TOLD", event_id="crm-1", payload={"n": 1}, target="B")
         await commit_each(store, first, started("b"), told, going_on(told, "TOLD", event_id="crm-2"))
@@ -223,7 +223,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert await store.applied("nobody", "crm-1") is None
 
     async def test_agents_are_found_in_the_order_they_were_started(self, store: Store) -> None:
-        """`find` goes by the starting, within a commit by the order of its turns; later turns change nothing."""
+        """`find` orders agents by their start, and within one commit by their turns. Later turns change nothing."""
         z, y = started("z"), started("y")
         await store.commit([z, y])
         await store.commit([started("x"), started("a"), going_on(z, "TOLD")])
@@ -253,7 +253,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         ],
     )
     async def test_agents_are_found_by_graph_state_and_status(self, store: Store, query: Query, ids: str) -> None:
-        """`find` answers with those that fit every part of the query, as they are now, whole."""
+        """`find` returns the newest snapshots of agents that match every part of the query."""
         a, b, c, d = (started(name, graph=graph) for name, graph in zip("abcd", "gggh", strict=True))
         e, f = started("e", graph="g"), started("f", graph="i", target="B")
         turns = [
@@ -270,7 +270,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert page.next is None
 
     async def test_an_agent_in_several_states_is_found_by_each(self, store: Store) -> None:
-        """A configuration may hold several leaves; any of those asked for is enough, and none counts twice."""
+        """A configuration may hold several leaves. Any wanted leaf is enough, and no agent is found twice."""
         turn = started("a")
         both = replace(turn, snapshot=replace(turn.snapshot, configuration=("LEFT", "RIGHT")))
         await commit_each(store, both)
@@ -279,7 +279,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
     async def test_pages_join_into_the_whole(self, store: Store, limit: int) -> None:
-        """`next` leads from page to page; it is None on the last, also where that page is full."""
+        """`next` leads from page to page. It is None on the last page, even if that page is full."""
         await store.commit([started(name, graph="g" if name in "acegik" else "h") for name in "abcdefghijkl"])
         query, seen, pages = Query(graph="g", limit=limit), [], 0
         while True:
@@ -294,7 +294,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert pages == -(-6 // limit)
 
     async def test_an_erased_agent_is_forgotten(self, store: Store) -> None:
-        """`erase` takes snapshot, history and ids of this agent, of no other."""
+        """`erase` removes snapshot, history and ids of this agent, and of no other."""
         turns = await lives(store, "abc", turns=3)
         await store.erase("b")
         await assert_unknown(store, "b", "b-2")
@@ -306,7 +306,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
             assert await store.applied(agent_id, f"{agent_id}-2") is not None
 
     async def test_an_id_is_free_after_an_erasure(self, store: Store) -> None:
-        """Who starts under the id of an erased agent begins anew, behind all others."""
+        """An agent started under the id of an erased one begins anew, after all others."""
         await lives(store, "abc", turns=3)
         await store.erase("c")
         await store.erase("a")
@@ -320,7 +320,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert await found(store) == ["b", "a"]
 
     async def test_an_unknown_agent_is_named(self, store: Store) -> None:
-        """Every call that needs an agent raises UnknownAgentError where there is none, and changes nothing."""
+        """Every call that needs an agent raises UnknownAgentError if it does not exist, and changes nothing."""
         await lives(store, "a", turns=2)
         await assert_unknown(store, "nobody", "a-2")
         calls: Sequence[Coroutine[Any, Any, object]] = (
@@ -335,7 +335,7 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert len(await store.history("a")) == 2
 
     async def test_a_store_that_says_it_is_instant_never_suspends(self, store: Store) -> None:
-        """Where `is_instant` holds, every call ends at its first step."""
+        """If `is_instant` holds, every call completes at its first step."""
         if not store.is_instant:
             pytest.skip("the store says that it may suspend")
         first = started("a", event_id="a-1")

@@ -119,7 +119,7 @@ mail = Table(
     Column("status", String, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("retry_us", BigInteger),
-    Column("reason", Text),  # NULL where none
+    Column("reason", Text),  # NULL if none
     Column("operator_reason", Text),  # as in `history`
     sqlite_autoincrement=True,  # makes SQLite remember the highest number when its mail is gone
 )
