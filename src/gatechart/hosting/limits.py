@@ -21,7 +21,7 @@ class Limits:
 
     turn_s: float = 60.0  # for the actions of one turn; a turn that takes longer is undone
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
-    inbox: int = 10_000  # mail waiting for one agent, timers aside, at which `post` accepts no more
+    inbox: int = 10_000  # mail waiting for one agent, timers aside, at which `post`, and it alone, accepts no more
     when_full: WhenFull = WhenFull.RAISE
     unclaimed: int = 100_000  # posted mail waiting for agents that do not exist, for all of them together
     scheduled: int = 1_000_000  # posted mail waiting for its due time, for all agents together

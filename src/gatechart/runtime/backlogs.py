@@ -11,7 +11,7 @@ from gatechart.errors import BacklogFullError
 from gatechart.runtime.core import Core
 from gatechart.values import AgentId, Backlog
 
-_SHARE: Final = 20  # counting takes at most one part in this many of the time while there is no room
+_SHARE: Final = 20  # while there is no room, counting takes at most 1/20 of the time
 
 
 class Room:

@@ -244,6 +244,7 @@ class Core:
         finally:  # whether they ended, ran out of time, or the caller was cancelled
             for task in (*self.tasks, *self.attending):
                 task.cancel()
+        # After the tasks, so that subscribers still get the turns that these committed.
         self.changes.close("changes")
         await self.committer.end()
 

@@ -167,7 +167,7 @@ class Invokes:
 
     def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
         tasks = self._tasks.get(call.agent_id, {})
-        if tasks.get(call) is task:
+        if tasks.get(call) is task:  # otherwise it was replaced, see `adopt`
             del tasks[call]
         if not tasks:
             self._tasks.pop(call.agent_id, None)

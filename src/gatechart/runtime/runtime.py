@@ -159,6 +159,7 @@ class Runtime(AgentHome):
                     server.begin()
                 yield runtime
             finally:
+                # Stop taking requests first; those already taken are tasks of the core, which end as it closes.
                 if server is not None:
                     server.close()
                 runtime._effects.close()
@@ -422,7 +423,7 @@ class Runtime(AgentHome):
 
     @asynccontextmanager
     async def stream(self, agent_id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:
-        """Subscribe to what an agent's invoke publishes from now on, until it ends. Raises ReadOnlyError."""
+        """Subscribe, until it ends, to what an invoke passes to `work.publish` from now on. Raises ReadOnlyError."""
         self._core.admit_watcher("stream", "watch where the owner runs")
         streams, key = self._effects.invokes.streams, (known_id(agent_id), invoke)
         subscription = streams.subscribe(key)

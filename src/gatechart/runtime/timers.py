@@ -46,9 +46,11 @@ class Timers:
         """Add newly committed mail with a due time."""
         mail = no_later(mail, self._core.clock.now())
         place = _place(mail)
+        # A read under way may miss this mail and then move the horizon past it, so the mail is kept meanwhile.
         if self._horizon is not None and place > self._horizon and not self._is_reading:
             return
         self._keep(mail, place)
+        # Not during a read, which would then move the horizon past the mail dropped here.
         if len(self._mail) > 2 * self._most and not self._is_reading:
             self._shrink()
         self._set_alarm()
