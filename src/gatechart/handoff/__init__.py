@@ -1,4 +1,4 @@
-"""Handing work to another agent: the packet, its life, what to try when it is rejected. Values and pure functions."""
+"""The handoff of work to another agent: the packet, its lifecycle, and fallbacks. Values and pure functions."""
 
 from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.handoff.conversation import SUMMARY, ConversationContext, fields_for, packet_of

@@ -1,4 +1,4 @@
-"""The context of an agent that talks with somebody: it makes packets, and takes them."""
+"""The context of an agent that holds a conversation: it builds packets and takes them in."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gatechart.handoff.packet import SCHEMA_VERSION, HandoffPacket, Message, Met
 from gatechart.values import Reason
 
 SUMMARY: Final = "summary"
-"""The role of the message that stands for those that a packet leaves out."""
+"""Role of the message that replaces those that a packet leaves out."""
 
 Summarize: TypeAlias = Callable[[tuple[Message, ...]], str]
 PartT = TypeVar("PartT", bound=Part)
 
 
 class ConversationContext(AgentContext):
-    """A context with the parts of a conversation. Subclass it with the fields that the agent needs besides.
+    """A context with the parts of a conversation. Subclass it to add the fields that the agent needs.
 
-    Fields of a subclass travel in the packet's internal state, but for those that have their default value; an agent
-    that has a field of the same name gets them there.
+    Fields of a subclass travel in the packet's internal state, unless they have their default value; an agent that has
+    a field of the same name receives them there.
     """
 
-    # Of a packet these are known by the same names, but for `messages`, its `conversation`.
+    # A packet has the same field names, except that `messages` is its `conversation`.
     session_id: str = ""
     user_id: str = ""
     initial_query: str = ""
@@ -56,14 +56,14 @@ class ConversationContext(AgentContext):
         return message
 
     def note(self, action: str, details: str = "", outcome: str = "", reasoning: str = "") -> ReasoningStep:
-        """Add to the trace of what was tried; the step's id is its number in it."""
+        """Add a step to the trace of attempts; the step's id is its position, from 1."""
         step_id = str(len(self.reasoning) + 1)
         step = ReasoningStep(step_id=step_id, action=action, details=details, outcome=outcome, reasoning=reasoning)
         self.reasoning.append(step)
         return step
 
     def tried(self, action: str) -> bool:
-        """Whether the trace tells of this action, by this agent or by one before it."""
+        """Tell whether the trace has this action, by this agent or an earlier one."""
         return any(step.action == action for step in self.reasoning)
 
     def packet(
@@ -75,12 +75,12 @@ class ConversationContext(AgentContext):
         without: Iterable[str] = (),
         **more: Any,
     ) -> HandoffPacket:
-        """What the next agent is to know. Raises PacketError for what JSON cannot hold, and for unknown names.
+        """Build the packet for the next agent. Raises PacketError for values that JSON cannot hold and unknown names.
 
-        last: how many messages go along, the newest; all where it is None. summarize: makes one message of those that
-        are left out, if any are; none where it returns "". without: names of the packet's fields to leave out, or
-        `entities.<name>` and `internal_state.<name>`, which is where fields of a subclass are. more: other fields of
-        the packet, or the same ones with other values.
+        last: how many of the newest messages go along; all if None. summarize: turns the messages that are left out, if
+            any, into one; none is added if it returns "". without: names of the packet's fields to leave out, or
+            `entities.<name>` and `internal_state.<name>`, which is where fields of a subclass are. more: further fields
+            of the packet, or other values for these.
         """
         parts = {name: getattr(self, name) for name in _SHARED}
         parts["conversation"] = _shortened(self.messages, last, summarize)
@@ -88,11 +88,11 @@ class ConversationContext(AgentContext):
         return _packet(_left_out(parts, without) | more | {"reason": reason})
 
     def take(self, packet: HandoffPacket) -> None:
-        """Go on with what the packet brings. Taking the same packet twice is taking it once.
+        """Continue with the contents of a packet. Taking the same packet twice has the same effect as once.
 
-        Messages, reasoning, assumptions and decisions that are new are added behind those that are known; entities and
-        internal state are updated; texts that the packet has take the place of others, but the initial query stays the
-        first one; priority and suggestion are the packet's. Fields of a subclass are filled as for a new agent.
+        New messages, reasoning, assumptions and decisions are appended; entities and internal state are updated. Texts
+        in the packet replace existing ones, except that the first initial query stays. Priority and suggestion are the
+        packet's. Fields of a subclass are filled as for a new agent.
         """
         first = self.initial_query
         for name in self._TEXTS:
@@ -111,10 +111,10 @@ class ConversationContext(AgentContext):
 
     @classmethod
     def fields_from(cls, packet: HandoffPacket) -> dict[str, Any]:
-        """The fields of a new agent's context that a packet fills.
+        """Return the fields of a new agent's context that a packet fills.
 
-        Those are the parts of a conversation, and each field of the subclass for which an entity, or else a value of
-        the internal state, has the same name and is valid.
+        These are the parts of a conversation, and each field of the subclass that has a valid value under its name in
+        the entities, or else in the internal state.
         """
         parts = {name: getattr(packet, name) for name in _SHARED}
         return parts | {
@@ -133,7 +133,7 @@ _KEYED: Final = ("entities", "internal_state")
 
 
 def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> HandoffPacket:
-    """The whole of a context as a packet; one that is no conversation is the internal state. Raises PacketError."""
+    """Turn a context into a packet; one that is not a conversation becomes the internal state. Raises PacketError."""
     if isinstance(context, ConversationContext):
         return context.packet(reason)
     try:
@@ -144,10 +144,10 @@ def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> Ha
 
 
 def fields_for(kind: type[AgentContext], packet: HandoffPacket) -> dict[str, Any]:
-    """The fields of a new agent's context that a packet fills, by name; the other fields have their defaults.
+    """Return the fields of a new agent's context that a packet fills, by name; the others keep their defaults.
 
-    Those of a conversation are told by `fields_from`. Another context gets the entities, and else the values of the
-    internal state, that have the name of a field and are valid.
+    For a conversation see `fields_from`. Another context gets the entities, or else the values of the internal state,
+    that have the name of a field and are valid.
     """
     if issubclass(kind, ConversationContext):
         return kind.fields_from(packet)
@@ -164,7 +164,7 @@ def _own_fields(kind: type[ConversationContext]) -> tuple[str, ...]:
 
 
 def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
-    """The fields of the subclass that tell something, as JSON values."""
+    """Return the fields of the subclass that differ from their defaults, as JSON values."""
     kind = type(context)
     own = _own_fields(kind)
     if not own:
@@ -218,7 +218,7 @@ def _refusal(problems: tuple[str, ...]) -> PacketError:
 
 
 def _new(known: Iterable[PartT], brought: Iterable[PartT]) -> Iterator[PartT]:
-    """Those brought that are not known, each as often as it is brought more often than known."""
+    """Yield new parts. A part that is repeated counts as new as often as it exceeds the known number."""
     counts = Counter(part.model_dump_json() for part in known)
     for part in brought:
         text = part.model_dump_json()
@@ -239,9 +239,9 @@ def _copied(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def fitting(kind: type[AgentContext], names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the named fields whose JSON value is valid for them, with the value as the field has it.
+    """Return those of the named fields that have a valid JSON value, read as the field's type.
 
-    What does not fit is left out, as if it had not been there; whether the fields agree with each other is not judged.
+    Invalid values are left out, as if missing. Whether the fields are consistent with each other is not checked.
     """
     found = {name: read[0] for name in names if name in values and (read := _read(kind, name, values[name]))}
     refused = _refused(kind, found) if found else set()
@@ -258,7 +258,7 @@ def _read(kind: type[AgentContext], name: str, value: Any) -> tuple[Any] | None:
 
 @cache
 def _reader(kind: type[AgentContext], name: str) -> type[BaseModel]:
-    """A model of that one field. A context would ask for all others, and JSON is read otherwise than Python values."""
+    """Build a model of one field: the context requires all others, and JSON is read differently from Python values."""
     info = copy(kind.model_fields[name])
     config = ConfigDict(**{**kind.model_config, "title": None})
     fields: dict[str, Any] = {"value": (info.annotation, info)}
@@ -266,7 +266,7 @@ def _reader(kind: type[AgentContext], name: str) -> type[BaseModel]:
 
 
 def _refused(kind: type[AgentContext], fields: Mapping[str, Any]) -> set[str]:
-    """The fields that validators of the context itself refuse."""
+    """Return the fields that the context's own validators refuse."""
     try:
         new_context(kind, fields)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The next step on a fallbacks of targets, when an offer was rejected."""
+"""The next step among a handoff's fallbacks after a rejection."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gatechart.values import Obstacle, Retry
 
 
 def fallback_steps(fallbacks: Fallbacks) -> tuple[FallbackStep, ...]:
-    """The fallbacks as it travels in a packet."""
+    """Convert fallbacks to their form in a packet."""
     return tuple(map(_fallback_step, fallbacks.steps))
 
 
 def fallbacks_of(travelled: Iterable[FallbackStep]) -> Fallbacks:
-    """Read fallbacks as they travel in a packet."""
+    """Read fallbacks from their form in a packet."""
     return Fallbacks(*map(_step, travelled))
 
 
 def longest_wait_s(packet: Mapping[str, Any]) -> float:
-    """Return the longest pause, in seconds, before a packet is offered to the same target again; infinity without one.
+    """Return the longest wait, in seconds, before a packet is offered to the same target again; infinity if never.
 
-    packet: JSON values, of this release or of one before.
+    packet: JSON values, of this release or an earlier one.
     """
     travelled = next((packet[name] for name in FALLBACK_FIELDS if name in packet), ())
     again = (each for each in travelled if each.get("kind") in _AGAIN)
@@ -52,7 +52,7 @@ def _step(step: FallbackStep) -> Step:
     return kind(step.graph, at=step.entry_point, agent=step.agent)
 
 
-_AGAIN: Final = (FallbackKind.SAME_TARGET, "again")  # today and in packets stored before
+_AGAIN: Final = (FallbackKind.SAME_TARGET, "again")  # current name, and the one in older stored packets
 _ANY: Final = frozenset(FallbackKind)
 _ELSEWHERE: Final = frozenset({FallbackKind.OTHER_GRAPH, FallbackKind.HUMAN})
 _CHOICES: Final[dict[Obstacle, tuple[frozenset[FallbackKind], ...]]] = {
@@ -62,26 +62,25 @@ _CHOICES: Final[dict[Obstacle, tuple[frozenset[FallbackKind], ...]]] = {
     Obstacle.WRONG_SKILLS: (frozenset({FallbackKind.OTHER_GRAPH}), frozenset({FallbackKind.HUMAN})),
     Obstacle.LOOP: (frozenset({FallbackKind.HUMAN}),),
 }
-"""Which kinds of fallback are looked for, one set after the other; for other obstacles see `_choices`."""
+"""The kinds of fallback to look for, one set after the other; for other obstacles see `_choices`."""
 
 _OF_THE_GRAPH: Final = frozenset({Obstacle.UNKNOWN_GRAPH, Obstacle.OVERLOAD})
-"""Obstacles in the way of every new agent of the graph, wherever it would begin."""
+"""Obstacles that stop every new agent of the graph, whatever its entry point."""
 
 
 def next_offer(
     packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime
 ) -> tuple[HandoffPacket, float] | None:
-    """The packet of the next attempt and the seconds to wait before it; None where nothing is left.
+    """Return the packet of the next attempt and the seconds to wait before it; None if no fallback is left.
 
-    packet: the one that was rejected, for this obstacle. In the next one the failed attempt is noted, the target is
-    set, and `handoff_id` is "" for the caller to fill in, as is `target_agent` where the target is a new one of
-    another graph; a new agent that is tried again keeps its id. `request` is the first attempt's id.
-
-    An overload asks another graph first, then the same target again, then a human; wrong skills ask another graph,
-    then a human; a loop asks a human, with the details as evidence. Any other obstacle that may pass takes the
-    fallbacks in order, and one that stays takes the first other target. Fallbacks above the one taken are dropped,
-    except those that try again and are not used up: they hold for whichever target was tried last. A fallback to the
-    same graph is not another target for a new agent where the graph is unknown or overloaded.
+    packet: the one that was rejected, for this obstacle. The next packet notes the failed attempt and has the new
+        target. Its `handoff_id` is "" for the caller to fill in, and so is `target_agent` if the target is a new agent
+        of another graph; a new agent that is tried again keeps its id. `request` is the first attempt's id.
+    An overload tries another graph first, then the same target again, then a human; wrong skills try another graph,
+    then a human; a loop goes to a human, with the details as evidence. Any other temporary obstacle takes the fallbacks
+    in order, and a permanent one takes the first other target. Fallbacks above the chosen one are dropped, except
+    unused retries, which apply to whichever target was tried last. For a new agent, a fallback to the same graph is not
+    another target if the graph is unknown or overloaded.
     """
     tried = with_attempt(packet, obstacle, details, now)
     for kinds in _choices(obstacle):
@@ -93,7 +92,7 @@ def next_offer(
 
 
 def with_attempt(packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime) -> HandoffPacket:
-    """The packet with one more attempt, the one that it was itself."""
+    """Add an attempt to the packet: its own, which failed."""
     attempt = Attempt(
         handoff_id=packet.handoff_id,
         graph=packet.target_graph,
@@ -111,7 +110,7 @@ def _choices(obstacle: Obstacle) -> tuple[frozenset[FallbackKind], ...]:
 
 
 def _wait_s(step: FallbackStep, tried: HandoffPacket, obstacle: Obstacle) -> float | None:
-    """How many seconds to wait before the fallback is taken; None where it leads nowhere."""
+    """Return how many seconds to wait before the fallback; None if it leads nowhere."""
     if step.kind is FallbackKind.SAME_TARGET:
         return _retry(step).wait_s(_failed(tried))
     return 0.0 if _is_another(step, tried, obstacle) else None
@@ -122,7 +121,7 @@ def _retry(step: FallbackStep) -> Retry:
 
 
 def _is_another(step: FallbackStep, packet: HandoffPacket, obstacle: Obstacle) -> bool:
-    """Whether the fallback is a target that the obstacle does not stand before."""
+    """Tell whether the fallback is a target that the obstacle does not affect."""
     if step.graph != packet.target_graph:
         return True
     if step.agent or not packet.is_new:
@@ -131,7 +130,7 @@ def _is_another(step: FallbackStep, packet: HandoffPacket, obstacle: Obstacle) -
 
 
 def _failed(tried: HandoffPacket) -> int:
-    """How many offers to the target failed in a row."""
+    """Count the latest offers in a row to the same target, all of which failed."""
 
     def target(attempt: Attempt) -> tuple[str, ...]:
         agent = "" if tried.is_new else attempt.agent  # each attempt may have named another new agent
@@ -163,7 +162,7 @@ def _offer(tried: HandoffPacket, index: int, obstacle: Obstacle, details: str) -
 
 
 def _below(tried: HandoffPacket, index: int) -> tuple[FallbackStep, ...]:
-    """What is left when the fallback is taken: what lies below it, and what may be tried again."""
+    """Return the fallbacks left after this one: those below it, and retries that are not used up."""
     failed = _failed(tried)
     above = (step for step in tried.fallbacks[:index] if step.kind is FallbackKind.SAME_TARGET)
     return (*(step for step in above if _retry(step).wait_s(failed) is not None), *tried.fallbacks[index + 1 :])

@@ -1,4 +1,4 @@
-"""The life of a handoff as a table: from which status to which."""
+"""The lifecycle of a handoff: a table of the allowed changes of status."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LEGAL: Final[Mapping[HandoffStatus, tuple[HandoffStatus, ...]]] = MappingProxyTy
         HandoffStatus.UNREADABLE: (),
     }
 )
-"""What may follow each status; nothing follows an end."""
+"""Statuses that may follow each status; none follow a final one."""
 
 
 def is_open(status: HandoffStatus) -> bool:
-    """Whether a handoff in this status can still change.
+    """Tell whether a handoff in this status can still change.
 
     >>> is_open(HandoffStatus.ACCEPTED), is_open(HandoffStatus.EXPIRED)
     (True, False)
@@ -39,9 +39,9 @@ def is_open(status: HandoffStatus) -> bool:
 
 
 def check_change(before: HandoffStatus, after: HandoffStatus, handoff_id: str = "") -> None:
-    """Nothing, where the one status may follow the other. Raises HandoffStateError, which names what may.
+    """Check that a status may follow another. Raises HandoffStateError, which names those that may.
 
-    handoff_id: for the text of the error only.
+    handoff_id: only for the text of the error.
     """
     if after not in LEGAL[before]:
         raise HandoffStateError(before.value, after.value, tuple(each.value for each in LEGAL[before]), handoff_id)

@@ -1,4 +1,4 @@
-"""Whether handing on goes round in circles, judged from the way so far."""
+"""Detection of handoffs that go round in circles, judged by the path so far."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from gatechart.handoff.packet import PathStep
 
 MOST_HOPS: Final = 8
-"""How often work is handed on, in all, before that alone counts as a loop."""
+"""Total number of handoffs above which the number alone counts as a loop."""
 
 
 def has_achieved(steps: Sequence[PathStep]) -> bool:
-    """Whether one of the steps says what it achieved."""
+    """Tell whether one of the steps says what it achieved."""
     return any(step.achieved.strip() for step in steps)
 
 
@@ -22,12 +22,13 @@ def loop_in(
     most_hops: int = MOST_HOPS,
     progressed: Callable[[Sequence[PathStep]], bool] = has_achieved,
 ) -> str:
-    """The evidence that handing on to `graph` would close a loop, in one line; "" where there is none.
+    """Return the evidence that a handoff to `graph` would close a loop, in one line; "" if it would not.
 
-    path: the agents so far, oldest first, the one that hands on last. progressed: asked with the steps after the last
-    one of `graph`, where there is one, or with that itself where it is the last; a loop is a way back on which nothing
-    was achieved. Handing on is also a loop when it would be hop number `most_hops + 1`. Cost O(n). Never raises, but
-    for what `progressed` does.
+    path: the agents so far, oldest first; the last one hands on. progressed: called with the steps after the last one
+        of `graph`, if there are any, or with that step if it is the last. A loop is a way back on which nothing was
+        achieved. A handoff is also a loop if it would be number `most_hops + 1`. Cost O(n). Raises only what
+        `progressed` raises.
+
     >>> def way(**achieved):
     ...     return [PathStep(agent=f"{graph}-1", graph=graph, achieved=text) for graph, text in achieved.items()]
     >>> loop_in(way(orders="", refunds=""), "orders")

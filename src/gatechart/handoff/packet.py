@@ -1,4 +1,4 @@
-"""The packet: all that the agent which takes over needs to know, checked, versioned, and never lossy."""
+"""The packet: everything the next agent needs to know, validated, versioned, and never lossy."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, Con
 from gatechart.values import Mode, Obstacle, Reason, in_utc
 
 Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
-"""A moment with its time zone, kept in UTC: zones whose offset has seconds would not come back from JSON."""
+"""An aware time, kept in UTC: zones with seconds in their offset would not survive JSON."""
 
 
 class Part(BaseModel):
-    """The base of everything in a packet: frozen, and what it does not know it keeps, as long as that is JSON."""
+    """The base of everything in a packet: frozen, and it keeps unknown fields, if they are JSON values."""
 
     model_config = ConfigDict(
         frozen=True,
         extra="allow",
         allow_inf_nan=False,
-        str_min_length=0,  # any length; but only text that has one to keep to is checked for lone surrogates
+        str_min_length=0,  # any length; but pydantic checks text for lone surrogates only if it has a length constraint
     )
 
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
@@ -36,25 +36,25 @@ class Priority(StrEnum):
 
 
 class ToolCall(Part):
-    """A tool that was called while a message was made."""
+    """A tool call made while a message was written."""
 
     name: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     output: JsonValue = None
-    error: str = ""  # what went wrong; empty where nothing did
+    error: str = ""  # what went wrong; empty if nothing did
 
 
 class Message(Part):
-    """Something that was said in the conversation."""
+    """A message of the conversation."""
 
-    role: str  # who said it: user, agent, ...; `SUMMARY` for what stands for messages that were left out
+    role: str  # who said it: user, agent, ...; `SUMMARY` for a summary of omitted messages
     content: str = ""
     time: Time | None = None
     tool_calls: tuple[ToolCall, ...] = ()
 
 
 class ReasoningStep(Part):
-    """Something that was tried, and what came of it."""
+    """One attempted action and its outcome."""
 
     step_id: str
     action: str
@@ -64,7 +64,7 @@ class ReasoningStep(Part):
 
 
 class Metadata(Part):
-    """What holds for the whole conversation."""
+    """Metadata of the whole conversation."""
 
     locale: str = ""
     environment: str = ""
@@ -77,39 +77,39 @@ class PathStep(Part):
     agent: str
     graph: str
     entry_point: str = ""
-    state: str = ""  # in which it handed the work on
-    achieved: str = ""  # in words; empty where it got nowhere
+    state: str = ""  # the state in which it handed the work on
+    achieved: str = ""  # in words; empty if nothing was achieved
     time: Time | None = None  # when it handed the work on
 
 
 class FallbackKind(StrEnum):
-    """What a fallback offers the work to."""
+    """The target of a fallback."""
 
     SAME_TARGET = "same_target"  # the target that was tried last
     OTHER_GRAPH = "other_graph"  # another graph, or an agent of it
-    HUMAN = "human"  # a graph that stands for people, or an agent of it
+    HUMAN = "human"  # a graph that represents people, or an agent of it
 
     @classmethod
     def _missing_(cls, value: object) -> FallbackKind | None:
-        """Read the kinds of packets that were stored before fallbacks had their names."""
+        """Read the names of kinds in older stored packets."""
         return {"again": cls.SAME_TARGET, "other": cls.OTHER_GRAPH, "person": cls.HUMAN}.get(str(value))
 
 
 class FallbackStep(Part):
-    """A fallback that has yet to be tried, as it travels in a packet. `fallback_steps` makes it from `Fallbacks`."""
+    """A fallback that was not tried yet, in its form in a packet. `fallback_steps` builds it from `Fallbacks`."""
 
     kind: FallbackKind
-    graph: str = ""  # this and the next two are of other graphs and humans
+    graph: str = ""  # this and the next two are for other graphs and humans
     entry_point: str = ""
-    agent: str = ""  # a living agent; a new one where empty
-    attempts: int = Field(1, ge=1)  # this and what follows are of another try, as in `Retry`
+    agent: str = ""  # an existing agent; a new one if empty
+    attempts: int = Field(1, ge=1)  # this and the following are for retries, as in `Retry`
     first_s: FiniteFloat = Field(1.0, ge=0)
     factor: FiniteFloat = Field(2.0, ge=1)
     most_s: FiniteFloat = Field(60.0, ge=0)
 
 
 class Attempt(Part):
-    """An offer that was made in vain."""
+    """An offer that failed."""
 
     handoff_id: str = ""
     graph: str = ""
@@ -121,7 +121,7 @@ class Attempt(Part):
 
 
 def readable(text: str) -> str:
-    r"""The text with lone surrogates, which an exception's may have, written as escapes.
+    r"""Escape lone surrogates in a text, such as exceptions may have.
 
     >>> readable("ünï" + chr(0xD800))
     'ünï\\ud800'
@@ -130,31 +130,31 @@ def readable(text: str) -> str:
 
 
 SCHEMA_VERSION: Final = 1
-"""The version of the packets that this gatechart makes."""
+"""Version of the packets that this release writes."""
 
 FALLBACK_FIELDS: Final = ("fallbacks", "ladder")
-"""The names under which packets keep their fallbacks: the one of today, then the one in packets stored before."""
+"""Names under which packets store their fallbacks: the current one, then the one in older packets."""
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class HandoffPacket(Part):
-    """What one agent hands to another. Whatever it holds comes back from JSON as it was, unknown fields included.
+    """The content that one agent hands to another. All of it survives JSON unchanged, unknown fields included.
 
-    A user fills in what there is to say; the framework fills in who hands on to whom. What JSON cannot hold is refused
-    with pydantic's ValidationError, which says where it stands: NaN and infinity, text with lone surrogates, and what
-    is no JSON value. `model_copy` checks nothing, as in pydantic.
+    The user fills in the content, the framework the sender and the recipient. Values that JSON cannot hold raise
+    pydantic's ValidationError, which names their place: NaN and infinity, text with lone surrogates, and anything that
+    is not a JSON value. As always in pydantic, `model_copy` checks nothing.
 
     >>> packet = HandoffPacket(reason=Reason.OUT_OF_SCOPE, current_problem="a fridge to repair", mood="cold")
     >>> HandoffPacket.model_validate(packet.model_dump(mode="json")) == packet
     True
     """
 
-    fits_every_context: ClassVar[bool] = True  # for the validation of graphs: see `fields_for`
+    fits_every_context: ClassVar[bool] = True  # read by the validation of graphs: see `fields_for`
 
     schema_version: int = SCHEMA_VERSION
     handoff_id: str = ""
-    request: str = ""  # the id of the first attempt
+    request: str = ""  # id of the first attempt
     session_id: str = ""
     user_id: str = ""
     source_agent: str = ""
@@ -163,7 +163,7 @@ class HandoffPacket(Part):
     target_agent: str = ""
     target_graph: str = ""
     entry_point: str = ""
-    is_new: bool = True  # whether the target begins with it
+    is_new: bool = True  # whether the handoff starts the target
     mode: Mode = Mode.TRANSFER
     reason: Reason = Reason.OTHER
     initial_query: str = ""
@@ -177,15 +177,15 @@ class HandoffPacket(Part):
     suggested_action: str = ""
     metadata: Metadata = Metadata()
     deadline: Time | None = None
-    path: tuple[PathStep, ...] = ()  # the agents so far, the one that asks last
+    path: tuple[PathStep, ...] = ()  # the agents so far; the last one hands on
     fallbacks: tuple[FallbackStep, ...] = Field(
         default=(), validation_alias=AliasChoices(*FALLBACK_FIELDS)
-    )  # yet to be tried
-    attempts: tuple[Attempt, ...] = ()  # made in vain, oldest first
-    evidence: str = ""  # of the loop that brings it to a person
-    traceparent: str = ""  # of the offer, as W3C Trace Context writes it; empty where nothing is traced
+    )  # not tried yet
+    attempts: tuple[Attempt, ...] = ()  # failed attempts, oldest first
+    evidence: str = ""  # of the loop that sends it to a person
+    traceparent: str = ""  # of the offer, in W3C Trace Context form; empty if not traced
 
 
 def packet_schema() -> dict[str, Any]:
-    """The JSON Schema of packets, draft 2020-12: what others may send, and what they get."""
+    """Return the JSON Schema of packets, draft 2020-12: what others may send, and what they receive."""
     return {"$schema": _DIALECT} | HandoffPacket.model_json_schema()

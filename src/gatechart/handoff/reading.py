@@ -1,4 +1,4 @@
-"""Packets as they arrive: older ones are upgraded, newer ones read as far as they go."""
+"""The reading of packets: older ones are upgraded, newer ones read as far as possible."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gatechart.errors import PacketError, is_failure
 from gatechart.handoff.packet import FALLBACK_FIELDS, SCHEMA_VERSION, HandoffPacket, readable
 
 UNREAD: Final = "unread"
-"""The unknown field that keeps those fields of a newer packet that do not fit here."""
+"""Unknown field that keeps the fields of a newer packet that do not fit here."""
 
 _AS_PUBLISHED: Final = "Bring a packet as gatechart.handoff.packet_schema() has it"
 
 
 @dataclass(frozen=True, slots=True)
 class PacketMigration:
-    """How a packet of one schema version becomes one of the next.
+    """A conversion of packets from one schema version to the next.
 
-    function: takes the packet as JSON values, a copy of its own, and returns those of the next version; it need not
-    set `schema_version`.
+    function: receives a copy of the packet as JSON values, and returns those of the next version; it need not set
+        `schema_version`.
     """
 
     from_version: int
@@ -32,11 +32,11 @@ class PacketMigration:
 
 
 def read_packet(payload: object, migrations: Iterable[PacketMigration] = ()) -> HandoffPacket:
-    """The packet that JSON values describe. Raises PacketError for what cannot be read.
+    """Read a packet from JSON values. Raises PacketError if it cannot be read.
 
-    payload: a mapping, which stays as it is. Without a `schema_version` it counts as one of today. An older packet is
-    upgraded, one version after the other. A newer one keeps its version and the fields that are unknown here; known
-    fields that do not fit have their defaults, and what they held is kept in the unknown field `unread`.
+    payload: a mapping, which is not changed. Without a `schema_version` it counts as the current one. An older packet
+        is upgraded, one version after the other. A newer one keeps its version and its unknown fields; known fields
+        that do not fit get their defaults, and their values are kept in the unknown field `unread`.
 
     >>> greet = PacketMigration(0, lambda old: {"current_problem": old["problem"]})
     >>> read_packet({"schema_version": 0, "problem": "no light"}, [greet]).current_problem
@@ -89,7 +89,7 @@ def _migrated(packet: dict[str, Any], step: PacketMigration, version: int) -> di
 
 
 def _validated(packet: Mapping[str, Any], version: int) -> HandoffPacket:
-    """version: the one that the packet came with."""
+    """Validate a packet. version: the one that it came with."""
     try:
         return HandoffPacket.model_validate(packet)
     except ValidationError as error:
@@ -101,13 +101,13 @@ def _validated(packet: Mapping[str, Any], version: int) -> HandoffPacket:
 
 
 def _misfits(error: ValidationError) -> set[str]:
-    """The fields of a packet that do not fit."""
+    """Return the fields of a packet that do not fit."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     return {str(fault["loc"][0]) for fault in faults if fault["loc"]}
 
 
 RAW: Final = "raw"
-"""The unknown field that keeps the packet as it came."""
+"""Unknown field that keeps the packet as it came."""
 
 _WAY: Final = (
     "handoff_id",
@@ -131,7 +131,7 @@ _WAY: Final = (
 
 
 def unreadable(payload: Mapping[str, Any], error: str) -> HandoffPacket:
-    """A packet that keeps the raw one and says why it cannot be read, with what shows the way to somebody who can."""
+    """Wrap an unreadable packet: keep it raw, with the reason and the fields that show where it should go."""
     way = {name: payload[name] for name in _WAY if name in payload and _is_readable(name, payload[name])}
     return HandoffPacket.model_validate({**way, "evidence": readable(error), RAW: dict(payload)})
 

@@ -1,4 +1,4 @@
-"""One event processed to completion, SCXML's macrostep: the only place that calls guards and actions."""
+"""The processing of one event to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
 from gatechart.turn.arguments import (
     checked_addressee,

@@ -1,7 +1,7 @@
-"""What senders may pass: ids, names, keys and reasons that every store can keep, moments that every clock can tell.
+"""Checks of what senders pass: ids, names, keys and reasons that every store can keep, and valid times.
 
-This is the door: every way in passes here, so that all homes refuse the same. What names something that may have been
-accepted before there were limits, an agent's id where it is looked up, may be longer.
+Every input passes here, so that all runtimes refuse the same. Names of things that may be older than the limits, such
+as the id of an agent that is looked up, may be longer.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from gatechart.values import (
     unkept,
 )
 
-_SHOWN = 60  # characters of a text that is refused
-_NUMBERS = 2**62  # of mail: more than any home gives out, fewer than any database can keep
+_SHOWN = 60  # characters of a refused text shown in the error
+_NUMBERS = 2**62  # bound of mail numbers: more than any runtime assigns, fewer than any database can keep
 
 
 def checked_id(given: str | None, what: str = "id") -> str | None:
-    """The id, as it came. Raises PayloadError where it is neither None nor a text that every store can keep.
+    """Return the id unchanged. Raises PayloadError unless it is None or a text that every store can keep.
 
-    what: it is, for the error.
+    what: what the id names, for the error.
     """
     return None if given is None else checked_key(given, what)
 
 
 def checked_key(key: str, what: str = "key") -> str:
-    """The id, name or key, as it came. Raises PayloadError where it is no text that every store can keep."""
+    """Return the id, name or key unchanged. Raises PayloadError if it is not a text that every store can keep."""
     problem = unkept(key, LONGEST_NAME) or ("" if key else "it is empty")
     if not problem:
         return key
@@ -46,9 +46,9 @@ def checked_key(key: str, what: str = "key") -> str:
 
 
 def checked_name(event: Name) -> EventName:
-    """Return the name of an event that anyone but the framework sends. Every way in to an agent passes here.
+    """Return the name of an event that senders other than the framework may use. All their events pass here.
 
-    Raises PayloadError if it is not a text that every store can keep, ReservedEventError if it is the framework's own.
+    Raises PayloadError if it is not a text that every store can keep, ReservedEventError if the name is reserved.
     """
     name = event if type(event) is str and _is_plain(event) else raised_name(event)
     if is_reserved(name):
@@ -57,17 +57,17 @@ def checked_name(event: Name) -> EventName:
 
 
 def _is_plain(name: str) -> bool:
-    """Tell quickly that nothing is wrong with a name, as with nearly all of them."""
+    """Tell quickly that a name is fine, as nearly all are."""
     return 0 < len(name) <= LONGEST_NAME and name.isascii() and "\0" not in name
 
 
 def raised_name(event: Name) -> EventName:
-    """Return the name of an event that a turn raises for itself, which may be any. Raises PayloadError."""
+    """Return the name of an event that a turn raises for itself; reserved names are allowed. Raises PayloadError."""
     return checked_key(name_of(event), "event")
 
 
 def checked_words(text: str, what: str = "reason") -> str:
-    """Words for people, empty perhaps, as they came. Raises PayloadError where no store could keep them."""
+    """Return a text for people unchanged; it may be empty. Raises PayloadError if no store could keep it."""
     problem = unkept(text, LONGEST_REASON)
     if not problem:
         return text
@@ -76,7 +76,7 @@ def checked_words(text: str, what: str = "reason") -> str:
 
 
 def checked_due(due: datetime | None) -> datetime | None:
-    """The moment, in UTC. Raises PayloadError where it has no time zone, or UTC no such moment."""
+    """Return the time in UTC. Raises PayloadError if it has no time zone or is out of range in UTC."""
     if due is None:
         return None
     if not isinstance(due, datetime) or due.tzinfo is None or due.utcoffset() is None:
@@ -85,7 +85,7 @@ def checked_due(due: datetime | None) -> datetime | None:
 
 
 def checked_moment(moment: datetime, what: str) -> datetime:
-    """The aware moment, in UTC. Raises PayloadError where UTC has no such moment."""
+    """Return the aware time in UTC. Raises PayloadError if it is out of range in UTC."""
     try:
         return in_utc(moment)
     except ValueError as error:
@@ -93,14 +93,14 @@ def checked_moment(moment: datetime, what: str) -> datetime:
 
 
 def known_id(agent_id: AgentId) -> AgentId:
-    """The id of an agent that is looked up, as it came. Raises UnknownAgentError where no agent can have it."""
+    """Return the id of an agent to look up, unchanged. Raises UnknownAgentError if no agent can have it."""
     if agent_id and not unkept(agent_id):
         return agent_id
     raise UnknownAgentError(agent_id)
 
 
 def known_handoff(handoff_id: str) -> str:
-    """The id of a handoff that is looked up, as it came. Raises NoHandoffError where no handoff can have it."""
+    """Return the id of a handoff to look up, unchanged. Raises NoHandoffError if no handoff can have it."""
     if unkept(handoff_id):
         raise NoHandoffError(handoff_id, None)
     return handoff_id
@@ -114,7 +114,7 @@ def known_number(number: int) -> int:
 
 
 def sought_id(given: str | None, what: str = "id") -> str | None:
-    """The id of what is looked up, as it came. Raises PayloadError where nothing can have it."""
+    """Return an id to look up, unchanged. Raises PayloadError if nothing can have it."""
     problem = "" if given is None else unkept(given)
     if problem:
         raise PayloadError(what, (f"{_shown(given)}: {problem}",), "a text without NUL and lone surrogates, or None")
@@ -122,32 +122,32 @@ def sought_id(given: str | None, what: str = "id") -> str | None:
 
 
 def checked_addressee(agent_id: AgentId) -> AgentId:
-    """The id of an agent that may be yet to begin. Raises UnknownAgentError, and PayloadError where it is too long."""
+    """Return the id of an agent that may not exist yet. Raises UnknownAgentError; PayloadError if it is too long."""
     return checked_key(known_id(agent_id), "agent id")
 
 
 def checked_mode(mode: Mode | str) -> Mode:
-    """The mode. Raises PayloadError where there is none of this name."""
+    """Return the mode. Raises PayloadError if there is no such mode."""
     if isinstance(mode, Mode) or mode in list(Mode):
         return Mode(mode)
     raise PayloadError("handoff", (f"its mode is {mode!r}",), " or ".join(repr(each.value) for each in Mode))
 
 
 def checked_reason(reason: Reason | str) -> Reason:
-    """The reason. Raises PayloadError where there is none of this name."""
+    """Return the reason. Raises PayloadError if there is no such reason."""
     if isinstance(reason, Reason) or reason in list(Reason):
         return Reason(reason)
     raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(each.value) for each in Reason))
 
 
 def check_targets(targets: Sequence[str], what: str = "fallbacks") -> None:
-    """Raise PayloadError where a name or an id, empty perhaps, is no text that every store can keep."""
+    """Raise PayloadError if a nonempty name or id is not a text that every store can keep."""
     for each in targets:
         if each != "":
             checked_key(each, what)
 
 
 def _shown(text: object) -> str:
-    """The text as the error shows it."""
+    """Return the text as the error shows it."""
     shown = repr(text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"

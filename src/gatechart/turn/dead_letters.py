@@ -1,4 +1,4 @@
-"""What tells an agent that mail is dead which it may wait for."""
+"""Mail that tells an agent of dead mail which it may be waiting for."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from gatechart.values import (
 )
 
 NOTED: Final = "noted"
-"""In the payload of dead mail about a handoff: all is done but what the chart has to do with it."""
+"""Key in the payload of dead mail about a handoff: only the chart has yet to handle it."""
 
-_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # under which a chart knows what became of a handoff
+_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # events by which a chart learns the result of a handoff
 
 
 def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
-    """The mail that tells of dead mail, to the agent whose it is. What belonged to a state is told in that state."""
+    """Build the mail that tells an agent of its dead mail. If that belonged to a state, so does this."""
     whose = dead.recipient
     return Mail(number, whose, ERROR_MAIL, _told(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
 
 
 def is_noted(name: EventName, payload: Payload, sender: AgentId | None) -> bool:
-    """Whether mail tells what became of a handoff, of which all is done but what the chart has to do with it."""
+    """Tell whether mail reports the result of a handoff that only the chart has yet to handle."""
     return sender is not None and NOTED in payload and "handoff" in payload and name.startswith(_NAMES)
 
 
 def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
-    """What a turn does that notes what dead mail says, without the chart. event: as the chart knows it.
+    """Return the effects that record what dead mail says, without the chart. event: the form that the chart handles.
 
-    So it is kept, and comes to the chart alone where it is delivered once more.
+    The mail is kept, so that a retry delivers it to the chart alone.
     """
     payload = {"handoff": dead.payload["handoff"], **event.payload, NOTED: True}
     kept = replace(dead, event=event.name, payload=payload)
@@ -51,7 +51,7 @@ def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
 
 
 def keeps(turn: TurnRecord, dead: Mail) -> bool:
-    """Whether the turn keeps the mail as dead, rather than having done what it says after all."""
+    """Tell whether the turn keeps the mail as dead, rather than having handled it after all."""
     return any(isinstance(each, ReplaceMail) and each.number == dead.number for each in turn.effects)
 
 

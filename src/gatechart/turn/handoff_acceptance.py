@@ -1,4 +1,4 @@
-"""Turns in which an offer is taken, by a new agent or a living one, or what was taken is wanted no more."""
+"""Turns in which an offer is accepted by a new or an existing agent, or in which an accepted one is withdrawn."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from gatechart.values import (
 async def begin_with_offer(
     graph: AnyGraph, agent_id: AgentId, event: Event, packet: HandoffPacket, services: Any = None
 ) -> TurnRecord | Rejection:
-    """The first turn of an agent that begins by taking a handoff. Raises what `take_turn` raises."""
+    """Start an agent with the first turn that accepts an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
     context = _checked(graph, packet, event, None)
     if isinstance(context, Rejection):
@@ -66,7 +66,7 @@ async def take_offer(
     services: Any,
     migrations: Sequence[PacketMigration],
 ) -> TurnRecord | Rejection:
-    """What a living agent makes of an offer. Raises what `take_turn` raises."""
+    """Let an existing agent accept or reject an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
     packet = readable(event, migrations)
     if isinstance(packet, Rejection):
@@ -89,7 +89,7 @@ async def take_offer(
 async def take_withdrawal(
     graph: AnyGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
 ) -> TurnRecord | Rejection | Void:
-    """What an agent makes of the withdrawal of an offer, taken or not. Raises what `take_turn` raises."""
+    """Handle the withdrawal of an offer, accepted or not. Raises what `take_turn` raises."""
     taken = open_handoff(previous, event, Side.TOOK)
     if taken is None:
         return withdrawn(event)
@@ -111,7 +111,7 @@ async def take_withdrawal(
 def _checked(
     graph: AnyGraph, packet: HandoffPacket, event: Event, previous: Snapshot | None
 ) -> AgentContext | Rejection:
-    """The context with which the packet is taken. previous: of a living agent; None for one that begins with it."""
+    """Return the context for the turn that accepts the packet. previous: None for a new agent."""
     objection = _objection(graph, packet, event)
     if objection is not None:
         return objection
@@ -129,14 +129,14 @@ def _checked(
 
 
 def _as_read(event: Event, packet: HandoffPacket) -> Event:
-    """The event as guards and actions see it: with the packet of today, where it came as an older one."""
+    """Return the event as guards and actions see it: with an older packet upgraded to today's form."""
     if event.payload.get("schema_version", SCHEMA_VERSION) == SCHEMA_VERSION:
         return event
     return replace(event, payload=packet.model_dump(mode="json"))
 
 
 def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event) -> Rejection | None:
-    """Why the graph does not take the packet at all."""
+    """Return the rejection if the graph does not accept the packet at all."""
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id)
     if packet.target_graph != graph.name:
@@ -144,16 +144,16 @@ def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event) -> Rejectio
     if packet.entry_point not in graph.entry_points:
         doors = ", ".join(graph.entry_points)
         return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {doors}")
-    if len(packet.path) > MOST_HOPS and not packet.evidence:  # with that, it comes to a person
+    if len(packet.path) > MOST_HOPS and not packet.evidence:  # with evidence, it goes to a person, and may be longer
         return rejection(packet, Obstacle.LOOP, f"it has been handed on {len(packet.path)} times")
     unwanted = graph.accepts.objection(packet)
     return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None
 
 
 def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
-    """The context's fields that the packet fills; those that the entry point takes go before those of a conversation.
+    """Return the context's fields that the packet fills; the entry point's own fields override those of a conversation.
 
-    Raises PayloadError where the packet does not fit the entry point.
+    Raises PayloadError if the packet does not fit the entry point.
     """
     if entry.takes is None:
         return fields_for(graph.context, packet)
@@ -166,13 +166,13 @@ def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mappin
 
 
 def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:
-    """Whether a transition that was taken leads to the entry point."""
+    """Tell whether a transition that was taken leads to the entry point."""
     plans = macrostep.plans
     return any(entry.state in plan.entries or any(entry.state in edge.targets for edge in plan.taken) for plan in plans)
 
 
 def _taken(packet: HandoffPacket, version: int) -> OpenHandoff:
-    """What the agent that takes an offer remembers of it."""
+    """Return the accepting agent's record of a handoff."""
     return OpenHandoff(
         id=packet.handoff_id,
         side=Side.TOOK,

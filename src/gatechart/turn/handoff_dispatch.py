@@ -1,6 +1,6 @@
 """Turns about handoffs.
 
-Only mail makes them: an event of such a name that a person sends is an event as any other.
+Only mail between agents leads to them: an event of such a name from a person is an ordinary event.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ PROGRESS = "progress.invoke."
 
 
 def is_about_handoff(mail: Mail | Event) -> bool:
-    """Whether it is an offer or its withdrawal, by an agent: those are taken in the place of new agents, too."""
+    """Tell whether it is an agent's offer or its withdrawal; these also reach agents that do not exist yet."""
     name = mail.event if isinstance(mail, Mail) else mail.name
     return mail.sender is not None and (name.startswith(OFFERED) or name == WITHDRAWN)
 
 
 def is_word_of_handoff(mail: Mail) -> bool:
-    """Whether it tells an agent what became of a handoff in which it has a part: an answer, or a withdrawal."""
+    """Tell whether mail reports the fate of a handoff to one of its agents: an answer, or a withdrawal."""
     is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
     is_told = mail.sender is not None and "handoff" in mail.payload
     return is_word and is_told and not is_noted(mail.event, mail.payload, mail.sender)
 
 
 def no_later(mail: Mail, now: datetime) -> Mail:
-    """The mail; a handoff's next attempt is due no later than the longest wait of its fallbacks from now.
+    """Move the due time of a handoff's next attempt to at most the longest wait of its fallbacks from now.
 
     The clock may have been wrong in the turn that offered it.
     """
@@ -69,11 +69,11 @@ def no_later(mail: Mail, now: datetime) -> Mail:
 
 
 def is_awaited(mail: Mail) -> bool:
-    """Whether an agent may wait for mail: it has itself set in motion what brings that.
+    """Tell whether an agent may be waiting for mail, because it caused the mail itself.
 
-    So do timers, the ends of its invokes, what becomes of its handoffs, and what it sends to itself; not what people or
-    other agents send as they like. Nor does it wait for the progress of an invoke, whose end is yet to come, or for
-    what tells of other mail.
+    That holds for timers, results of invokes, news of its handoffs, and mail to itself. It does not hold for what
+    people or other agents send on their own, for progress of an invoke, whose result is yet to come, or for news of
+    dead mail.
     """
     if mail.event == ERROR_MAIL or mail.event.startswith(PROGRESS):
         return False
@@ -90,9 +90,9 @@ async def take_mail(
     *,
     dead: Mail | None = None,
 ) -> TurnRecord | Outcome | Rejection | Void:
-    """What becomes of an event that came as mail. Raises what `take_turn` raises.
+    """Process an event that came as mail. Raises what `take_turn` raises.
 
-    dead: the mail, where the chart has failed at it; an answer or a withdrawal is then noted without asking that.
+    dead: the mail, if the chart failed at it; an answer or a withdrawal is then recorded without the chart.
     """
     if event.name == ERROR_MAIL and event.sender == previous.agent_id:
         return await _take_loss(graph, previous, event, services)
@@ -107,13 +107,13 @@ async def take_mail(
 
 
 def _is_answer(event: Event) -> bool:
-    """Whether the event is the answer to a handoff, rather than one that a chart raises or has yet to hear of."""
+    """Tell whether the event is the answer to a handoff, and not one that a chart raises or has yet to handle."""
     is_told = event.name in ANSWERS and "handoff" in event.payload
     return is_told and not is_noted(event.name, event.payload, event.sender)
 
 
 async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:
-    """The turn of an agent that is told of dead mail. A chart that does not handle that has it noted."""
+    """Tell the agent of dead mail in a turn. If the chart does not handle it, the turn only records it."""
     if previous.status is not Status.ACTIVE:
         return Void()
     return await reacted(graph, previous, event, previous.handoffs, (), services)
@@ -122,9 +122,9 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
 def requested(
     graph: AnyGraph, previous: Snapshot, event: Event, ask: Callable[[Turn], object], services: Any = None
 ) -> TurnRecord:
-    """The turn in which somebody outside has an agent hand on its work: no action runs, it waits where it is.
+    """Let an outside caller have the agent hand on its work, in a turn without actions; the agent waits where it is.
 
-    Raises PayloadError, and EventRefusedError where the agent has ended.
+    Raises PayloadError, and EventRefusedError if the agent has ended.
     """
     if previous.status is not Status.ACTIVE:
         raise EventRefusedError(previous.agent_id, event.name, f"the agent is {previous.status.value}")
@@ -137,9 +137,9 @@ def requested(
 def delegated(
     graph: AnyGraph, after: Snapshot, states: Sequence[StateName], event: Event, services: Any = None
 ) -> Standing:
-    """The offers to the agents that states invoke which become active with no turn of the agent's own.
+    """Offer work to the agents that the given states invoke, if the states became active outside a turn.
 
-    What an invoke has offered already stands. Raises what the functions raise that make packets.
+    Offers that an invoke has made already stay. Raises what the functions that make packets raise.
     """
     context, log = committed_context(graph, after), TurnLog(after.configuration)
     turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)

@@ -1,4 +1,4 @@
-"""What a turn does to hand on work: the offer that it makes, and the next one where that was rejected."""
+"""Offers of handoffs: the first one, and the next one after a rejection."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def stamped(
     taken: OpenHandoff | None,
     ids: Random,
 ) -> HandoffPacket:
-    """The packet with all that its way needs. taken: the handoff by which the agent has what it hands on."""
+    """Complete the packet with what its journey needs. taken: the handoff that gave the agent the work."""
     handoff_id = new_id(ids)
     return packet.model_copy(
         update={
@@ -89,7 +89,7 @@ def stamped(
 def offers_of(
     packet: HandoffPacket, now: datetime, ids: Random, progressed: Callable[[Sequence[PathStep]], bool] = has_achieved
 ) -> tuple[Offer | Send, ...]:
-    """The offer of a stamped packet; where it would go round in a loop, what is done instead."""
+    """Return the offer of a stamped packet; if it would close a loop, what happens instead."""
     evidence = loop_in(packet.path, packet.target_graph, progressed=progressed)
     if not evidence:
         return (Offer(record_of(packet, now)),)
@@ -108,7 +108,7 @@ def offers_of(
 def next_attempt(
     packet: HandoffPacket, wait_s: float, now: datetime, ids: Random, handoff_id: str | None = None
 ) -> Offer:
-    """The offer of a packet that goes to its next target, after a while. handoff_id: made up where left out."""
+    """Offer a packet to its next target, after a wait. handoff_id: a new one if None."""
     update: dict[str, Any] = {"handoff_id": handoff_id or new_id(ids)}
     if not packet.target_agent:
         update["target_agent"] = new_id(ids)
@@ -122,7 +122,7 @@ def record_of(
     status: HandoffStatus = HandoffStatus.PENDING,
     changes: tuple[HandoffChange, ...] = (),
 ) -> HandoffRecord:
-    """The handoff of a stamped packet, offered now."""
+    """Build the record of a stamped packet's handoff, offered now."""
     return HandoffRecord(
         id=packet.handoff_id,
         request=packet.request,
@@ -142,7 +142,7 @@ def record_of(
 
 
 def asked(offer: Offer, version: int, states: tuple[str, ...], invoke: str = "") -> OpenHandoff:
-    """What the agent that makes an offer remembers of it."""
+    """Return the source agent's record of an offer."""
     made = offer.handoff
     return OpenHandoff(made.id, Side.ASKED, made.target, made.mode, version, made.request, states, invoke=invoke)
 
@@ -150,7 +150,7 @@ def asked(offer: Offer, version: int, states: tuple[str, ...], invoke: str = "")
 def answer_payload(
     packet: HandoffPacket, status: HandoffStatus, details: str = "", obstacle: Obstacle | None = None
 ) -> Payload:
-    """What the agent that asked is told."""
+    """Build the payload of the answer to the source agent."""
     told: dict[str, Any] = {
         "handoff": packet.handoff_id,
         "request": packet.request,
@@ -169,7 +169,7 @@ def answer_payload(
 def conclusion(
     taken: OpenHandoff, status: HandoffStatus, details: str, result: Payload | None
 ) -> tuple[ChangeHandoff, *tuple[Send, ...]]:
-    """The end of a handoff by the agent that took it, told to the other where that waits for it."""
+    """End a handoff from its target's side, and tell the source if that waits for it."""
     settle = ChangeHandoff(taken.id, HandoffStatus.ACCEPTED, status, details, result)
     if taken.mode is Mode.TRANSFER:
         return (settle,)
@@ -184,7 +184,7 @@ def conclusion(
 
 
 def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | None:
-    """The moment that a deadline is, given as one or as a delay from now. Raises PayloadError."""
+    """Return a deadline as a time, given as one or as a delay from now. Raises PayloadError."""
     if deadline is None or isinstance(deadline, datetime):
         if deadline is not None and deadline.tzinfo is None:
             raise PayloadError("handoff", (f"the deadline {deadline!r} has no time zone",), "an aware datetime")
@@ -196,10 +196,10 @@ def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | 
 
 
 def source_of(agent_id: AgentId, version: int, now: datetime) -> Random:
-    """The random numbers of a turn. The time tells apart agents that had an id one after the other."""
+    """Return the random source of a turn. The time distinguishes agents that had the same id one after another."""
     return Random(f"{agent_id}/{version}/{now.timestamp()}")
 
 
 def new_id(ids: Random) -> str:
-    """An id of 32 hexadecimal digits."""
+    """Return an id of 32 hexadecimal digits."""
     return f"{ids.getrandbits(128):032x}"

@@ -1,4 +1,4 @@
-"""Offers that are not taken, and mail that changes nothing any more."""
+"""Rejections of offers, and mail that no longer changes anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gatechart.values import AgentId, ChangeHandoff, Event, HandoffStatus, Obsta
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """An offer that is not taken: what the agent that asked is told, and what becomes of the handoff."""
+    """A rejected offer: the answer to the source agent, and the change of the handoff."""
 
     settle: ChangeHandoff
     event: str
@@ -25,11 +25,11 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """Mail about a handoff that changes nothing any more."""
+    """Mail about a handoff that no longer changes anything."""
 
 
 def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
-    """An offer that cannot be taken."""
+    """Reject an offer."""
     why = text(details)
     settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
     told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle)
@@ -37,7 +37,7 @@ def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Reject
 
 
 def withdrawn(event: Event, late: str = "") -> Rejection:
-    """An offer that was withdrawn before it was taken. late: the id of one that came after its deadline."""
+    """Reject an offer that was withdrawn before it was accepted. late: the id of one that came after its deadline."""
     is_late = bool(late) or event.payload.get("expired", False)
     after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
     told_why = "" if late else event.payload.get("reason")
@@ -49,9 +49,9 @@ def withdrawn(event: Event, late: str = "") -> Rejection:
 
 
 def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
-    """The packet of an offer, as this release reads it; else the rejection, which keeps it as it came.
+    """Read the packet of an offer; if it cannot be read, return the rejection, which keeps it as it came.
 
-    Which handoff it is, and whose, the mail says: a migration may have lost that.
+    The mail decides which handoff it is and who sent it: a migration may have lost that.
     """
     mail = {"handoff_id": event.id or "", "source_agent": event.sender or ""}
     try:
@@ -64,6 +64,6 @@ def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPack
 
 
 def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> Rejection:
-    """The rejection of an offer as it came: for this obstacle, or because nobody can read it."""
+    """Reject an offer as it came: for this obstacle, or because nobody can read it."""
     packet = readable(event, migrations)
     return packet if isinstance(packet, Rejection) else rejection(packet, obstacle, details)

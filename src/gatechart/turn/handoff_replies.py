@@ -1,4 +1,4 @@
-"""Turns in which an agent hears what became of a handoff that it asked for."""
+"""Turns in which an agent learns the fate of a handoff that it offered."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def take_answer(
     migrations: Sequence[PacketMigration],
     dead: Mail | None,
 ) -> TurnRecord | Outcome | Void:
-    """The turn that an answer makes, in the chart or beside it; Void where the agent does not wait for it.
+    """Process an answer, in the chart or outside it; return Void if the agent does not wait for it.
 
     dead: see `reacted`.
     """
@@ -56,7 +56,7 @@ async def take_answer(
     if asked is None:
         return Void()
     others = tuple(each for each in previous.handoffs if each is not asked)
-    if not asked.states and event.name != ACCEPTED:  # it was withdrawn, and is not taken
+    if not asked.states and event.name != ACCEPTED:  # the handoff was withdrawn, and was not accepted
         return unmoved(previous, event, others)
     if event.name == ACCEPTED and asked.mode is Mode.DELEGATE:
         standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
@@ -81,7 +81,7 @@ async def _handed_over(
     services: Any,
     dead: Mail | None,
 ) -> TurnRecord:
-    """The turn after which another agent has the work. One whose chart says nothing of that ends."""
+    """Process an acceptance after which another agent has the work. If the chart does not handle it, the agent ends."""
     turn = await reacted(graph, previous, event, others, (), services, dead=dead)
     if turn.taken:
         return _let_go(turn)
@@ -93,7 +93,7 @@ async def _handed_over(
 
 
 def _let_go(turn: TurnRecord) -> TurnRecord:
-    """The turn, with an end to the transfers that it has not ended with a result: another agent has that work now."""
+    """Complete the turn: end accepted transfers that are still open, because another agent has their work now."""
     passed = taken_transfers(turn.snapshot.handoffs)
     if not passed:
         return turn
@@ -106,7 +106,7 @@ def _handed_on(passed: Sequence[OpenHandoff]) -> tuple[Effect, ...]:
 
 
 def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffPacket) -> TurnRecord | None:
-    """The turn that offers to the next target; None where there is none."""
+    """Offer the work to the next target in a turn; return None if there is no next target."""
     obstacle, details = Obstacle(event.payload["obstacle"]), event.payload["details"]
     following = _following(packet, obstacle, details, event.time)
     if following is None:
@@ -122,7 +122,7 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffP
 def _following(
     packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime
 ) -> tuple[HandoffPacket, float] | None:
-    """What `next_offer` gives, without the steps that would close a loop."""
+    """Return what `next_offer` returns, without the steps that would close a loop."""
     while (following := next_offer(packet, obstacle, details, now)) is not None:
         offered, _ = following
         step = next((each for each in packet.fallbacks if _leads_to(each, offered)), None)
@@ -144,7 +144,7 @@ def _leads_to(step: FallbackStep, offered: HandoffPacket) -> bool:
 
 
 def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPacket | None) -> Event:
-    """The answer as the event that the waiting state handles."""
+    """Translate the answer into the event that the waiting state handles."""
     told = {name: value for name, value in event.payload.items() if name not in ("packet", "obstacle")}
     told |= {"handoff": asked.request or asked.id, "reason": event.payload.get("obstacle", "")}
     name = event.name

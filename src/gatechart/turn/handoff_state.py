@@ -1,4 +1,4 @@
-"""How the handoffs of an agent stand after a turn: which it waits for, which it has, which are over."""
+"""The state of an agent's handoffs after a turn: awaited, accepted, or over."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from gatechart.values import (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The handoffs in which an agent has a part, and what a turn does about those that it ended."""
+    """The agent's open handoffs after a turn, and the effects on those that the turn ended."""
 
     handoffs: tuple[OpenHandoff, ...] = ()
     effects: tuple[Effect, ...] = ()
 
 
 def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | None = None) -> Standing:
-    """How they stand when the turn is over. replied: the id of the one whose acceptance the turn is about.
+    """Work out the agent's handoffs after a turn. Raises HandoffNotAwaitedError.
 
-    result: what the final state that was reached hands over. Raises HandoffNotAwaitedError.
+    replied: id of the handoff whose acceptance the turn handles. result: output of the final state that was reached.
     """
     turn, log = macrostep.turn, macrostep.log
     offers = [each for each in log.asked if isinstance(each, Offer)]
@@ -55,9 +55,9 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
 
 
 def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandoff], tuple[StateName, ...]]) -> Standing:
-    """The handoffs that go on, and the withdrawal of those that nobody waits for. staying: the states where one does.
+    """Return the handoffs that continue, and withdrawals of the rest. staying: the states that still wait for one.
 
-    A transfer that is withdrawn is remembered up to its answer: only that tells who has the work.
+    A withdrawn transfer is remembered until its answer, which alone tells who has the work.
     """
     kept: list[OpenHandoff] = []
     withdrawn: list[Effect] = []
@@ -71,9 +71,9 @@ def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandof
 
 
 def endings(handoffs: Iterable[OpenHandoff], result: Payload, failed_in: StateName = "") -> Iterator[Effect]:
-    """What an agent that comes to a final state does about its handoffs.
+    """Yield the effects on the handoffs of an agent that reaches a final state.
 
-    failed_in: that state, where it says that it is a failure. Its data is told all the same.
+    failed_in: that state, if it is declared a failure. Its data is passed on all the same.
     """
     for each in handoffs:
         if each.side is Side.ASKED:
@@ -87,7 +87,7 @@ def endings(handoffs: Iterable[OpenHandoff], result: Payload, failed_in: StateNa
 
 
 def failures(handoffs: Iterable[OpenHandoff], details: str) -> Iterator[Effect]:
-    """What is done about the handoffs of an agent that is ended from outside."""
+    """Yield the effects on the handoffs of an agent that is ended from outside."""
     for each in handoffs:
         if each.side is Side.ASKED:
             yield from _withdrawals(each)
@@ -96,27 +96,27 @@ def failures(handoffs: Iterable[OpenHandoff], details: str) -> Iterator[Effect]:
 
 
 def _withdrawals(each: OpenHandoff) -> tuple[Send, ...]:
-    """The withdrawal, unless it is withdrawn already."""
+    """Return the withdrawal, unless it was sent already."""
     return (withdrawal(each),) if each.states else ()
 
 
 def withdrawal(each: OpenHandoff) -> Send:
-    """Tells the target of a handoff that nobody waits for it any more."""
+    """Tell the target of a handoff that nobody waits for it any more."""
     return Send(each.peer, WITHDRAWN, {"handoff": each.id, "expired": False})
 
 
 def _waits(macrostep: Macrostep) -> tuple[StateName, ...]:
-    """The leaves that the turn entered; all, where it entered none."""
+    """Return the leaves that the turn entered; all leaves if it entered none."""
     entered = {state for plan in macrostep.plans for state in plan.entries}
     return tuple(leaf for leaf in macrostep.configuration if leaf in entered) or macrostep.configuration
 
 
 def _staying(each: OpenHandoff, macrostep: Macrostep) -> tuple[StateName, ...]:
-    """The states where it is waited for that were not left."""
+    """Return the waiting states that were not left."""
     exited = {state for plan in macrostep.plans for state in plan.exits}
     return tuple(state for state in each.states if state not in exited)
 
 
 def taken_transfers(handoffs: Sequence[OpenHandoff]) -> tuple[OpenHandoff, ...]:
-    """Those by which an agent has the work that it passes on when its own transfer is accepted."""
+    """Select the transfers that an agent accepted, whose work goes along when its own transfer is accepted."""
     return tuple(each for each in handoffs if each.side is Side.TOOK and each.mode is Mode.TRANSFER)

@@ -1,4 +1,4 @@
-"""Turns that take note of what became of a handoff, with a transition or without."""
+"""Turns that record the fate of a handoff, with or without a transition."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ async def reacted(
     replied: str = "",
     dead: Mail | None = None,
 ) -> TurnRecord:
-    """The turn that the event makes; where the chart does not handle it, one that only takes note.
+    """Process the event in the chart; if the chart does not handle it, only record it.
 
-    dead: the mail that brought the event, where the chart has failed at it; then it is not asked. replied: see
-    `standing_after`.
+    dead: the mail that brought the event, if the chart failed at it; the chart is then skipped. replied: see
+        `standing_after`.
     """
     if dead is not None:
         return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event)))
@@ -59,9 +59,9 @@ async def reacted(
 
 
 def _is_read(graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...]) -> bool:
-    """Whether anything in the turn would look at the context: mostly a waiting state is just left."""
+    """Tell whether the turn needs the context. Usually not: a waiting state is simply left."""
     groups = candidates(graph, previous.configuration, event.name)
-    enabled = tuple(edges[0] for edges in groups)  # which they are where no guard is asked
+    enabled = tuple(edges[0] for edges in groups)  # correct as long as no guard is evaluated
     if not enabled:
         return False
     if any(edge.ask for edge in enabled):
@@ -77,7 +77,7 @@ def unmoved(
     effects: tuple[Effect, ...] = (),
     status: Status | None = None,
 ) -> TurnRecord:
-    """The turn of an agent that stays where it is, and only takes note of what became of a handoff."""
+    """Return a turn that only records the fate of a handoff; the agent stays where it is."""
     entered = previous.entered if status is None else ()
     after = replace(
         previous,
@@ -98,9 +98,9 @@ def macrostep_of(
     handoffs: tuple[OpenHandoff, ...],
     services: Any,
 ) -> Macrostep:
-    """The microsteps of a turn that is about to begin.
+    """Prepare the microsteps of a turn.
 
-    previous: None for the first turn of an agent. context: None where nothing in the turn looks at it.
+    previous: None for an agent's first turn. context: None if nothing in the turn needs it.
     """
     version, leaves, memory = (1, (), ()) if previous is None else _where(previous)
     turn = Turn(agent_id, version, own_copy(event), services, graph.name, handoffs, context, TurnLog(leaves))
@@ -112,7 +112,7 @@ def _where(previous: Snapshot) -> tuple[int, tuple[StateName, ...], Memory]:
 
 
 def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | None:
-    """The handoff that mail is about, as far as the agent has that part in it; the other one has sent it, or itself."""
+    """Find the handoff that mail is about, in which the agent has this part. The peer or the agent itself sent it."""
     wanted, own = event.payload.get("handoff"), previous.agent_id
     known = (each for each in previous.handoffs if each.side is side and event.sender in (each.peer, own))
     return next((each for each in known if each.id == wanted), None)

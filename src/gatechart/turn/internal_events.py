@@ -1,4 +1,4 @@
-"""What is raised within a turn: events for its own later microsteps, among them those that tell of exceptions."""
+"""Internal events of a turn: raised for its own later microsteps, among them those that report exceptions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Failure:
     place: str
     cause: Event
     error: BaseException
-    undoes: bool  # the turn, unless a transition handles it
+    undoes: bool  # whether it undoes the turn, unless a transition handles it
 
     def raised(self) -> Raised:
-        """The event `error.execution` that tells of it."""
+        """Return the event `error.execution` that reports it."""
         payload = {
             "type": type(self.error).__name__,
             "message": message_of(self.error).encode(errors="replace").decode(),
@@ -36,7 +36,7 @@ class Failure:
         return Raised(Event(ERROR_EXECUTION, payload, self.cause.time), self)
 
     def failed(self, agent_id: AgentId, event: EventName) -> ActionFailedError:
-        """The error that undoes the turn of the event, with the exception as its cause."""
+        """Return the error that undoes the turn, with the exception as its cause."""
         error = ActionFailedError(agent_id, event, self.name, self.place, told(self.error))
         error.__cause__ = self.error
         return error
@@ -51,7 +51,7 @@ class Raised:
 
 
 def message_of(error: BaseException) -> str:
-    """The exception's message; a few exceptions cannot even tell that."""
+    """Return the exception's message; empty if the exception cannot produce one."""
     try:
         return str(error)
     except Exception:
@@ -59,7 +59,7 @@ def message_of(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """The exception in one line that every store can keep: its type, and its message where it has one."""
+    """Describe the exception in one line that every store can keep: its type, and its message if it has one."""
     message = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else message_of(error)
     line = " ".join(message.encode(errors="replace").decode().replace("\0", "").split())
     return f"{type(error).__name__}: {line}" if line else type(error).__name__

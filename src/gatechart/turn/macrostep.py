@@ -1,4 +1,4 @@
-"""The microsteps of a turn: transitions are chosen, their plans followed, what they raise is handled.
+"""The microsteps of a turn: transitions are chosen, their plans followed, and raised events handled.
 
 Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/, `mainEventLoop`.
 """
@@ -19,7 +19,7 @@ from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, Re
 
 
 class Macrostep:
-    """The microsteps of one turn, up to where the agent rests."""
+    """The microsteps of one turn, until the agent comes to rest."""
 
     __slots__ = (
         "_has_eventless",
@@ -52,31 +52,31 @@ class Macrostep:
         self.memory = memory
         self.context = context
         self.turn = turn
-        self.event = turn.event  # the one that the microstep under way is about
-        self.plans: list[Plan] = []  # that were followed
+        self.event = turn.event  # the event of the current microstep
+        self.plans: list[Plan] = []  # plans followed so far
         self.taken: list[str] = []
         self.guard_errors: list[GuardError] = []
         self.is_final = False
         self.left: list[StateName] = []  # states whose timers and invokes end with the turn
-        self.attended: list[StateName] = []  # states whose timers and invokes begin with it
-        self._has_eventless = False  # in the configuration that was reached last
+        self.attended: list[StateName] = []  # states whose timers and invokes start with the turn
+        self._has_eventless = False  # whether the current configuration has eventless transitions
         self.log = log_of(turn)
         self._raised = self.log.raised
 
     @property
     def asks(self) -> bool:
-        """Whether the turn has effects beside its commit."""
+        """Whether the turn has effects besides its commit."""
         return bool(self.left or self.attended or self.log.asked or self.is_final)
 
     @property
     def failed_in(self) -> StateName:
-        """The final state that was reached, where it says that it is a failure; else empty."""
+        """Final state that was reached, if it is declared a failure; otherwise empty."""
         ends = self.configuration if self.is_final else ()
         return next((leaf for leaf in ends if self.graph.nodes[leaf].failed), "")
 
     @property
     def status(self) -> Status:
-        """Where the agent is in its life after the turn."""
+        """Status of the agent after the turn."""
         if not self.is_final:
             return Status.ACTIVE
         return Status.FAILED if self.failed_in else Status.DONE
@@ -88,15 +88,15 @@ class Macrostep:
             await self._settle()
 
     async def enter(self, plan: Plan) -> None:
-        """Begins as planned, then takes the transitions that follow."""
+        """Enter the planned states, then take the transitions that follow."""
         await self._follow(plan)
         if self._raised or self._has_eventless:
             await self._settle()
 
     def result(self) -> Payload:
-        """What the final state that was reached hands over; nothing, where the agent ended in several regions.
+        """Return the output of the final state; empty if the agent ended in several regions.
 
-        Raises ActionFailedError where its `data` does.
+        Raises ActionFailedError if the state's `data` fails.
         """
         leaf = self.graph.nodes[self.configuration[0]]
         if leaf.data is None or len(self.configuration) > 1:
@@ -111,7 +111,7 @@ class Macrostep:
             raise failure.failed(self.turn.agent_id, self.turn.event.name) from error
 
     def refusal(self) -> Refusal:
-        """Why nothing was taken."""
+        """Say why no transition was taken."""
         name = self.turn.event.name
         asked = [edge for edges in candidates(self.graph, self.configuration, name) for edge in edges]
         reason = RefusalReason.NO_TRANSITION
@@ -124,7 +124,7 @@ class Macrostep:
         return Refusal(reason, self.configuration, accepts, guards)
 
     async def _settle(self) -> None:
-        """Eventless transitions first, then what was raised, oldest first, until there is neither."""
+        """Take eventless transitions first, then raised events, oldest first, until there are neither."""
         while not self.is_final:
             if self._has_eventless and await self._step(None):
                 continue
@@ -134,17 +134,17 @@ class Macrostep:
             self.event = raised.event
             if not await self._step(self.event.name):
                 self._check(raised)
-        for raised in self._raised:  # nothing handles anything in a final state
+        for raised in self._raised:  # nothing handles events in a final state
             self._check(raised)
 
     def _check(self, unhandled: Raised) -> None:
-        """An action's exception that nothing handles undoes the turn."""
+        """Undo the turn if nothing handled an action's exception."""
         failure = unhandled.failure
         if failure is not None and failure.undoes:
             raise failure.failed(self.turn.agent_id, self.turn.event.name)
 
     async def _step(self, name: EventName | None) -> bool:
-        """One microstep; whether there was anything to take."""
+        """Take one microstep; return whether there was a transition to take."""
         enabled = self._enabled(name)
         if enabled:
             plan = plan_microstep(self.graph, self.configuration, self.memory, enabled)
@@ -153,7 +153,7 @@ class Macrostep:
         return bool(enabled)
 
     def _enabled(self, name: EventName | None) -> tuple[Edge, ...]:
-        """The first transition of each active leaf whose guard agrees."""
+        """Return, for each active leaf, the first transition whose guard agrees."""
         groups = candidates(self.graph, self.configuration, name)
         return tuple([edge for edges in groups if (edge := self._first(edges)) is not None])
 
@@ -181,7 +181,7 @@ class Macrostep:
 
     def _note_guard(self, edge: Edge, guard: str, error: BaseException) -> None:
         self.guard_errors.append(GuardError(guard, edge.label, told(error)))
-        if self.event.name != ERROR_EXECUTION:  # a handler's own guard must not call for itself again
+        if self.event.name != ERROR_EXECUTION:  # a handler's own guard must not trigger the handler again
             failure = Failure(guard, f"guard of {edge.label}", self.event, error, undoes=False)
             self._raised.append(failure.raised())
 
@@ -224,7 +224,7 @@ class Macrostep:
                 return
 
     def _attend(self, plan: Plan) -> None:
-        """A state that is entered and left within a turn is never attended."""
+        """Note which states begin and end. A state that is entered and left within the turn does neither."""
         passed = {state for state in plan.left if state in self.attended}
         self.left += [state for state in plan.left if state not in passed]
         self.attended = [state for state in self.attended if state not in passed] + list(plan.attended)
@@ -245,24 +245,24 @@ class Macrostep:
         self.turn.raise_event(done.event, payload)
 
     def _data(self, data: Step) -> Any:
-        """What a final state hands over; as actions do, it may ask for the turn."""
+        """Return the output of a final state; like actions, its function may take the turn."""
         return data.function(self.context, self.event, *([self.turn] if data.takes_turn else []))
 
 
 def _period(taken: Sequence[str]) -> int:
-    """How many transitions lie between the last one and its occurrence before."""
+    """Count the transitions between the last one and its previous occurrence."""
     return next((step for step in range(1, len(taken)) if taken[-1 - step] == taken[-1]), len(taken))
 
 
 def agrees(answer: object, guard: str) -> bool:
-    """Whether a guard's answer is a yes. Raises TypeError where it is something to await, which is neither."""
+    """Tell whether a guard agrees. Raises TypeError if it returned an awaitable, which is neither true nor false."""
     if answer is not True and answer is not False:
         _refuse_awaitable(guard, answer, "a guard answers at once")
     return bool(answer)
 
 
 def _refuse_awaitable(function: str, result: object, remedy: str) -> None:
-    """A plain function's coroutine would be awaited by nobody."""
+    """Raise TypeError for an awaitable that a plain function returned, because nothing would await it."""
     if isawaitable(result):
         if iscoroutine(result):
             result.close()

@@ -1,4 +1,4 @@
-"""What senders bring, made plain: JSON values under names, checked where an entry point has a schema for them."""
+"""Payloads from senders, reduced to JSON values, and checked against an entry point's schema."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from gatechart.graph import EntryPoint
 from gatechart.values import Event, EventName, Payload
 
 DEEPEST: Final = 150
-"""How many objects and arrays of a payload may lie in each other. A reader goes down 200, and documents lie around."""
+"""Maximum nesting of objects and arrays in a payload. Readers go down 200 levels, and documents add some around it."""
 
 _ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 _LOST: Final = (b"null", b"NaN", b"Infinity")
-"""What may stand in JSON text for a number that JSON does not have."""
+"""What JSON text may contain in place of numbers that JSON does not have."""
 
-_READ: Final = 200  # deep, by pydantic
+_READ: Final = 200  # maximum nesting that pydantic reads
 _EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
 
 
 def plain_payload(payload: Any, event: EventName) -> Payload:
-    """The payload as JSON values, a copy of its own: what a store would give back.
+    """Return the payload as JSON values, in a new copy: what a store would give back.
 
-    payload: None, a mapping with text keys, or a pydantic model. Raises PayloadError: where it is too deep, too, and
-    for numbers that JSON does not have, which would come back as something else.
+    payload: None, a mapping with text keys, or a pydantic model. Raises PayloadError, also for too deep nesting, and
+        for numbers that JSON does not have, which would come back changed.
     """
     if payload is None:
         return {}
@@ -53,9 +53,9 @@ def plain_payload(payload: Any, event: EventName) -> Payload:
 
 
 def check_finite(value: Any) -> None:
-    """Raise ValueError where a number is infinite or none; it names its place.
+    """Raise ValueError if a number is infinite or NaN; the error names its place.
 
-    value: JSON values, and models and dataclasses, which may write such numbers as null, or as texts.
+    value: JSON values, and models and dataclasses, which may write such numbers as null or as text.
 
     >>> check_finite({"a": [1.0, {"b": 1e400}]})
     Traceback (most recent call last):
@@ -66,7 +66,7 @@ def check_finite(value: Any) -> None:
 
 
 def check_numbers_kept(before: Any, after: Any) -> None:
-    """As `check_finite`, but for numbers that come back: those before count only as far as they are not there after."""
+    """Check like `check_finite`, but allow numbers in `before` that are still there in `after`."""
     odd = list(_odd_numbers(before))
     kept = Counter(str(number) for _, number in _odd_numbers(after))
     if Counter(str(number) for _, number in odd) - kept:
@@ -78,7 +78,7 @@ def _taker(event: EventName) -> str:
 
 
 def _check_depth(text: bytes) -> None:
-    """Raise ValueError for what is too deep, which the parser finds once so much lies around it that it gives up."""
+    """Raise ValueError for too deep nesting. Parsing with extra levels around it uses the parser's own limit."""
     if text.count(b"{") + text.count(b"[") <= DEEPEST:
         return
     around = _READ - DEEPEST
@@ -89,10 +89,10 @@ def _check_depth(text: bytes) -> None:
 
 
 def _odd_numbers(value: Any) -> Iterator[tuple[str, float]]:
-    """The places and values of numbers that JSON does not have."""
+    """Yield the places and values of numbers that JSON does not have."""
     python = _ANY.dump_python(value, warnings=False)
     text = to_json(python, inf_nan_mode="constants", bytes_mode="base64", fallback=repr)
-    if b"Infinity" in text or b"NaN" in text:  # in a text, perhaps
+    if b"Infinity" in text or b"NaN" in text:  # possibly only inside a text
         yield from _odd(python, "")
 
 
@@ -110,7 +110,7 @@ def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
 
 
 def own_copy(event: Event) -> Event:
-    """The event with a payload of its own, so that nobody who writes into it changes what happened."""
+    """Copy the event with its payload, so that code that writes into the payload does not change the original."""
     payload = from_json(to_json(event.payload)) if event.payload else {}
     return Event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
 
@@ -122,7 +122,7 @@ def _mapping(value: object) -> dict[Any, Any]:
 
 
 def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None:
-    """The payload as the entry point's schema has it; None where it takes none. Raises PayloadError."""
+    """Validate the payload against the entry point's schema; return None if there is none. Raises PayloadError."""
     if entry.takes is None and (payload is None or payload == {}):
         return None
     taker = f"entry point {entry.name!r} of {graph!r}"
@@ -139,7 +139,7 @@ def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None
 
 
 def _values(payload: Any) -> Any:
-    """What is to be validated: a copy of a model's values, for a model itself would be taken as valid."""
+    """Return the values to validate: a copy of a model's values, because a model itself would pass unchecked."""
     if isinstance(payload, RootModel):
         return payload.root
     if isinstance(payload, BaseModel):

@@ -1,4 +1,4 @@
-"""What an action is handed of the turn it runs in."""
+"""The interface to the current turn that actions receive."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ ServicesT = TypeVar("ServicesT", default=Any)
 
 
 class TurnLog:
-    """What a turn has asked for so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
+    """The requests of a turn so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
 
     __slots__ = ("active", "asked", "awaits", "concluded", "left", "raised", "steps")
 
     def __init__(self, left: tuple[StateName, ...] = ()) -> None:
-        self.left = left  # the leaves in which the turn began
-        self.active: frozenset[StateName] = frozenset()  # the states, not only leaves, as an action sees them
-        self.raised: deque[Raised] = deque()  # for the microsteps to come
-        self.asked: list[Send | Timer | CancelTimer | Offer] = []  # of the outside
-        self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # states and invokes that wait, by handoff
-        self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by their ids
-        self.steps = 0  # that content of a document has taken, see gatechart.contrib.scxml
+        self.left = left  # leaves in which the turn began
+        self.active: frozenset[StateName] = frozenset()  # active states, not only leaves, at the current action
+        self.raised: deque[Raised] = deque()  # events for later microsteps
+        self.asked: list[Send | Timer | CancelTimer | Offer] = []  # effects requested so far
+        self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # waiting states and invokes, by handoff
+        self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by handoff id
+        self.steps = 0  # steps taken by content of a document, see gatechart.contrib.scxml
 
 
 class Turn(Generic[ServicesT]):
-    """What an action may ask of its turn: the answers are the same whenever the same turn is run again.
+    """The interface through which an action uses its turn. Running the same turn again gives the same answers.
 
-    `turn: Turn[Services]` lets a type checker know what `turn.services` is.
+    `turn: Turn[Services]` tells a type checker the type of `turn.services`.
 
-    agent_id: the agent whose turn it is. version: the one it has once the turn is committed. event: what the turn is
-    about. services: as given to `Runtime.open`. graph: the name of the agent's. handoffs: those in which the agent has
-    a part as the turn begins. context: the agent's, as actions have changed it so far.
+    agent_id: the agent whose turn it is. version: the agent's version once the turn is committed. event: the event of
+        the turn. services: as given to `Runtime.open`. graph: name of the agent's graph. handoffs: those in which the
+        agent takes part when the turn begins. context: the agent's context, as changed by actions so far.
     """
 
     __slots__ = ("_log", "_random", "agent_id", "context", "event", "graph", "handoffs", "services", "version")
@@ -103,23 +103,23 @@ class Turn(Generic[ServicesT]):
 
     @property
     def active(self) -> frozenset[StateName]:
-        """The states that are active as the action runs, those around the leaves included."""
+        """States that are active as the action runs, including the ancestors of the leaves."""
         return self._log.active
 
     @property
     def now(self) -> datetime:
-        """The time of the event, aware, in UTC."""
+        """Time of the event, aware, in UTC."""
         return self.event.time
 
     @property
     def random(self) -> Random:
-        """A source of random numbers, seeded with the agent, the turn and its time."""
+        """Source of random numbers, seeded with the agent, the turn and its time."""
         if self._random is None:
             self._random = source_of(self.agent_id, self.version, self.now)
         return self._random
 
     def raise_event(self, event: Name, payload: Any = None) -> None:
-        """Raise an event within the turn: the agent takes it as soon as it has done what it is about to do.
+        """Raise an event within the turn: it is processed once the current microstep is complete.
 
         payload: a mapping with text keys, or a pydantic model, of JSON values. Raises PayloadError.
         """
@@ -135,13 +135,11 @@ class Turn(Generic[ServicesT]):
         event_id: str | None = None,
         due: datetime | None = None,
     ) -> None:
-        """Send an event to an agent, itself perhaps, for a turn of its own; it leaves with the commit of this turn.
+        """Send an event to an agent, which may be this one, for a later turn. It leaves with the commit of this turn.
 
-        to: the agent's id; where there is no such agent yet, the event waits for it.
-        payload: as of `raise_event`. event_id: unique for the recipient, which applies it once.
-        due: at once where left out.
-        Raises PayloadError, ReservedEventError for a name that is the framework's own, and UnknownAgentError where no
-        agent can have the id.
+        to: the agent's id; if no such agent exists yet, the event waits for it.
+        payload: see `raise_event`. event_id: unique for the recipient, which applies it once. due: at once if None.
+        Raises PayloadError, ReservedEventError for a reserved name, and UnknownAgentError if no agent can have the id.
         """
         name = checked_name(event)
         content = plain_payload(payload, name)
@@ -150,11 +148,11 @@ class Turn(Generic[ServicesT]):
     def after(
         self, delay: Delay, event: Name, payload: Any = None, *, key: str | None = None, replaces: bool = True
     ) -> str:
-        """Set a timer: the agent gets the event when so much time has passed, in whatever state it is by then.
+        """Set a timer: the agent gets the event after the delay, whatever state it is in by then.
 
-        delay: "30s", "2m", a timedelta, or a number of seconds. payload: as of `raise_event`.
-        key: for `cancel`; made up where left out. replaces: whether timers of this key that have not fired are dropped.
-        Returns the key. Raises PayloadError, and ReservedEventError for a name that is the framework's own.
+        delay: "30s", "2m", a timedelta, or a number of seconds. payload: see `raise_event`.
+        key: for `cancel`; generated if None. replaces: whether to drop pending timers with this key.
+        Returns the key. Raises PayloadError, and ReservedEventError for a reserved name.
         """
         name, seconds = checked_name(event), seconds_of(delay)
         if seconds is None:
@@ -167,7 +165,7 @@ class Turn(Generic[ServicesT]):
         return timer_key
 
     def cancel(self, key: str) -> None:
-        """Drop the timer of this key, unless it has arrived already. Raises PayloadError for what can be no key."""
+        """Drop the timer with this key, unless it has fired already. Raises PayloadError for an impossible key."""
         sought_id(key, "key")
         self._log.asked[:] = [asked for asked in self._log.asked if not (isinstance(asked, Timer) and asked.key == key)]
         self._log.asked.append(CancelTimer(key))
@@ -186,22 +184,24 @@ class Turn(Generic[ServicesT]):
         achieved: str = "",
         progressed: Callable[[Sequence[PathStep]], bool] = has_achieved,
     ) -> str:
-        """Offers the work to another agent, and returns the handoff's id. The offer leaves with the turn's commit.
+        """Offer the work to another agent, and return the handoff's id. The offer leaves with the turn's commit.
 
-        The transition leads to a state that waits: `handoff.accepted`, `handoff.rejected`, `handoff.completed`,
-        `handoff.failed` or `handoff.expired` comes, with the id as `handoff` in its payload. Leaving that state before
+        The transition must lead to a state that waits for `handoff.accepted`, `handoff.rejected`, `handoff.completed`,
+        `handoff.failed` or `handoff.expired`, with the id as `handoff` in its payload. Leaving that state earlier
         withdraws the offer.
 
-        to, at: the graph and one of its entry points. agent: a living agent of the graph; a new one where left out.
-        packet: what is handed on; what the context has of it where left out. reason: why; the packet's where left out.
-        mode: "transfer" gives the work away, "delegate" waits for its result. deadline: for the acceptance of a
-        transfer, for the result of a delegation; a delay, or an aware datetime.
-        fallbacks: where to turn when the offer is rejected, or would close a loop.
-        achieved: what this agent has done, which tells a way back from a loop. progressed: judges, where the graph has
-        had the work before, whether the agents since then got anywhere; by default, whether one of them says so.
-        An agent is one piece of work: when its transfer is accepted, what it took by transfers itself counts as handed
-        on, and what was delegated to it as failed where it ends with that. It can complete a delegation before.
-        Raises PayloadError, and HandoffNotAwaitedError, later, where the turn ends in a final state.
+        to, at: the graph and one of its entry points. agent: an existing agent of the graph; a new one if None. packet:
+            what is handed on; built from the context if None. reason: the packet's if None. mode: "transfer" gives the
+            work away, "delegate" waits for its result. deadline: for the acceptance of a transfer, or for the result of
+            a delegation; a delay or an aware datetime. fallbacks: what to try if the offer is rejected or would close a
+            loop.
+        achieved: what this agent has done, which distinguishes a return from a loop. progressed: decides, if the graph
+            has had the work before, whether the agents since then made progress; by default, whether one of them says
+            so.
+
+        An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
+            on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
+            PayloadError, and later HandoffNotAwaitedError if the turn ends in a final state.
         """
         wanted = checked_mode(mode)
         check_targets([graph_name(to)], "handoff")
@@ -232,15 +232,15 @@ class Turn(Generic[ServicesT]):
         return made.handoff_id
 
     def complete(self, handoff: str, result: Any = None) -> None:
-        """End a handoff that this agent took, with a result for the agent that waits for it.
+        """End a handoff that this agent accepted, with a result for the agent that waits for it.
 
-        result: as a payload. Raises UnknownHandoffError where the agent has no such handoff, PayloadError.
+        result: a payload. Raises UnknownHandoffError if the agent has no such handoff, and PayloadError.
         """
         content = plain_payload(result, "handoff.completed")
         self._conclude(handoff, HandoffStatus.COMPLETED, "", content)
 
     def fail(self, handoff: str, details: str) -> None:
-        """End a handoff that this agent took and cannot complete. Raises UnknownHandoffError, PayloadError."""
+        """End a handoff that this agent accepted and cannot complete. Raises UnknownHandoffError and PayloadError."""
         self._conclude(handoff, HandoffStatus.FAILED, checked_words(details, "details"), None)
 
     def _conclude(self, handoff: str, status: HandoffStatus, details: str, result: Payload | None) -> None:
@@ -252,10 +252,10 @@ class Turn(Generic[ServicesT]):
         self._log.concluded[handoff] = conclusion(taken[handoff], status, details, result)
 
     def new_id(self) -> str:
-        """An id of 32 hexadecimal digits, another one at each call."""
+        """Return an id of 32 hexadecimal digits, a new one at each call."""
         return new_id(self.random)
 
 
 def log_of(turn: Turn[Any]) -> TurnLog:
-    """Return what a turn has asked for so far. For the framework alone: actions ask by the methods of the turn."""
+    """Return the requests of a turn so far. For the framework alone: actions use the methods of the turn."""
     return turn._log

@@ -1,7 +1,7 @@
 """Whole turns: from a snapshot and an event to the record that a store commits.
 
-The context is read from the snapshot's text, changed by the actions, and written into the next snapshot. So a turn
-that is refused or fails has nothing to undo, and an agent that is restored goes on as one that never stopped.
+The context is read from the snapshot's text, changed by the actions, and written into the next snapshot. So a turn that
+is refused or fails has nothing to undo, and a restored agent continues as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ NO_HANDOFFS: Final = Standing()
 
 
 async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | Outcome:
-    """The record of the turn that the event makes, or the outcome that says why the event was refused.
+    """Process an event in a turn. Return the turn's record, or the outcome of a refused event.
 
-    Raises ActionFailedError, ContextInvalidError and MicrostepLimitError, and the turn is undone;
-    IncompatibleGraphError where the graph cannot read the snapshot.
+    Raises ActionFailedError, ContextInvalidError and MicrostepLimitError, after which the turn is undone, and
+    IncompatibleGraphError if the graph cannot read the snapshot.
     """
     if previous.status is not Status.ACTIVE:
         return _refused(previous, event, Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ()))
@@ -86,9 +86,9 @@ async def begin(
     event: Event,
     services: Any = None,
 ) -> TurnRecord:
-    """The record of an agent's first turn, which runs the entry actions of the states entered.
+    """Start an agent with its first turn, which runs the entry actions of the entered states.
 
-    payload: as `fit_payload` gave it. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
+    payload: the result of `fit_payload`. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
     """
     started = perf_counter_ns()
     context = beginning_context(graph, entry, entry_fields(graph, entry, payload))
@@ -112,7 +112,7 @@ def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot)
 
 
 def entry_fields(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) -> Mapping[str, Any]:
-    """The context's fields that a payload fills, which fits the entry point. Raises PayloadError."""
+    """Return the context's fields that a valid payload of the entry point fills. Raises PayloadError."""
     if isinstance(payload, HandoffPacket) and entry.maps is None:
         return fields_for(graph.context, payload)
     try:
@@ -124,7 +124,7 @@ def entry_fields(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) 
 
 
 def beginning_context(graph: StateTransitionGraph[ContextT], entry: EntryPoint, fields: Mapping[str, Any]) -> ContextT:
-    """The context with which an agent begins. Raises PayloadError where the fields do not make one."""
+    """Build the context with which an agent begins. Raises PayloadError if the fields do not make a valid one."""
     try:
         return new_context(graph.context, fields)
     except ValidationError as error:
@@ -138,7 +138,7 @@ def _no_beginning(graph: AnyGraph, entry: EntryPoint, problems: tuple[str, ...],
 
 
 def ask_entry_guard(graph: AnyGraph, entry: EntryPoint, context: AgentContext, event: Event) -> None:
-    """Raise EntryGuardError where the guard of the entry point says no, or raises."""
+    """Raise EntryGuardError if the guard of the entry point says no or raises."""
     if entry.guard is None:
         return
     raised = None
@@ -161,15 +161,15 @@ def recorded(
     before: tuple[Effect, ...] = (),
     replied: str = "",
 ) -> TurnRecord:
-    """The record of a turn that has come to its end. before: effects that come before its own; replied: see Standing.
+    """Build the record of a completed turn. Raises ContextInvalidError and HandoffNotAwaitedError.
 
-    Raises ContextInvalidError, HandoffNotAwaitedError.
+    before: effects that precede the turn's own. replied: see `standing_after`.
     """
     graph, turn = macrostep.graph, macrostep.turn
     text = _text_after(macrostep, previous)
-    for state in () if macrostep.is_final else macrostep.attended:  # a final state with states may end at once
+    for state in () if macrostep.is_final else macrostep.attended:  # a final state that contains states may end at once
         delegate(graph, state, turn)
-    asks = macrostep.asks  # else the turn ends no state and asks for nothing: its epochs and its status stay
+    asks = macrostep.asks  # otherwise the turn ends no state and requests nothing: entry versions and status stay
     standing = _standing(macrostep, replied) if turn.handoffs or macrostep.log.asked else NO_HANDOFFS
     epochs = previous.entered if previous else ()
     snapshot = Snapshot(
@@ -204,9 +204,9 @@ def _standing(macrostep: Macrostep, replied: str) -> Standing:
 
 
 def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
-    """What the turn asks for: an end to what belongs to the states left, what the states entered want, what was asked.
+    """Return the turn's effects: ends for the states left, starts for the states entered, and requests of actions.
 
-    An agent that has ended keeps no timers and no calls; what it sent to others leaves all the same.
+    An agent that has ended keeps no timers and invokes; what it sent to others leaves all the same.
     """
     if macrostep.is_final:
         others = [effect for effect in macrostep.log.asked if isinstance(effect, Send)]
@@ -218,14 +218,14 @@ def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
 
 
 def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]:
-    """What begins with the entry of a state: its timers and its calls."""
+    """Return the effects that start with the entry of a state: its timers and invokes."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
     return [*timers, *(StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
 
 
 def delegate(graph: AnyGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
-    """Offers to the agents that the state invokes what they are to do. under_way: the ids of invokes that stand."""
+    """Offer work to the agents that the state invokes. under_way: ids of invokes that run already."""
     for invoke in graph.nodes[state].invokes:
         if invoke.agent and invoke.id not in under_way:
             packet = None if invoke.packet is None else invoke.packet(turn.context, turn.event)
@@ -251,13 +251,13 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     if context is None and before is not None:  # the turn did not need it
         return before
     text, restored = _valid_text(context, macrostep.turn, before)
-    if type(restored) is macrostep.graph.context:  # a validator may have made another one
+    if type(restored) is macrostep.graph.context:  # a validator may have built an object of another class
         macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
     return text
 
 
 def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> tuple[str, AgentContext | None]:
-    """Return the context's text, and what is read back from it; None if it is as before. Raises ContextInvalidError."""
+    """Return the context's text, and the context read back from it; None if unchanged. Raises ContextInvalidError."""
     kind = type(context)
     try:
         text = write_context(context)
