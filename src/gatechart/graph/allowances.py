@@ -1,4 +1,4 @@
-"""What checks would find in a graph and is meant to be so: each finding allowed at its place, with a reason."""
+"""Allowances: findings that are intended, each at its place and with a reason."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from gatechart.errors import Fault, nearest
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import EntryPoint, State, Transition
 
-_CODE: Final = re.compile(r"GC[0-9]{3}")  # which there are, `gatechart.checks` knows
-_MOST_FAULTS: Final = 100  # of allowances; whoever mends that many reads the rest afterwards
+_CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows which exist
+_MOST_FAULTS: Final = 100  # faults reported in allowances; the rest follows once these are fixed
 
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """A finding that is meant to be so, and why. An allowance for what is not found is itself a finding."""
+    """An intended finding, and its reason. An allowance for something that is not found is itself a finding."""
 
     code: str  # "GC102"
-    place: str  # the finding's, "state 'WAITING'"
+    place: str  # place of the finding, "state 'WAITING'"
     reason: str
 
 
 def allowance_faults(
     allow: Sequence[Any], tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
 ) -> tuple[Fault, ...]:
-    """What is wrong with the allowances of a graph: unknown codes, places that are not there, reasons left out."""
+    """Return the faults of a graph's allowances: unknown codes, unknown places, missing reasons."""
     if not allow:
         return ()
     places = tuple(dict.fromkeys(_places(tree, transitions, entry_points)))
@@ -55,7 +55,7 @@ def _faults(here: str, each: Any, places: Sequence[str], known: frozenset[str]) 
 def _places(
     tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
 ) -> Iterator[str]:
-    """All places that a finding can have, as findings name them."""
+    """Yield all places that a finding can have, as findings name them."""
     states = tuple(walk(tree))
     yield from (f"state {name!r}" for name in (*(state.name for state in states), ROOT))
     yield from (f"entry point {entry.name!r}" for entry in entry_points)

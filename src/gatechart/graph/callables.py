@@ -1,4 +1,4 @@
-"""What a guard or an action looks like from outside: how many parameters it takes, and whether it must be awaited."""
+"""The signatures of guards and actions: how many parameters they take, and whether they must be awaited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A guard, ready to be asked."""
+    """A guard, ready to be called."""
 
     function: Callable[..., Any]
     name: str
@@ -30,28 +30,28 @@ class Ask:
 
 
 def ask_of(guard: Callable[..., Any]) -> Ask:
-    """The guard as the turn asks it."""
+    """Wrap a guard for the turn."""
     return Ask(guard, callable_name(guard), takes_third(guard, "configuration"))
 
 
 def step_of(action: Callable[..., Any]) -> Step:
-    """The action as the turn calls it."""
+    """Wrap an action for the turn."""
     return Step(action, callable_name(action), is_async(action), takes_third(action, "turn"))
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to await."""
+    """Tell whether a call returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def yields(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives a generator, which runs nothing by itself."""
+    """Tell whether a call returns a generator, which runs nothing by itself."""
     called = (function, getattr(function, "__call__", None))  # noqa: B004
     return any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in called)
 
 
 def takes_third(function: Callable[..., Any], name: str) -> bool:
-    """Whether it wants a third argument: it cannot do without, or has a parameter of this name.
+    """Tell whether the function takes a third argument: it requires one, or has a parameter of this name.
 
     >>> takes_third(lambda context, event, limit=3: None, "turn")
     False
@@ -65,7 +65,7 @@ def takes_third(function: Callable[..., Any], name: str) -> bool:
 
 
 def fits(function: Callable[..., Any], *counts: int) -> bool:
-    """Whether it can be called with one of these counts of positional arguments; True where it has no signature."""
+    """Tell whether it accepts one of these counts of positional arguments; True if it has no signature."""
     signature = _signature(function)
     return signature is None or any(_fits(signature, count) for count in counts)
 

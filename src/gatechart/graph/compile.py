@@ -1,4 +1,4 @@
-"""A definition made ready to run: a tree of nodes with their places, and indices."""
+"""A definition compiled for execution: a tree of nodes with their places, and indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT: Final[StateName] = ANY
 
 
 class Kind(StrEnum):
-    """What a state is made of."""
+    """The kind of a state."""
 
     ATOMIC = "atomic"
     COMPOUND = "compound"
@@ -33,21 +33,21 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """A transition, ready to be asked and taken."""
+    """A transition, ready for its guard and actions to be called."""
 
-    label: str  # the transition's; ` #2` and so on is added to what several of a graph would share
+    label: str  # label of the transition; ` #2` and so on is added if several of a graph share it
     source: StateName
     event: EventName | None
     targets: tuple[StateName, ...]
     internal: bool
     ask: Ask | None
     steps: tuple[Step, ...]
-    is_exact: bool = False  # whether its event is one name, spaces included, and takes nothing else
+    is_exact: bool = False  # whether its event is a single name, spaces included, that matches nothing else
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Default:
-    """Where a compound state begins, or a history state without a memory."""
+    """The initial states of a compound state, or of a history state without memory."""
 
     targets: tuple[StateName, ...]
     steps: tuple[Step, ...]
@@ -55,24 +55,24 @@ class Default:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A state in its place in the tree."""
+    """A state at its place in the tree."""
 
     name: StateName
     kind: Kind
-    order: int  # in the document; a parent comes before its children
+    order: int  # position in the document; a parent comes before its children
     ancestors: tuple[StateName, ...]  # innermost first, the root last; empty for the root
     children: tuple[StateName, ...]  # in document order, without history states
     histories: tuple[StateName, ...]  # the history states among the children
     default: Default | None  # of a compound or a history state
     recall: Recall | None  # of a history state
     data: Step | None  # of a final state
-    failed: bool  # whether the agent that ends in this final state has failed
-    timers: tuple[tuple[EventName, float], ...]  # what is raised after how many seconds in the state
+    failed: bool  # whether an agent that ends in this final state has failed
+    timers: tuple[tuple[EventName, float], ...]  # events and the seconds in the state after which each is sent
     invokes: tuple[Invoke, ...]
     on_entry: tuple[Step, ...]
     on_exit: tuple[Step, ...]
-    edges: tuple[Edge, ...]  # leaving from here, in document order
-    is_end: bool = False  # of a state of the graph itself: the agent ends once it has come to its end
+    edges: tuple[Edge, ...]  # outgoing transitions, in document order
+    is_end: bool = False  # for a top-level state: the agent ends once this state has ended
 
     @property
     def is_attended(self) -> bool:
@@ -81,12 +81,12 @@ class Node:
 
     @property
     def parent(self) -> StateName:
-        """The innermost ancestor. The root has none."""
+        """Innermost ancestor. The root has none."""
         return self.ancestors[0]
 
 
 def infer_states(states: Sequence[State[Any]], transitions: Sequence[Transition[Any]]) -> tuple[State[Any], ...]:
-    """The states that are listed, then those that only transitions name, in the order they are named."""
+    """Return the listed states, then those that only transitions name, in the order in which they are named."""
     known = {*texts(state.name for state in walk(states)), ANY}
     named = [name for transition in transitions for name in (transition.source, *transition.targets)]
     named += [name for state in walk(states) for after in state.after for then in after.then for name in then.targets]
@@ -94,14 +94,14 @@ def infer_states(states: Sequence[State[Any]], transitions: Sequence[Transition[
 
 
 def walk(states: Sequence[State[Any]]) -> Iterator[State[Any]]:
-    """Every state of the trees, a parent before its children, in document order."""
+    """Yield every state of the trees, a parent before its children, in document order."""
     for state in states:
         yield state
         yield from walk(state.states)
 
 
 def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dict[StateName, Node]:
-    """A node for the root and for each state in it, by name, in document order."""
+    """Build a node for the root and for each state in it, by name, in document order."""
     leaving: dict[StateName, list[Transition[Any]]] = {}
     for transition in transitions:
         leaving.setdefault(transition.source, []).append(transition)
@@ -135,7 +135,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
 
 
 def kind_of(state: State[Any]) -> Kind:
-    """What the state is made of."""
+    """Return the kind of a state."""
     if state.history is not None:
         return Kind.HISTORY
     if state.states or state.name == ROOT:
@@ -144,7 +144,7 @@ def kind_of(state: State[Any]) -> Kind:
 
 
 def initial_of(state: State[Any]) -> Initial | None:
-    """Where a compound or a history state begins; for a compound state without a word on it, its first child."""
+    """Return where a compound or history state begins; by default, a compound state begins in its first child."""
     if state.initial is not None or state.parallel or state.history is not None:
         return state.initial
     first = next((child.name for child in state.states if child.history is None), None)
@@ -157,7 +157,7 @@ def _default(state: State[Any]) -> Default | None:
 
 
 def _spaced_events(root: State[Any]) -> Iterator[EventName]:
-    """The events of states and invokes with spaces in their names, whose words are no events of their own."""
+    """Yield the events of states and invokes with spaces in their names; their words are not separate events."""
     for state in walk((root,)):
         if len(state.name.split()) > 1:
             yield f"done.state.{state.name}"
@@ -167,9 +167,9 @@ def _spaced_events(root: State[Any]) -> Iterator[EventName]:
 
 
 def _edges(transitions: Iterable[Transition[Any]], exact: Collection[EventName]) -> tuple[Edge, ...]:
-    """The transitions of a state, ready to be taken. Labels begin with the source, so only these can be doubled.
+    """Compile the transitions of a state. Labels begin with the source, so they can repeat only within a state.
 
-    exact: the events with spaces that are one name, where others are several.
+    exact: events with spaces that are a single name; in other events, spaces separate several names.
     """
     counts: Counter[str] = Counter()
     edges: list[Edge] = []
@@ -195,7 +195,7 @@ def _edge(transition: Transition[Any], label: str, *, is_exact: bool) -> Edge:
 
 
 def delayed_transitions(state: State[Any]) -> Iterator[Transition[Any]]:
-    """The transitions that the state takes after a while, with their events."""
+    """Yield the delayed transitions of a state, with their events."""
     for after in state.after:
         event = after_event(state.name, after.delay)
         for then in after.then:
@@ -204,7 +204,7 @@ def delayed_transitions(state: State[Any]) -> Iterator[Transition[Any]]:
 
 
 def runs_at_once(nodes: Mapping[StateName, Node]) -> bool:
-    """Whether no action of the graph has to be awaited."""
+    """Tell whether no action of the graph must be awaited."""
     return not any(step.is_async for node in nodes.values() for step in steps_of(node))
 
 

@@ -1,4 +1,4 @@
-"""What a person writes to define a graph: states, transitions, entry points. Frozen; judged by `validate`."""
+"""The parts from which people define a graph: states, transitions, entry points. Frozen, and checked by `validate`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gatechart.graph.fallbacks import Fallbacks
 from gatechart.values import Event, EventName, Name, Retry, StateName, name_of
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
-"""The context that the functions of a state or a transition are called with: those of a graph take its context."""
+"""Type of the context that functions of a state or a transition are called with: the context of their graph."""
 
 Guard: TypeAlias = Callable[[ContextT, Event], bool] | Callable[[ContextT, Event, frozenset[StateName]], bool]
 EntryGuard: TypeAlias = Callable[[Any, Event], bool]
@@ -24,23 +24,23 @@ Action: TypeAlias = Callable[[ContextT, Event], object] | Callable[[ContextT, Ev
 Data: TypeAlias = Callable[[ContextT, Event], Mapping[str, Any]] | Callable[[ContextT, Event, Any], Mapping[str, Any]]
 Work: TypeAlias = Callable[[ContextT, Any], Any]  # (context, work), sync or async
 
-# The functions in a list are only checked for their events: mypy cannot find the context that lists of functions share.
+# The functions in a list are only checked for their events: mypy cannot infer a context that they share.
 Actions: TypeAlias = Iterable[Action[Any]]
 Follows: TypeAlias = "Name | Then | Iterable[Name | Then]"
 
 ANY: Final[StateName] = "*"
-"""The root as a source: its transitions are taken from anywhere, after all others were asked."""
+"""The root as a source: its transitions are enabled in every state, after all others."""
 
 
 class OnRefusal(Enum):
-    """What a graph does with an event that it refuses."""
+    """The reaction of a graph to an event that it refuses."""
 
-    RETURN = "return"  # the sender gets an outcome that says why; a warning is logged
+    RETURN = "return"  # the sender gets an outcome with the reason; a warning is logged
     RAISE = "raise"  # the sender gets an EventRefusedError
 
 
 def callable_name(function: object) -> str:
-    """The name under which people know a callable: its own, a partial's function's, or its class's.
+    """Return the name of a callable: its own, the name of a partial's function, or the name of its class.
 
     >>> callable_name(partial(print, "hello"))
     'print'
@@ -51,7 +51,7 @@ def callable_name(function: object) -> str:
 
 
 def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:
-    """The texts of one name or several.
+    """Return the texts of one name or several.
 
     >>> names_of("RED"), names_of(["RED", "GREEN"])
     (('RED',), ('RED', 'GREEN'))
@@ -60,7 +60,7 @@ def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:
 
 
 def one_or_more(value: Any) -> tuple[Any, ...]:
-    """A single value, a text and a function among them, counts as one.
+    """Return a tuple of the values; a single value, such as a text or a function, becomes a tuple of one.
 
     >>> one_or_more("RED"), one_or_more(["RED", "GREEN"])
     (('RED',), ('RED', 'GREEN'))
@@ -70,13 +70,13 @@ def one_or_more(value: Any) -> tuple[Any, ...]:
 
 
 def _is_called(value: object) -> bool:
-    """Whether it is a function, even one that can be iterated; an Enum class is its members."""
+    """Tell whether the value is a function, even one that can be iterated; an Enum class counts as its members."""
     return callable(value) and not isinstance(value, EnumType)
 
 
 @dataclass(frozen=True)
 class Then:
-    """A transition whose source and event go without saying: what follows of itself in a state."""
+    """A transition whose source and event follow from where it is used."""
 
     targets: tuple[StateName, ...] = ()
     guard: Guard[Any] | None = None
@@ -97,32 +97,33 @@ class Then:
 
 @dataclass(frozen=True)
 class After:
-    """What follows when a state has been active for so long."""
+    """A delayed transition, taken when a state has been active for a time."""
 
-    delay: str  # as it was written, "30s"
-    delay_s: float | None  # None where the text is no delay, which validation reports
-    then: tuple[Then, ...]  # asked in this order
+    delay: str  # as written, "30s"
+    delay_s: float | None  # None if the text is not a delay, which validation reports
+    then: tuple[Then, ...]  # tried in this order
 
 
 @dataclass(frozen=True)
 class Invoke:
-    """A function that runs while a state is active, outside turns; or an agent that works for this one meanwhile.
+    """A function that runs outside turns while a state is active, or another agent that works for this one meanwhile.
 
-    Its end comes back as an event: `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with
-    the exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
-
-    `Invoke(agent="refunds", at="REVIEWING")` delegates to a new agent of that graph as the state is entered; its result
-    is what its final state hands over, its `timeout_s` the deadline.
+    Its end arrives as an event: `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the
+        exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
+    `Invoke(agent="refunds", at="REVIEWING")` delegates to a new agent of that graph when the state is entered. The
+    result is the output of that agent's final state, and `timeout_s` is the deadline.
     """
 
-    function: Work[Any] | None = None  # (context, work), async; a plain function holds up everything else while it runs
-    id: str = ""  # the function's or the graph's name where left out
-    timeout_s: float | None = None  # of each attempt, which has failed with a TimeoutError when it takes longer
-    retry: Retry | None = None  # None: an attempt that fails is the last
-    agent: str = ""  # the name of a graph
-    at: str = ""  # the entry point at which an agent of it begins
-    packet: Callable[[Any, Any], Any] | None = None  # (context, event), makes what the agent is told
-    fallbacks: Fallbacks | None = None  # where to turn when the offer is rejected
+    function: Work[Any] | None = (
+        None  # async function of (context, work); a plain one blocks everything else while it runs
+    )
+    id: str = ""  # by default the function's or the graph's name
+    timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError
+    retry: Retry | None = None  # None: no retries
+    agent: str = ""  # name of a graph
+    at: str = ""  # entry point at which an agent of that graph begins
+    packet: Callable[[Any, Any], Any] | None = None  # function of (context, event) that builds the packet for the agent
+    fallbacks: Fallbacks | None = None  # what to try if the offer is rejected
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -130,7 +131,7 @@ class Invoke:
 
 
 class Recall(Enum):
-    """How deep a history state remembers."""
+    """The depth of a history state's memory."""
 
     SHALLOW = "shallow"  # the active children of its parent
     DEEP = "deep"  # the active leaves below its parent
@@ -138,7 +139,7 @@ class Recall(Enum):
 
 @dataclass(frozen=True)
 class Initial:
-    """Where a compound state begins, or a history state that remembers nothing, and what is done on the way."""
+    """The initial states of a compound state, or of a history state without memory, with actions on the way."""
 
     targets: tuple[StateName, ...]
     actions: tuple[Action[Any], ...] = ()
@@ -151,13 +152,12 @@ class Initial:
 class State(Generic[ContextT_contra]):
     """A state in which an agent can be.
 
-    With `states` it is compound, and one of them is active with it; with `parallel=True` all of them are. A history
-    state stands for what was active in its parent when that was left last; it is never active itself, and `initial`
-    says where to go as long as nothing is remembered.
-
-    A final state ends its parent; at the top level, the agent. There it may have states, too. Then it ends the agent
-    when they have come to an end: their exit actions run, and the agent rests in them. With `failed=True` the agent has
-    then failed, and one that waits for it gets `handoff.failed` or `error.invoke.<id>`.
+    With `states` it is compound, and one of them is active along with it; with `parallel=True` all of them are. A
+    history state represents what was active in its parent when the parent was last left. It is never active itself, and
+    `initial` says where to go while nothing is remembered.
+    A final state ends its parent; at the top level, the agent. A top-level final state may have states, too. Then it
+    ends the agent once they have ended: their exit actions run, and the agent rests in them. With `failed=True` the
+    agent has then failed, and one that waits for it gets `handoff.failed` or `error.invoke.<id>`.
     """
 
     name: StateName
@@ -166,12 +166,12 @@ class State(Generic[ContextT_contra]):
     after: tuple[After, ...] = ()  # delayed transitions, in the order given
     invoke: tuple[Invoke, ...] = ()
     states: tuple[State[Any], ...] = ()
-    initial: Initial | None = None  # descendants entered first; the first child where left out
+    initial: Initial | None = None  # descendants entered first; by default the first child
     parallel: bool = False
     final: bool = False
-    failed: bool = False  # of a final state at the top level: the agent that ends there has failed
+    failed: bool = False  # for a final state at the top level: an agent that ends there has failed
     data: Data[ContextT_contra] | None = (
-        None  # what a final state hands to its parent's `done.state`; raises as an action does
+        None  # payload of the parent's `done.state` event for a final state; raises as an action does
     )
     history: Recall | None = None
     description: str = ""
@@ -251,12 +251,12 @@ class State(Generic[ContextT_contra]):
 
 @dataclass(frozen=True)
 class Transition(Generic[ContextT_contra]):
-    """What happens in a state on an event: whether, whereto, and what is done on the way.
+    """A transition: the reaction of a state to an event, with a guard, targets and actions.
 
-    Without a target nothing is left or entered. With the source as its target the source is left and entered again;
-    `internal=True` then stays inside it. To a history state around the source it stays inside where what that stands
-    for lies inside. Several targets are states in different regions of a parallel state. An event
-    is also matched by a prefix of whole words: `error` takes `error.tool`, and `*` takes every event.
+    Without a target, no state is left or entered. With its source as target, it leaves and re-enters the source;
+    `internal=True` then stays inside it. A transition to a history state around the source stays inside if the
+    remembered states lie inside. Several targets are states in different regions of a parallel state. An event is also
+    matched by a prefix of whole words: `error` matches `error.tool`, and `*` matches every event.
     """
 
     source: StateName
@@ -264,7 +264,7 @@ class Transition(Generic[ContextT_contra]):
     targets: tuple[StateName, ...] = ()
     guard: Guard[ContextT_contra] | None = None
     actions: tuple[Action[ContextT_contra], ...] = ()
-    internal: bool = False  # to the source itself or into one of its descendants, without leaving the source
+    internal: bool = False  # to the source itself or one of its descendants, without leaving the source
     description: str = ""
 
     @overload
@@ -316,7 +316,7 @@ class Transition(Generic[ContextT_contra]):
 
     @property
     def label(self) -> str:
-        """The transition in one line, as history, outcomes and drawings name it.
+        """Transition in one line, as history, outcomes and drawings name it.
 
         >>> Transition("IDLE", "STARTED", "WORKING").label, Transition("IDLE", "NOTED").label
         ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
@@ -330,17 +330,17 @@ class Transition(Generic[ContextT_contra]):
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """A state in which an agent may begin, and what it must bring.
+    """A state in which an agent may begin, and the payload that it needs.
 
     `ANY`, the root, stands for the initial states of the graph.
     """
 
     state: StateName
-    name: str = ""  # the state's name where left out
+    name: str = ""  # by default the state's name
     opens_on: tuple[str, ...] = ()  # business triggers
-    takes: type[BaseModel] | None = None  # the payload's schema; None takes none
+    takes: type[BaseModel] | None = None  # the payload's schema; None for no payload
     maps: Mapping[str, str] | Callable[[Any], Mapping[str, Any]] | None = None  # see `context_fields`
-    guard: EntryGuard | None = None  # asked with the context made from the payload
+    guard: EntryGuard | None = None  # called with the context made from the payload
     description: str = ""
 
     def __init__(
@@ -366,10 +366,10 @@ class EntryPoint:
         )
 
     def context_fields(self, payload: BaseModel) -> dict[str, Any]:
-        """The context's fields that a payload fills.
+        """Return the context's fields that a payload fills.
 
-        By default each field of the payload goes to the context's field of the same name. `maps` changes that: a
-        mapping from payload fields to context fields takes just those, a function of the payload returns the fields.
+        By default each field of the payload fills the context's field of the same name. `maps` changes that: a mapping
+        from payload fields to context fields selects those, and a function of the payload returns the fields.
         """
         if callable(self.maps):
             return dict(self.maps(payload))
@@ -378,7 +378,7 @@ class EntryPoint:
 
 
 def after_event(state: StateName, delay: str) -> EventName:
-    """The event that tells that the state has been active for so long.
+    """Return the name of the event that fires when the state has been active for this long.
 
     >>> after_event("WAITING", "30s")
     'after.30s.WAITING'
@@ -397,7 +397,7 @@ def _set(value: object, **fields: object) -> None:
 
 
 def beginning(initial: Initial | None, states: Sequence[State[Any]]) -> EntryPoint:
-    """The initial state by its name, or the first; `initial` where there are several, or something is done on the way.
+    """Build the default entry point: named after the initial or first state, or `initial` for several or with actions.
 
     >>> beginning(Initial("a"), ()).name, beginning(None, [State("b")]).name, beginning(Initial(["a", "b"]), ()).name
     ('a', 'b', 'initial')

@@ -1,4 +1,4 @@
-"""How long something takes, as people write it."""
+"""Delays in human-readable form."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Delay: TypeAlias = str | int | float | timedelta  # "500ms", "30s", "2m", "1h", 
 
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PATTERN: Final = r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(ms|s|m|h|d)"
-"""A delay as text, but for white space around it."""
+"""Pattern of a delay as text, without surrounding white space."""
 
 LONGEST_S: Final = 36525 * 86400
-"""A hundred years: so far every delay from now on leads to a moment that a datetime can tell."""
+"""A hundred years: this keeps the end of every delay within the range of datetime for now."""
 
 _DELAY: Final = re.compile(PATTERN)
 
 
 def seconds_of(delay: Delay) -> float | None:
-    """How many seconds a delay is; None where it is none: below zero, longer than a hundred years, or no number.
+    """Convert a delay to seconds; return None if it is negative, longer than a hundred years, or not a delay.
 
     >>> seconds_of("500ms"), seconds_of("1h"), seconds_of(2), seconds_of("soon"), seconds_of(-1), seconds_of("36526d")
     (0.5, 3600.0, 2.0, None, None, None)
@@ -33,7 +33,7 @@ def seconds_of(delay: Delay) -> float | None:
 
 
 def delay_text(delay: Delay) -> str:
-    """The delay as it was written, a number as seconds.
+    """Return the delay as written; a number becomes seconds.
 
     >>> delay_text("2m"), delay_text(1.5)
     ('2m', '1.5s')

@@ -1,4 +1,4 @@
-"""Fallbacks of a handoff: whom to offer the work when the offer is rejected."""
+"""Fallbacks of a handoff: other targets for work whose offer was rejected."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gatechart.values import Name, Retry, name_of
 
 @dataclass(frozen=True, slots=True)
 class SameTarget(Retry):
-    """Offer to the same target again, a while later; only where the obstacle is one that passes.
+    """A retry of the same target after a wait, if the obstacle is temporary.
 
-    `attempts` counts all offers to the target, the first one too. It holds for whichever target was tried last.
+    `attempts` counts all offers to the target, including the first. It applies to whichever target was tried last.
     """
 
     attempts: int = 3
@@ -23,7 +23,7 @@ class SameTarget(Retry):
 class _Target:
     graph: str
     at: str  # an entry point
-    agent: str  # a living agent of the graph; a new one where empty
+    agent: str  # an existing agent of the graph; a new one if empty
 
     def __init__(self, graph: Name, *, at: Name = "", agent: str = "") -> None:
         name = name_of(graph)
@@ -40,12 +40,12 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class OtherGraph(_Target):
-    """Offer to another graph at an entry point: to a new agent, or to a living one."""
+    """An offer to another graph at an entry point: to a new agent, or to an existing one."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Human(_Target):
-    """Offer to a person's graph at an entry point: to a new agent, or to a living one."""
+    """An offer to a person's graph at an entry point: to a new agent, or to an existing one."""
 
 
 Step: TypeAlias = SameTarget | OtherGraph | Human
@@ -53,9 +53,9 @@ Step: TypeAlias = SameTarget | OtherGraph | Human
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Fallbacks:
-    """Whom to offer the work when an offer is rejected.
+    """The fallbacks of an offer that is rejected.
 
-    They are tried in this order, except where `gatechart.handoff.next_offer` says otherwise.
+    They are tried in this order, except as `gatechart.handoff.next_offer` describes.
 
     >>> Fallbacks(SameTarget(attempts=2), OtherGraph("experts", at="REVIEWING"), Human("human_desk", at="NORMAL")).steps
     (SameTarget(attempts=2, first_s=1.0, factor=2.0, most_s=60.0), OtherGraph('experts', at='REVIEWING'), \
@@ -75,5 +75,5 @@ Human('human_desk', at='NORMAL'))
 
     @property
     def targets(self) -> Iterator[OtherGraph | Human]:
-        """The steps that lead elsewhere, in their order."""
+        """Steps that lead to other targets, in order."""
         return (step for step in self.steps if not isinstance(step, SameTarget))

@@ -1,4 +1,4 @@
-"""A number that tells two structures apart."""
+"""The fingerprint of a graph's structure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fingerprint(
     entry_points: Sequence[EntryPoint],
     context: type[BaseModel],
 ) -> str:
-    """32 hexadecimal digits that change with the graph's structure and declared names, never with code.
+    """Return 32 hexadecimal digits that change with the graph's structure and declared names, but not with code.
 
     Source: BLAKE2b (RFC 7693) with 16 bytes over the structure as JSON.
     """
@@ -49,8 +49,8 @@ def _node(node: Node) -> list[object]:
         _names(node.on_entry),
         _names(node.on_exit),
         [_edge(edge) for edge in node.edges],
-        *(["failed"] if node.failed else []),  # so that graphs without such states keep the fingerprints they have
-        *(["final"] if node.is_end and node.children else []),  # a leaf's kind says so
+        *(["failed"] if node.failed else []),  # only if set, so that graphs without such states keep their fingerprints
+        *(["final"] if node.is_end and node.children else []),  # a leaf's kind implies it
     ]
 
 

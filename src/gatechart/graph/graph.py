@@ -1,4 +1,4 @@
-"""The graph that people build: frozen, validated and compiled once it exists."""
+"""The graph that users build: frozen, validated and compiled on construction."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ EVERYTHING: Final = Accepts()
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class StateTransitionGraph(Generic[ContextT]):
-    """A statechart with its doors: states, transitions, entry points, and the type of its agents' context.
+    """A statechart with its states, transitions and entry points, and the type of its agents' context.
 
     states: only those that need more than a name; the others are inferred from the transitions.
-    transitions: asked in this order, those of inner states before those of outer ones.
-    entry_points: the states agents may begin in; a name alone is an entry point without triggers or payload.
-    initial: where the chart as a whole begins, its first state where left out; agents begin at entry points.
-    migrations: how agents of earlier versions come to this one.
+    transitions: tried in this order, those of inner states before those of outer ones.
+    entry_points: the states in which agents may begin; a name alone is an entry point without triggers or payload.
+    initial: where the chart as a whole begins, by default its first state; agents begin at entry points.
+    migrations: bring agents of earlier versions to this one.
     max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
-    accepts: which handoffs its agents take; all, where left out. The fingerprint leaves it out, too.
-    allow: what `gatechart.checks` would find and is meant to be so; the fingerprint leaves it out.
+    accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
+    allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
-    Where several may be given, a single one stands for itself. Raises InvalidGraphError with every fault at once.
+    A sequence of one may be written as the value itself. Raises InvalidGraphError with all faults at once.
 
     >>> lamp = StateTransitionGraph("lamp", transitions=[Transition("OFF", "PRESSED", "ON")], entry_points=["OFF"])
     >>> lamp.states
@@ -52,12 +52,12 @@ class StateTransitionGraph(Generic[ContextT]):
     migrations: tuple[Migration, ...]
     allow: tuple[Allow, ...]
     accepts: Accepts
-    tree: tuple[State[Any], ...]  # with the inferred states
-    nodes: Mapping[StateName, Node]  # the root included, in document order
+    tree: tuple[State[Any], ...]  # including the inferred states
+    nodes: Mapping[StateName, Node]  # including the root, in document order
     fingerprint: str
-    runs_at_once: bool  # no action has to be awaited
-    memo: Any = field(repr=False)  # what the kernel has worked out, see gatechart.kernel
-    contexts: ContextPool[ContextT] = field(repr=False)  # for the next turns of its agents
+    runs_at_once: bool  # no action must be awaited
+    memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
+    contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
 
     @overload
     def __init__(
@@ -139,23 +139,23 @@ class StateTransitionGraph(Generic[ContextT]):
 
     @property
     def states(self) -> tuple[StateName, ...]:
-        """The names of all states, in document order."""
+        """Names of all states, in document order."""
         return tuple(state.name for state in walk(self.tree))
 
     @property
     def events(self) -> tuple[EventName, ...]:
-        """The events that some transition waits for, in document order."""
+        """Events that some transition waits for, in document order."""
         return tuple(dict.fromkeys(each.event for each in self.transitions if each.event is not None))
 
     def entry_point(self, name: Name) -> EntryPoint:
-        """The entry point of this name. Raises EntryRefusedError, which names those there are."""
+        """Return the entry point of this name. Raises EntryRefusedError, which lists the existing ones."""
         try:
             return self.entry_points[name_of(name)]
         except KeyError:
             raise EntryRefusedError(self.name, name_of(name), tuple(self.entry_points)) from None
 
     def leaves(self, state: Name) -> tuple[StateName, ...]:
-        """The leaves with which a state is active: itself, or those below it. Raises UnknownStateError."""
+        """Return the leaves of a state: itself, or those below it. Raises UnknownStateError."""
         name = name_of(state)
         if name == ROOT or name not in self.nodes:
             raise UnknownStateError(self.name, name, self.states)
@@ -165,7 +165,7 @@ class StateTransitionGraph(Generic[ContextT]):
 
 
 def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...]) -> dict[str, Any]:
-    """The attributes of the graph. Raises InvalidGraphError."""
+    """Validate and compile the draft; return the graph's attributes. Raises InvalidGraphError."""
     faults = (
         *find_faults(draft),
         *migration_faults(migrations, draft.version),
@@ -200,5 +200,5 @@ AnyGraph: TypeAlias = StateTransitionGraph[Any]
 
 
 def graph_name(graph: Name | AnyGraph) -> str:
-    """The name of the graph, given as one or as the graph itself."""
+    """Return the name of a graph, given by name or as the graph itself."""
     return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)

@@ -1,4 +1,4 @@
-"""Handing on work, as a graph declares it."""
+"""Handoffs as a graph declares them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from gatechart.graph.delays import Delay
 from gatechart.graph.fallbacks import Fallbacks
 from gatechart.values import Mode, Name, Reason, name_of
 
-Policy: TypeAlias = Callable[[Any], bool | str]  # asked with the packet; a text says why not
+Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
 
 
 @dataclass(frozen=True)
 class Accepts:
-    """The bounds within which handoffs to agents of a graph are accepted, at whatever entry point.
+    """The limits on handoffs to agents of a graph, at any entry point.
 
-    A handoff holds its place from before the turn that takes it until it is over.
+    A handoff holds its slot from before the turn that accepts it until it is over.
     """
 
-    capacity: int | None = None  # handoffs that its agents have at once; None: any number
-    policy: Policy | None = None  # False or a text: not accepted, and not if it is tried again
+    capacity: int | None = None  # handoffs that its agents have at once; None: unlimited
+    policy: Policy | None = None  # False or a text refuses, and a retry is refused, too
 
     def __post_init__(self) -> None:
         if self.capacity is not None and self.capacity < 0:
             raise ValueError(f"Accepts(capacity={self.capacity!r}) cannot be; give 0 or more, or None for no bound")
 
     def objection(self, packet: Any) -> str:
-        """Why the policy does not accept the packet; empty where it does."""
+        """Return why the policy refuses the packet; empty if it accepts."""
         answer = True if self.policy is None else self.policy(packet)
         return answer if isinstance(answer, str) else "" if answer else "its policy does not accept it"
 
@@ -43,18 +43,18 @@ Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
 class Handoff:
     """An action that offers the work to another agent: `actions=[Handoff("refunds", at="REVIEWING")]`.
 
-    As it is declared, drawings show where it leads, and checks know it. What it means is told at `Turn.handoff`. The
-    graph's fingerprint covers `to`, `at`, `mode` and the functions' names.
+    Because it is declared, drawings show where it leads, and checks can examine it. Its effect is described at
+    `Turn.handoff`. The graph's fingerprint covers `to`, `at`, `mode` and the functions' names.
     """
 
-    to: str  # the name of the graph
-    at: str  # the entry point's
+    to: str  # name of the graph
+    at: str  # name of the entry point
     mode: Mode
     reason: Reason
     deadline: Delay | None
     fallbacks: Fallbacks | None
-    packet: Told | None  # makes the packet; what the context has of it where left out
-    agent: Told | None  # gives the id of a living agent; a new one where left out, and for None
+    packet: Told | None  # builds the packet; by default it is built from the context
+    agent: Told | None  # returns the id of an existing agent; a new one by default, and for None
     achieved: Told | None  # says what this agent has done
 
     def __init__(
@@ -90,12 +90,12 @@ class Handoff:
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """Its own name and those of its functions."""
+        """Own name and the names of its functions."""
         functions = (self.packet, self.agent, self.achieved)
         return self.__name__, *(None if each is None else callable_name(each) for each in functions)
 
     def __call__(self, context: Any, event: Any, turn: Any) -> None:
-        """Offers the work as the turn does it."""
+        """Offer the work through the turn."""
         turn.handoff(
             self.to,
             at=self.at,
@@ -113,15 +113,15 @@ class Handoff:
 class Asking:
     """A place in a graph where work is handed on."""
 
-    state: str  # that the agent is in, comes into or leaves, or that invokes
+    state: str  # the state that the agent is in, enters or leaves, or that invokes
     handoff: Handoff
-    edge: Edge | None = None  # on which it stands
-    is_left: bool = False  # whether it is done as the state is left
-    invoke: str = ""  # the id of the invoke that it is
+    edge: Edge | None = None  # the transition that has the action
+    is_left: bool = False  # whether it happens when the state is left
+    invoke: str = ""  # id of the invoke that delegates
 
 
 def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
-    """The places where a graph hands on work, as far as it declares that, in document order."""
+    """Yield the places where a graph declares that it hands on work, in document order."""
     for node in nodes.values():
         default = node.default.steps if node.default else ()
         yield from (Asking(node.name, each) for each in _declared((*node.on_entry, *default)))

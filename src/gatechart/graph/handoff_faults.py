@@ -1,4 +1,4 @@
-"""What is wrong with handing on work as a graph declares it. Nothing here raises."""
+"""Faults in declared handoffs. Nothing here raises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_po
 
 
 def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
-    """Yield what is wrong with a handoff: its names, its deadline, its functions, its fallbacks."""
+    """Yield the faults of a handoff: in its names, its deadline, its functions, its fallbacks."""
     here = f"{place}, handoff"
     yield from _name_faults(here, "its graph", handoff.to, "name the graph that takes the work")
     yield from _name_faults(here, "its entry point", handoff.at, "name it with at=")
@@ -30,7 +30,7 @@ def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
 
 
 def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
-    """What is wrong with an invoke of an agent."""
+    """Yield the faults of an invoke of an agent."""
     here = f"{place}, invoke {invoke.id}"
     if invoke.function is not None:
         yield Fault(here, "it has both a function and an agent", "give it one of them")
@@ -45,7 +45,7 @@ def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
 
 
 def function_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
-    """What is wrong with an invoke of a function."""
+    """Yield the faults of an invoke of a function."""
     for what in ("at", "packet", "fallbacks"):
         if getattr(invoke, what):
             problem = f"it has {what}=, but no agent"
@@ -57,7 +57,7 @@ def function_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
 
 
 def acceptance_faults(accepts: Any) -> Iterator[Fault]:
-    """What is wrong with the bounds within which handoffs are accepted."""
+    """Yield the faults in the limits on accepted handoffs."""
     if not isinstance(accepts, Accepts):
         yield Fault("accepts", f"{accepts!r} is not an Accepts", "write Accepts(capacity=..., policy=...)")
     elif accepts.policy is not None:

@@ -1,4 +1,4 @@
-"""How stored agents go from one version of their graph to another."""
+"""The migration of stored agents between versions of their graph."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gatechart.values import Stored
 
 @dataclass(frozen=True)
 class Migration:
-    """One step from a version of a graph to another: a pure function of what is stored of an agent."""
+    """One step from a version of a graph to another: a pure function of an agent's stored state."""
 
-    before: str  # the version that the agent has
-    after: str  # the version that it has then
+    before: str  # version before the step
+    after: str  # version after the step
     function: Callable[[Stored], Stored]
 
 
 def way(migrations: Iterable[Migration], before: str, after: str) -> Sequence[Migration] | None:
-    """The fewest migrations that lead from one version to another; None where none do.
+    """Return the shortest sequence of migrations from one version to another; None if there is none.
 
     >>> steps = [Migration(a, b, lambda stored: stored) for a, b in ("12", "23", "13", "34")]
     >>> [(step.before, step.after) for step in way(steps, "1", "4")], way(steps, "4", "1")
@@ -41,7 +41,7 @@ def way(migrations: Iterable[Migration], before: str, after: str) -> Sequence[Mi
 
 
 def migration_faults(given: Sequence[Any], version: object) -> Iterator[Fault]:
-    """What is wrong with the migrations of a graph of this version. Way and doubles are judged where each is sound."""
+    """Yield the faults of a graph's migrations. Paths and duplicates are checked only if each migration is valid."""
     misfits = [fault for each in given for fault in _misfits(each)]
     yield from misfits
     if misfits or not isinstance(version, str):
@@ -60,7 +60,7 @@ def migration_faults(given: Sequence[Any], version: object) -> Iterator[Fault]:
 
 
 def _misfits(migration: Any) -> Iterator[Fault]:
-    """What is wrong with a migration by itself."""
+    """Yield the faults of a single migration."""
     if not isinstance(migration, Migration):
         yield Fault("migrations", f"{migration!r} is not a migration", "pass Migration(before, after, function)")
         return

@@ -1,4 +1,4 @@
-"""What nothing further can be asked about: names that are no text, and what is no transition. Nothing here raises."""
+"""Misfits, which allow no further checks: names that are not texts, values that are not transitions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gatechart.values import LONGEST_NAME, unkept
 
 
 def texts(names: Iterable[object]) -> tuple[str, ...]:
-    """Those of the names that are texts."""
+    """Return the names that are texts."""
     return tuple(name for name in names if isinstance(name, str))
 
 
 def no_state_name(state: State[Any]) -> Fault:
-    """The state's name is none that a state could have."""
+    """Build the fault for a name that no state can have."""
     return Fault(f"state {state.name!r}", "this cannot name a state", f"use a text that is neither '' nor {ANY!r}")
 
 
 def transition_misfits(transition: object) -> Iterator[Fault]:
-    """A fault for each name of a transition that is no text, or for what is no transition."""
+    """Yield a fault for each name of a transition that is not a text, or for a value that is not a transition."""
     if not isinstance(transition, Transition):
         yield Fault(f"transition {transition!r}", "it is not a transition", "write Transition(source, event, target)")
         return
@@ -32,7 +32,7 @@ def transition_misfits(transition: object) -> Iterator[Fault]:
 
 
 def entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
-    """A fault for each name of an entry point that is no text."""
+    """Yield a fault for each name of an entry point that is not a text."""
     place = f"entry point {entry.name!r}"
     yield from _no_text(place, "state", entry.state)
     if entry.name is not entry.state:
@@ -42,9 +42,9 @@ def entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
 
 
 def unkept_names(place: str, what: str, names: Iterable[object], longest: int = LONGEST_NAME) -> Iterator[Fault]:
-    """A fault for each of the names, as far as they are texts, that no database could keep."""
+    """Yield a fault for each text among the names that no database could keep."""
     for name in texts(names):
-        problem = unkept(name.replace("\0", ""), longest)  # which nobody sends, and which stores write in another way
+        problem = unkept(name.replace("\0", ""), longest)  # nobody sends NUL, and stores escape it
         if problem:
             yield Fault(place, f"its {what}: {problem}", "give it a shorter name, of characters that a text can have")
 

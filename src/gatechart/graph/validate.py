@@ -1,4 +1,4 @@
-"""Every fault of a definition, all at once, each with what would have worked. Nothing here raises."""
+"""Validation that reports every fault of a definition at once, with what would have worked. Nothing here raises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gatechart.values import LONGEST_NAME
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A definition that has yet to be judged; `root` holds all states, the inferred ones too."""
+    """A definition before validation; `root` holds all states, including the inferred ones."""
 
     name: Any
     version: Any
@@ -38,7 +38,7 @@ class Draft:
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
-    """All faults of a definition, empty where it is sound. Misfits come first; the rest is judged without them."""
+    """Return all faults of a definition; empty if it is valid. Misfits come first; the rest is checked without them."""
     root = draft.root
     states = tuple(walk(root.states))
     delayed = (each for state in states if isinstance(state.name, str) for each in delayed_transitions(state))
@@ -105,14 +105,16 @@ def _name_faults(states: Sequence[State[Any]]) -> Iterator[Fault]:
 def _unkept_faults(
     states: Sequence[State[Any]], transitions: Sequence[Transition[Any]], doors: Sequence[EntryPoint]
 ) -> Iterator[Fault]:
-    """Names that no database could keep, or not in its indexes."""
+    """Yield a fault for each name that no database could keep, or that does not fit its indexes."""
     for state in states:
         place = f"state {state.name!r}"
         yield from unkept_names(place, "name", [state.name])
         yield from unkept_names(place, "invoke", [invoke.id for invoke in state.invoke])
     for entry in doors:
         yield from unkept_names(f"entry point {entry.name!r}", "name", [entry.name])
-    for event in dict.fromkeys(each.event for each in transitions):  # done.invoke.* may be longer than its invoke
+    for event in dict.fromkeys(
+        each.event for each in transitions
+    ):  # done.invoke.* may be longer than the name of its invoke
         yield from unkept_names(f"event {event!r}", "name", [event], longest=2 * LONGEST_NAME)
 
 
@@ -130,7 +132,7 @@ def _state_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
-    """Delays that are none, invokes that cannot be called or told apart."""
+    """Yield faults of delays that are invalid, and of invokes that cannot be called or told apart."""
     place = f"state {state.name!r}"
     for after in state.after:
         if after.delay_s is None:
@@ -146,7 +148,7 @@ def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def _kind_faults(state: State[Any]) -> Iterator[Fault]:
-    """What cannot go together in one state."""
+    """Yield a fault for each combination that one state cannot have."""
     place = f"state {state.name!r}"
     if state.data is not None and (state.states or not state.final):
         problem = "it has data and children" if state.final else "it has data, but is not final"
@@ -161,7 +163,7 @@ def _kind_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def _failure_faults(root: State[Any]) -> Iterator[Fault]:
-    """Only the agent as a whole can fail: in a child of the root, or of a final one that has no regions."""
+    """Yield faults of `failed`: only the whole agent can fail, in a child of the root or of a final one without regions."""
     whole = [state for state in root.states if state.final and not state.parallel]
     ending = [*root.states, *(child for state in whole for child in state.states)]
     for state in walk(root.states):
@@ -180,7 +182,7 @@ def _failure_faults(root: State[Any]) -> Iterator[Fault]:
 
 
 def _end_faults(state: State[Any], root: State[Any]) -> Iterator[Fault]:
-    """A final state with children ends the agent, once they end it."""
+    """Yield faults of a final state with children: it ends the agent once they have ended."""
     if not state.final or not state.states:
         return
     place, problem = f"state {state.name!r}", "it is final and has children"
@@ -191,14 +193,14 @@ def _end_faults(state: State[Any], root: State[Any]) -> Iterator[Fault]:
 
 
 def _can_end(state: State[Any]) -> bool:
-    """Whether a state with children can come to its end: by a final child, or by the ends of all its regions."""
+    """Tell whether a state with children can end: by a final child, or by the ends of all its regions."""
     if state.parallel:
         return all(_can_end(child) for child in state.states if child.history is None)
     return any(child.final for child in state.states)
 
 
 def _initial_faults(place: str, state: State[Any]) -> Iterator[Fault]:
-    """The initial states must lie inside; those of a history state inside its parent, see `_history_faults`."""
+    """Yield a fault for each initial state outside its state. For history states see `_history_faults`."""
     if state.initial is None or state.history is not None:
         return
     if state.parallel:
@@ -213,7 +215,7 @@ def _initial_faults(place: str, state: State[Any]) -> Iterator[Fault]:
 
 
 def _is_missing(target: str, inside: Sequence[str]) -> bool:
-    """Whether no state has this name; where a name cannot be read, it may have been meant."""
+    """Tell whether no state has this name. An unreadable name may have been meant, so then the answer is no."""
     return target not in inside and len(texts(inside)) == len(inside)
 
 
@@ -264,21 +266,22 @@ def _transition_faults(states: Sequence[State[Any]], transitions: Sequence[Trans
 def _target_faults(
     place: str, transition: Transition[Any], inside: dict[str, set[str]], histories: Mapping[str, str]
 ) -> Iterator[Fault]:
-    """histories: the parent of each history state."""
+    """Yield faults of a transition's targets. histories: the parent of each history state."""
     if ANY in transition.targets:
         yield Fault(place, f"{ANY!r} cannot be a target", "name the state to enter")
     source = transition.source
     if not transition.internal or source == ANY:
         return
     outside = [name for name in transition.targets if name not in inside.get(source, (name,))]
-    # What a history state around the source stands for may lie inside the source: the kernel looks, each time.
+    # The states that a history state around the source remembers may lie inside the source; the kernel checks each
+    # time.
     outside = [name for name in outside if source not in inside.get(histories.get(name, ""), ())]
     if outside:
         yield Fault(place, f"it is internal, but {outside[0]!r} lies outside its source", "drop internal=True")
 
 
 def _region_faults(root: State[Any], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
-    """Several targets can only be active together in different regions of a parallel state."""
+    """Yield a fault for targets that are not in different regions of a parallel state, and so exclude each other."""
     lines = {state.name: (*line, state) for state, line in _lines(root) if isinstance(state.name, str)}
     aims = [(f"transition {each.label!r}", each.targets) for each in transitions]
     aims += [(f"state {state.name!r}, initial", state.initial.targets) for state, _ in _lines(root) if state.initial]
@@ -290,7 +293,7 @@ def _region_faults(root: State[Any], transitions: Sequence[Transition[Any]]) -> 
 
 
 def _shared_invoke_faults(root: State[Any]) -> Iterator[Fault]:
-    """Invokes that run at once are known by their ids alone: their events are named after them."""
+    """Yield a fault for invokes that can run at once under the same id. Their events are named after it."""
     lines: defaultdict[str, list[tuple[State[Any], ...]]] = defaultdict(list)
     for state, line in _lines(root):
         for invoke_id in dict.fromkeys(invoke.id for invoke in state.invoke):
@@ -309,14 +312,14 @@ def _lines(state: State[Any], line: tuple[State[Any], ...] = ()) -> Iterator[tup
 
 
 def _are_nested(outer: tuple[State[Any], ...], inner: tuple[State[Any], ...]) -> bool:
-    """Whether the one line from the root is the beginning of the other."""
+    """Tell whether the first line from the root is the beginning of the second."""
     return len(outer) < len(inner) and inner[len(outer) - 1] is outer[-1]
 
 
 def _are_regions_apart(first: tuple[State[Any], ...], second: tuple[State[Any], ...]) -> bool:
-    """Whether two lines from the root part at a parallel state, so that both their ends can be active.
+    """Tell whether two lines from the root part at a parallel state, so that both their ends can be active.
 
-    A history state of the parallel state itself stands for all its regions, and so for none apart from another.
+    A history state of the parallel state itself represents all its regions, so it is not apart from any of them.
     """
     shared = [one for one, other in zip(first, second, strict=False) if one is other]
     if not shared[-1].parallel or len(shared) == min(len(first), len(second)):
@@ -325,7 +328,7 @@ def _are_regions_apart(first: tuple[State[Any], ...], second: tuple[State[Any], 
 
 
 def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fault]:
-    """Where it leads; only to be asked once every name can be read, for a state may have been meant by each."""
+    """Yield faults in where it leads. Call it only if all names are readable: an unreadable one may be meant."""
     place, names = f"entry point {entry.name!r}", tuple(dict.fromkeys(state.name for state in states))
     if entry.state == ANY and not names:
         yield Fault(place, "the graph has no states", "list some, or write transitions between them")
