@@ -163,7 +163,7 @@ def _kind_faults(state: State[Any]) -> Iterator[Fault]:
 
 
 def _failure_faults(root: State[Any]) -> Iterator[Fault]:
-    """Yield faults of `failed`: only the whole agent can fail, in a child of the root or of a final one without regions."""
+    """Yield faults of `failed`: only a child of the root, or of a final one without regions, can fail the agent."""
     whole = [state for state in root.states if state.final and not state.parallel]
     ending = [*root.states, *(child for state in whole for child in state.states)]
     for state in walk(root.states):
