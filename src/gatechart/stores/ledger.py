@@ -208,6 +208,7 @@ class _Batch:
         self._results: dict[tuple[Invocation, str], str] = {}
 
     def take_turn(self, turn: TurnRecord) -> Verdict:
+        # The handoffs come first, since one of them may make the whole turn stale.
         if is_stale(turn, self._loaded) or (turn.effects and not self._take_handoffs(turn)):
             return Verdict.STALE
         self._operations.append(AppendTurn(turn))
@@ -299,8 +300,7 @@ class _Batch:
                     replaced.append(effect)
                 case _:
                     refuse_unknown(effect)
-        # A turn lists its effects in any order. Something it ends must not be replaced, nor something it begins be
-        # ended.
+        # Effects come in any order, but what a turn ends must not be replaced, nor what it begins be ended.
         for each in replaced:
             self._replace(each)
         self._operations += begun

@@ -212,6 +212,7 @@ class MemoryStore:
         dropped = {each: droppable(self._tables.turns[each], pruning) for each in part if each not in erased}
         if not dry_run:
             await self._forget(erased, dropped)
+        # Erased agents no longer count, so the next part begins after those of this part that stay.
         reached = after + len(part if dry_run else dropped)
         if reached < len(self._tables.turns):
             return Pruned(tuple(erased), sum(dropped.values()), 0, reached)

@@ -204,8 +204,7 @@ class Tables:
         for number, recipient in sorted(self._recipients.items()):
             mail = self._pending[recipient].mail.get(number)
             if mail is None:
-                # A turn or an erasure drops an agent's mail without the entry here; it is cleared on the next
-                # listing.
+                # Ended and erased mail keeps its entry here until the next listing.
                 del self._recipients[number]
             else:
                 yield mail

@@ -1,7 +1,8 @@
 """The closed set of operations that make up a commit, and the queries of the ledger to a store.
 
 A new kind of operation needs a case wherever operations are applied: in memory (`memory_tables`), in SQL (`sql.commit`)
-and on Restate (`restate.sitting`). Each `match` ends in `assert_never`, so mypy names the places that lack the case.
+and on Restate (`restate.unit_of_work`). Each `match` ends in `assert_never`, so mypy names the places that lack the
+case.
 """
 
 from __future__ import annotations

@@ -107,6 +107,7 @@ class Rehearsal:
         """
         for _ in range(PATIENCE):
             await asyncio.sleep(0)
+            # Everything under way sleeps on the clock, so nothing more happens until it moves.
             if self._under_way() == self.clock.sleeping:
                 return
 

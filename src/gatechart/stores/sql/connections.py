@@ -22,7 +22,10 @@ def _never(_error: Exception) -> bool:
 
 
 class Reader:
-    """A reader that runs several reads at a time. Each runs to its end: if cut off it would leak its connection."""
+    """A reader that runs several reads at a time.
+
+    Each read runs to its end, even if its caller is cancelled. One that was cut off would leave its connection open.
+    """
 
     def __init__(self, engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> None:
         """Create a reader.
@@ -85,7 +88,10 @@ async def opened_reader(engine: AsyncEngine, is_cut: Callable[[Exception], bool]
 
 
 class ThreadWriter:
-    """A writer that runs transactions one by one in a thread. Each runs to its end if its caller is cancelled."""
+    """A writer that runs transactions one after the other in a thread.
+
+    Each transaction runs to its end even if its caller is cancelled.
+    """
 
     def __init__(self, engine: Engine, thread: ThreadPoolExecutor) -> None:
         self._engine = engine

@@ -62,7 +62,7 @@ class Departing:
 def departing_agents(connection: Connection, after: int, limit: int, ids: int) -> tuple[list[Departing], int]:
     """Return a page of agents in the order started, and where the next page begins.
 
-    ids: how many of its newest turns with event ids each agent takes along.
+    ids: how many of each agent's newest turns with event ids are included.
     """
     rows = connection.execute(select(agents).where(agents.c.key > after).order_by(agents.c.key).limit(limit)).all()
     snapshots = {row.id: to_snapshot(row) for row in rows}
@@ -99,7 +99,10 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
 
 
 def _taken(snapshot: Snapshot | None, offers: Sequence[tuple[str, HandoffStatus]]) -> Iterator[str]:
-    """Yield the handoffs for which an agent may hold a slot. Only the agent knows those with erased records."""
+    """Yield the handoffs for which an agent may hold a slot.
+
+    Only the agent knows of a handoff whose record was erased.
+    """
     yield from (handoff for handoff, status in offers if is_open(status))
     if snapshot is not None:
         yield from (each.id for each in snapshot.handoffs if each.side is Side.TOOK)

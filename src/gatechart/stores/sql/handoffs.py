@@ -46,6 +46,7 @@ OFFERED_TO: Final = Ask(
 def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
     """Forget the handoffs in which the agents have a part. One that another agent has accepted keeps its slot."""
     wanted = {"values": to_json(list(agent_ids))}
+    # Slots go first, because only the handoffs tell which slots to free.
     connection.execute(FREE, wanted)
     connection.execute(FORGET, wanted)
 

@@ -164,6 +164,7 @@ def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentI
     known: dict[AgentId, _Agent] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
     new = [agent_id for agent_id in agent_ids if agent_id not in known]
     if new:
+        # Only the owner adds agents, so no other key can come in between.
         ((last,),) = LAST_KEY.all(connection)
         known |= {agent_id: (key, 0, 0) for key, agent_id in enumerate(new, last + 1)}
     return known

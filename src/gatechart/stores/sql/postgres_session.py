@@ -56,7 +56,7 @@ class Session:
         self._is_ending = False
 
     async def take(self) -> bool:
-        """Take the lock, and return whether the session holds it. If not, there is no session."""
+        """Take the lock, and return whether the session holds it. If not, the session has no connection."""
         async with self._turn:
             return await self._take()
 

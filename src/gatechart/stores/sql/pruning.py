@@ -155,6 +155,7 @@ def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]]
             cuts.append((agent, cut))
             room -= cut - agent.oldest
             if cut < kept[agent.key]:
+                # The next part goes on with the rest of this agent's turns.
                 return _Part(erased, cuts, agent.key - 1)
         reached = agent.key
     return _Part(erased, cuts, None if is_last else found[-1].key)
@@ -166,7 +167,7 @@ def _is_sound(agent: Row[Any]) -> bool:
 
 
 def _copied(connection: Connection, part: _Part) -> tuple[_Part, Sequence[dict[str, str | None]]]:
-    """Return full copies for the cuts, and the part without cuts at turns that are damaged."""
+    """Return the part without the cuts that need a damaged turn, and full copies for the others."""
     cuts, copies = [], []
     reached = part.next
     for agent, cut in part.cuts:

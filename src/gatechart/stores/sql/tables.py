@@ -77,7 +77,7 @@ history = Table(
     Column("time_us", BigInteger, nullable=False),  # of the event, since 1970, UTC
     Column("source", Text),  # JSON, the leaves before; NULL: the target of the version before, none before the first
     Column("target", Text, nullable=False),  # JSON, the leaves after
-    Column("taken", Text),  # JSON, the transitions' labels; NULL: `source --event--> target`, see rows._usual_label
+    Column("taken", Text),  # JSON, the transitions' labels; NULL: `source --event--> target`, see agent_rows
     Column("changed", Text),  # JSON, the context's fields that changed; NULL if none, and for the first version
     Column("appended", Text),  # JSON, new items of the context's lists that only grew; NULL if none
     Column("status", String),  # NULL: active
