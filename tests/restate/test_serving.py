@@ -80,7 +80,7 @@ async def test_processes_share_an_address_and_one_that_projects_has_its_own(engi
         except Exception:
             return False
         assert [sorted(each) for each in offered] == [
-            ["shared.Agent", "shared.Capacity", "shared.Inbox", "shared.Invokes"],
+            ["shared.Agent", "shared.Capacity", "shared.Inbox", "shared.Invokes", "shared.Payloads"],
             ["shared.Projection"],
         ]
         return True
@@ -107,7 +107,14 @@ def test_registering_tells_what_a_service_offers(engine, service, capsys):
         if code == 0:
             break
     offered = json.loads(told.out)["offers"]
-    assert sorted(offered) == ["cli.Agent", "cli.Capacity", "cli.Inbox", "cli.Invokes", "cli.Projection"]
+    assert sorted(offered) == [
+        "cli.Agent",
+        "cli.Capacity",
+        "cli.Inbox",
+        "cli.Invokes",
+        "cli.Payloads",
+        "cli.Projection",
+    ]
 
 
 def test_an_engine_that_is_not_there_cannot_be_told(capsys):

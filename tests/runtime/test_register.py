@@ -47,6 +47,6 @@ async def test_what_is_registered_is_a_graph_and_registered_once(place):
     async with Runtime.open(place, graphs=door("1", "OPEN")) as runtime:
         with pytest.raises(DuplicateGraphError):
             runtime.register(door("1", "AJAR"))
-        with pytest.raises(NoGraphError, match="'door' is no graph"):
+        with pytest.raises(NoGraphError, match="'door' is not a graph"):
             runtime.register("door")
         assert [graph.version for graph in runtime.graphs] == ["1"]

@@ -354,7 +354,7 @@ async def test_the_command_line_shows_what_cannot_be_read_and_discards_it(sqlite
             assert "unreadable" in await _ran(sqlite_url, listing, *more)
     await _ran(sqlite_url, "mail", "discard", str(mail.number))
     told = await _ran(sqlite_url, "handoffs", "cancel", handoff.id, "--reason", "it cannot be read")
-    assert told == f"handoff {handoff.id}, which cannot be read, was forgotten\n"
+    assert told == f"the unreadable handoff {handoff.id} was deleted\n"
     for listing in ("mail", "handoffs"):
         assert "unreadable" not in await _ran(sqlite_url, listing)
 

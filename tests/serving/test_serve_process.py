@@ -186,5 +186,5 @@ def test_its_log_is_lines_of_json_where_it_is_stopped_at_once(sqlite_url):
         code, told = server.end(signal.SIGINT)
     lines = [first, *map(json.loads, told.splitlines())]
     assert code == 130
-    assert lines[0]["message"].startswith("ending")
+    assert lines[0]["message"].startswith("stopping")
     assert lines[-1]["error"] == "KeyboardInterrupt"
