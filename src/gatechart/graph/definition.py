@@ -114,9 +114,7 @@ class Invoke:
     result is the output of that agent's final state, and `timeout_s` is the deadline.
     """
 
-    function: Work[Any] | None = (
-        None  # async function of (context, work); a plain one blocks everything else while it runs
-    )
+    function: Work[Any] | None = None  # async (context, work); a plain one blocks everything else while it runs
     id: str = ""  # by default the function's or the graph's name
     timeout_s: float | None = None  # limit of each attempt, which then fails with a TimeoutError
     retry: Retry | None = None  # None: no retries
@@ -170,9 +168,7 @@ class State(Generic[ContextT_contra]):
     parallel: bool = False
     final: bool = False
     failed: bool = False  # for a final state at the top level: an agent that ends there has failed
-    data: Data[ContextT_contra] | None = (
-        None  # payload of the parent's `done.state` event for a final state; raises as an action does
-    )
+    data: Data[ContextT_contra] | None = None  # output of a final state, for `done.state`; raises like an action
     history: Recall | None = None
     description: str = ""
 

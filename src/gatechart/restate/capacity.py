@@ -57,6 +57,7 @@ def inbox_object(config: ServiceConfig) -> VirtualObject:
         if counts.is_full(size, config.terms):
             room = json.loads(await ctx.generic_call(config.names.agent, "room", b"{}", ctx.key()))
             counts.arrived, counts.waiting = tuple(room["arrived"]), tuple(room["waiting"])
+            # No place was given for so long that unused ones belong to callers that died.
             if now - counts.at > LOST_S:
                 counts.arrived = counts.places, counts.bytes
         if counts.is_full(size, config.terms):

@@ -221,6 +221,7 @@ async def _erase(unit: UnitOfWork, _: Argument) -> None:
     unit.end_calls()
     for handoff, graph in unit.state.places.items():
         unit.order("release", graph=graph, handoff=handoff)
+    # Wake-ups by number and mail with places may still be on their way, so both counts go on.
     unit.state = AgentState(numbers=unit.state.numbers, arrived=unit.state.arrived)
     unit.is_touched = True
     unit.order("forget")

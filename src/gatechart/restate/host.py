@@ -77,6 +77,7 @@ class RestateHost:
             if passed is not None:
                 return passed
             if now.status is not Status.ACTIVE:
+                # The agent may have passed the state and ended before the projection caught up.
                 passed = await self._runtime.passed_at_all(now.agent_id, leaves, seen, now.version)
                 if passed is not None:
                     return passed

@@ -30,9 +30,7 @@ class JournalEntry:
     answer: Any = None  # JSON values
     following: str = ""  # verb of the next run in this invocation; empty for none
     wait_s: float = 0.0  # pause before the next run
-    waits_for: int = (
-        0  # number of the mail whose next attempt is awaited; 0 in journals of releases without endable waits
-    )
+    waits_for: int = 0  # mail whose next attempt is awaited, by number; 0 in journals of older releases
     place: dict[str, Any] | None = None  # slot to reserve before this run is repeated
     needs: list[int] = field(default_factory=list)  # mail whose payload must be read before this run is repeated
     payloads: list[tuple[int, bytes]] = field(

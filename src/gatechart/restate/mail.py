@@ -325,7 +325,7 @@ def _overloaded(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
 
 
 def _as_of_today(unit: UnitOfWork) -> AnyGraph:
-    """Migrate the agent to the graph that drives it, and return that. Raises what `Registry.graph_for` raises."""
+    """Bring the agent to the version of its graph, and return the graph. Raises what `Registry.graph_for` raises."""
     graph, before = unit.graph(), unit.snapshot
     if graph.version != before.graph_version:
         mail = tuple(unit.all_full([each for each in unit.state.mail if each.status is MailStatus.WAITING]))

@@ -154,6 +154,7 @@ async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, 
     numbered = TurnRecord(
         previous, turn.snapshot, turn.event, turn.taken, turn.took_us, turn.guard_errors, effects, None, first
     )
+    # The engine delivers the offers itself, so their mail is deleted in the same commit.
     verdicts = await store.commit((numbered, *(MailEnd(mail.number) for mail in numbered.mail)))
     return verdicts[0] is Verdict.COMMITTED
 

@@ -170,6 +170,7 @@ class RestateRuntime(AgentHome):
             try:
                 yield runtime
             finally:
+                # New calls are refused first, so that the wait for pending ones can end.
                 runtime._is_open = False
                 await ingress.leave(close_s)
 
@@ -349,6 +350,7 @@ class RestateRuntime(AgentHome):
     async def _retry(self, command: RetryCommand) -> Mail:
         self._admit("retry")
         to, told = self._recipient("retry", command.to), {"number": command.number}
+        # An agent that waits for this very attempt is busy until then: only a shared handler reaches it.
         lifted = await self._ingress.ask("retry", self._names.agent, "lift", to, told, reads=True)
         if lifted is not None:
             return MAIL.validate_python(lifted["mail"])

@@ -19,13 +19,9 @@ class Terms:
     turn_s: float = 60.0  # limit for the actions of one turn; beyond it the turn is undone
     invoke_s: float = 86_400.0  # limit for one invoke in all; beyond it the invoke restarts with its steps
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
-    inbox: int = (
-        10_000  # most mail, timers aside, that waits for one agent or is on its way; beyond it `post` is refused
-    )
+    inbox: int = 10_000  # mail waiting for or on its way to one agent, timers aside, from which `post` is refused
     inbox_bytes: int = 8_000_000  # the same in bytes, with the agent's state; also the most that one turn can send
-    most_kept_bytes: int = (
-        16_000_000  # size of an agent's state without large payloads; beyond it, small mail is postponed
-    )
+    most_kept_bytes: int = 16_000_000  # of an agent's state without large payloads; beyond it, small mail is postponed
     most_bytes: int = 1_000_000  # size of an agent's snapshot with its last event; beyond it the turn is undone
     keep_ids: int = 200  # newest event ids of an agent that are recognised when they repeat
     projection_s: float = 0.5  # how long turns wait to be projected together

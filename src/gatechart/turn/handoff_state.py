@@ -55,7 +55,7 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
 
 
 def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandoff], tuple[StateName, ...]]) -> Standing:
-    """Return the handoffs that continue, and withdrawals of the rest. staying: the states that still wait for one.
+    """Return the handoffs to remember, and withdrawals of unawaited ones. staying: the states that still wait for one.
 
     A withdrawn transfer is remembered until its answer, which alone tells who has the work.
     """

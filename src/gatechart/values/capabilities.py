@@ -19,9 +19,7 @@ class Capabilities:
     shows_at_once: bool = True  # a handle shows the committed state; otherwise the state of the handle's last call
     reads_back_at_once: bool = True  # `snapshot_at` and `rollback` need not wait for a projection
     watches_changes: bool = True  # `changes` and `stream` are available
-    migrates_ahead: bool = (
-        True  # `migrate` upgrades all agents at once; otherwise each migrates when its next mail arrives
-    )
+    migrates_ahead: bool = True  # `migrate` upgrades all agents at once; otherwise each waits for its next mail
     bounds_inboxes: bool = True  # `post` raises InboxFullError
     bounds_backlogs: bool = True  # `post` raises BacklogFullError
     withdraws: bool = True  # a cancelled caller withdraws a request that has not begun; otherwise the request stands
@@ -31,6 +29,4 @@ class Capabilities:
     forgets_at_once: bool = True  # `erase` leaves nothing behind; otherwise the engine keeps journals until they expire
     prunes: bool = True  # `prune` is available
     keeps_ids: int | None = None  # how many of an agent's newest event ids are recognised; None: all until pruned
-    settles_at_once: bool = (
-        True  # `handoffs` shows the current status; otherwise it lags, most for offers that nobody accepted
-    )
+    settles_at_once: bool = True  # `handoffs` shows the current status; otherwise it lags, most for unaccepted offers

@@ -58,7 +58,7 @@ class TurnRecord:
 
     @property
     def mail_count(self) -> int:
-        """Quantity of numbers that `mail` needs."""
+        """Count of the numbers that `mail` needs."""
         needed = 0
         for each in self.effects:
             if isinstance(each, Offer):
@@ -135,9 +135,7 @@ class MailChange:
     """The new form of stored mail, identified by its number."""
 
     mail: Mail
-    raises: Mail | None = (
-        None  # mail accepted along with the change; the change then applies once, and only to waiting mail
-    )
+    raises: Mail | None = None  # accepted with the change, which then applies once, and only to waiting mail
 
 
 @value

@@ -90,10 +90,12 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
     if here.origin != argument["origin"] if here.asleep else here.snapshot is not None:
         unit.entry.answer = {"taken": Taken.LIVES.value}
         return
+    # Numbers from `asleep` on mark mail that arrives during the move.
     new.asleep, new.life, new.origin = new.numbers, here.life or token_hex(8), argument["origin"]
     new.arrived = here.arrived
     unit.become(new, ids)
     for mail in here.mail:
+        # The new copy has all the mail of an earlier one; only mail that came here is added to it.
         if not here.asleep or _is_late(here, mail):
             accept(unit, mail, {})
     unit.entry.answer = {"taken": Taken.NEW.value}
