@@ -135,9 +135,7 @@ class RestateRuntime(AgentHome):
         self._is_open = True
         self._asks_again = 0.0  # earliest time to ask a service for places again, by the loop's clock
         self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents with live handles
-        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = (
-            WeakValueDictionary()
-        )  # one lock per agent, to keep requests in order
+        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # keep requests in order
 
     @classmethod
     @asynccontextmanager

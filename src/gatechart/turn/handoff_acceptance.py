@@ -93,6 +93,7 @@ async def take_withdrawal(
     taken = open_handoff(previous, event, Side.TOOK)
     if taken is None:
         return withdrawn(event)
+    # An accepted transfer cannot be withdrawn: the work is the target's by now.
     if taken.mode is Mode.TRANSFER:
         return Void()
     is_late, is_asked = event.payload.get("expired", False), "reason" in event.payload

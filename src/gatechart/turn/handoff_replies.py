@@ -60,6 +60,7 @@ async def take_answer(
         return unmoved(previous, event, others)
     if event.name == ACCEPTED and asked.mode is Mode.DELEGATE:
         standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
+        # An invoke tells the chart only of its end.
         if asked.invoke:
             return unmoved(previous, event, standing)
         return await reacted(graph, previous, event, standing, (), services, replied=asked.id, dead=dead)

@@ -218,6 +218,7 @@ class Macrostep:
                 elif result is not None:
                     _refuse_awaitable(step.name, result, "declare it with async def")
             except BaseException as error:
+                # Even SystemExit is a failure of the action; the cancellation of this task is not.
                 if not is_failure(error):
                     raise
                 self._note_action(step, block, error)

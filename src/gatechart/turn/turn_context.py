@@ -167,6 +167,7 @@ class Turn(Generic[ServicesT]):
     def cancel(self, key: str) -> None:
         """Drop the timer with this key, unless it has fired already. Raises PayloadError for an impossible key."""
         sought_id(key, "key")
+        # A timer set in this same turn is not stored yet, so it is dropped here.
         self._log.asked[:] = [asked for asked in self._log.asked if not (isinstance(asked, Timer) and asked.key == key)]
         self._log.asked.append(CancelTimer(key))
 
