@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -37,12 +37,14 @@ ContextT = TypeVar("ContextT", bound=AgentContext)
 
 def new_context(kind: type[ContextT], fields: Mapping[str, Any]) -> ContextT:
     """Build a context from fields by name, with defaults for the others. Raises pydantic's ValidationError."""
-    return cast("ContextT", kind.__pydantic_validator__.validate_python(fields, by_alias=False, by_name=True))
+    context: ContextT = kind.__pydantic_validator__.validate_python(fields, by_alias=False, by_name=True)
+    return context
 
 
 def read_context(kind: type[ContextT], text: str) -> ContextT:
     """Read a context from JSON text. Raises pydantic's ValidationError."""
-    return cast("ContextT", kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True))
+    context: ContextT = kind.__pydantic_validator__.validate_json(text, by_alias=False, by_name=True)
+    return context
 
 
 def read_only_context(kind: type[ContextT], text: str) -> ContextT:

@@ -218,7 +218,8 @@ class _Batch:
             self._applied[turn.snapshot.agent_id, turn.event.id] = turn.event
         if turn.effects:
             self._apply_effects(turn)
-            self._sending.append(turn)
+            if turn.mail_count:
+                self._sending.append(turn)
         return Verdict.COMMITTED
 
     def send_mail(self) -> None:
@@ -271,12 +272,17 @@ class _Batch:
         return self._handoffs
 
     def _take_handoffs(self, turn: TurnRecord) -> bool:
-        changes = [effect for effect in turn.effects if isinstance(effect, ChangeHandoff)]
+        changes: list[ChangeHandoff] = []
+        offers: list[Offer] = []
+        for effect in turn.effects:
+            if isinstance(effect, ChangeHandoff):
+                changes.append(effect)
+            elif isinstance(effect, Offer):
+                offers.append(effect)
         if changes and not self._handoff_ledger().change(changes, turn.event.time):
             return False
-        for effect in turn.effects:
-            if isinstance(effect, Offer):
-                self._handoff_ledger().offer(effect.handoff)
+        for offer in offers:
+            self._handoff_ledger().offer(offer.handoff)
         return True
 
     def _apply_effects(self, turn: TurnRecord) -> None:
@@ -389,6 +395,8 @@ class _Batch:
         """Whether an invocation from before the batch has not ended. One that begins in the batch has no report yet."""
         if invocation in self._over or not self._loaded.is_active(invocation):
             return False
+        if not self._ended:
+            return True
         agent_id = invocation.agent_id
         return EndAll(agent_id) not in self._ended and EndState(agent_id, invocation.state) not in self._ended
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from gatechart.errors import UnknownVersionError
 from gatechart.stores.entries import entry_of
-from gatechart.stores.ledger import apply, is_stale
+from gatechart.stores.ledger import apply
 from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
@@ -70,33 +70,30 @@ class MemoryStore:
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
-        at_once = self._commit_at_once(units[0]) if len(units) == 1 else None
+        at_once = self._commit_one(units[0]) if len(units) == 1 else self._commit_turns(units)
         if at_once is not None:
-            return [at_once]
+            return at_once
         verdicts, operations = apply(units, self._tables)
         for operation in operations:
             self._tables.apply(operation)
         return verdicts
 
-    def _commit_at_once(self, unit: Unit) -> Verdict | None:
-        """Commit the most frequent units, which need no ledger: a turn without effects, and mail without an id.
+    def _commit_one(self, unit: Unit) -> list[Verdict] | None:
+        """Commit one of the most frequent units, which need no ledger: a turn without effects, or mail without an id.
 
         Return None for any other unit.
         """
-        tables = self._tables
         if isinstance(unit, TurnRecord):
-            if unit.effects:
-                return None
-            if is_stale(unit, tables):
-                return Verdict.STALE
-            if unit.consumes is not None:
-                tables.delete_mail(unit.consumes)
-            tables.append(unit)
-            return Verdict.COMMITTED
+            return None if unit.effects else [self._tables.take_turn(unit)]
         if isinstance(unit, Posting) and unit.mail.id is None:
-            tables.put_mail(unit.mail)
-            return Verdict.COMMITTED
+            self._tables.put_mail(unit.mail)
+            return [Verdict.COMMITTED]
         return None
+
+    def _commit_turns(self, units: Sequence[Unit]) -> list[Verdict] | None:
+        """Commit turns without effects, which need no ledger. Return None if there is any other unit."""
+        turns = [unit for unit in units if isinstance(unit, TurnRecord) and not unit.effects]
+        return [self._tables.take_turn(turn) for turn in turns] if len(turns) == len(units) else None
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
         """See Store."""

@@ -12,6 +12,7 @@ from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError
 from gatechart.handoff import is_open
 from gatechart.stores.handoff_ledger import state_of, with_state
+from gatechart.stores.ledger import is_stale
 from gatechart.stores.operations import (
     AppendTurn,
     Content,
@@ -48,6 +49,7 @@ from gatechart.values import (
     Payload,
     StateName,
     TurnRecord,
+    Verdict,
 )
 
 
@@ -60,7 +62,8 @@ class _Pending:
     steps: dict[Invocation, dict[str, str]] = field(default_factory=dict)
 
     def end_state(self, state: StateName) -> None:
-        self._keep_mail([mail for mail in self.mail.values() if not (waits(mail) and mail.state == state)])
+        if self.mail:
+            self._keep_mail([mail for mail in self.mail.values() if not (waits(mail) and mail.state == state)])
         for call in [call for call in self.active if call.state == state]:
             self.end(call)
 
@@ -120,6 +123,15 @@ class Tables:
                 self._apply_to_handoffs(operation)
             case _:
                 assert_never(operation)
+
+    def take_turn(self, turn: TurnRecord) -> Verdict:
+        """Keep a turn without effects, unless it is stale."""
+        if is_stale(turn, self):
+            return Verdict.STALE
+        if turn.consumes is not None:
+            self.delete_mail(turn.consumes)
+        self.append(turn)
+        return Verdict.COMMITTED
 
     def append(self, turn: TurnRecord) -> None:
         """Keep a turn as the newest of its agent."""
@@ -271,7 +283,9 @@ class Tables:
                 self._free(record.id)
 
     def _apply_end(self, operation: EndOperation) -> None:
-        pending = self._pending[operation.agent_id]
+        pending = self._pending.get(operation.agent_id)
+        if pending is None:
+            return
         match operation:
             case EndState(_, state):
                 pending.end_state(state)
