@@ -1,8 +1,8 @@
 """Every error that gatechart raises: one root, three branches by blame.
 
 `DefinitionError`: the graph or the application is wrong, and a developer fixes it. `EventError`: this call is wrong
-    now, and its caller can correct it. `OutsideError`: something outside failed, and an operator looks into it. An
-    error's fields are its facts; its text says what would have worked. A refused call has changed nothing.
+now, and its caller can correct it. `OutsideError`: something outside failed, and an operator looks into it. An error's
+fields are its facts; its text says what would have worked. A refused call has changed nothing.
 """
 
 from gatechart.errors.definition import (

@@ -109,7 +109,7 @@ class Invoke:
     """A function that runs outside turns while a state is active, or another agent that works for this one meanwhile.
 
     Its end arrives as an event: `done.invoke.<id>` with the payload `{"result": ...}`, or `error.invoke.<id>` with the
-        exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
+    exception's `type`, `message` and `traceback` and the number of `attempts`. Leaving the state cancels it.
     `Invoke(agent="refunds", at="REVIEWING")` delegates to a new agent of that graph when the state is entered. The
     result is the output of that agent's final state, and `timeout_s` is the deadline.
     """

@@ -77,10 +77,11 @@ class ConversationContext(AgentContext):
     ) -> HandoffPacket:
         """Build the packet for the next agent. Raises PacketError for values that JSON cannot hold and unknown names.
 
-        last: how many of the newest messages go along; all if None. summarize: turns the messages that are left out, if
-            any, into one; none is added if it returns "". without: names of the packet's fields to leave out, or
-            `entities.<name>` and `internal_state.<name>`, which is where fields of a subclass are. more: further fields
-            of the packet, or other values for these.
+        last: how many of the newest messages go along; all if None.
+        summarize: turns the messages that are left out, if any, into one; none is added if it returns "".
+        without: names of the packet's fields to leave out, or `entities.<name>` and `internal_state.<name>`, which
+            is where fields of a subclass are.
+        more: further fields of the packet, or other values for these.
         """
         parts = {name: getattr(self, name) for name in _SHARED}
         parts["conversation"] = _shortened(self.messages, last, summarize)

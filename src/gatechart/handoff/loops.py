@@ -24,10 +24,12 @@ def loop_in(
 ) -> str:
     """Return the evidence that a handoff to `graph` would close a loop, in one line; "" if it would not.
 
-    path: the agents so far, oldest first; the last one hands on. progressed: called with the steps after the last one
-        of `graph`, if there are any, or with that step if it is the last. A loop is a way back on which nothing was
-        achieved. A handoff is also a loop if it would be number `most_hops + 1`. Cost O(n). Raises only what
-        `progressed` raises.
+    path: the agents so far, oldest first; the last one hands on.
+    progressed: called with the steps after the last one of `graph`, if there are any, or with that step if it is
+        the last.
+
+    A loop is a way back on which nothing was achieved. A handoff is also a loop if it would be number
+    `most_hops + 1`. Cost O(n). Raises only what `progressed` raises.
 
     >>> def way(**achieved):
     ...     return [PathStep(agent=f"{graph}-1", graph=graph, achieved=text) for graph, text in achieved.items()]

@@ -34,9 +34,9 @@ class PacketMigration:
 def read_packet(payload: object, migrations: Iterable[PacketMigration] = ()) -> HandoffPacket:
     """Read a packet from JSON values. Raises PacketError if it cannot be read.
 
-    payload: a mapping, which is not changed. Without a `schema_version` it counts as the current one. An older packet
-        is upgraded, one version after the other. A newer one keeps its version and its unknown fields; known fields
-        that do not fit get their defaults, and their values are kept in the unknown field `unread`.
+    payload: a mapping, which is not changed. Without a `schema_version` it counts as the current one. An older
+        packet is upgraded, one version after the other. A newer one keeps its version and its unknown fields; known
+        fields that do not fit get their defaults, and their values are kept in the unknown field `unread`.
 
     >>> greet = PacketMigration(0, lambda old: {"current_problem": old["problem"]})
     >>> read_packet({"schema_version": 0, "problem": "no light"}, [greet]).current_problem

@@ -1,7 +1,7 @@
 """Decisions of an agent: one journaled run turns the stored state and a call into the new state and orders.
 
 Everything nondeterministic happens here: actions, the clock, generated ids. The engine journals the result before
-    anything is done about it.
+anything is done about it.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ async def decide(
 ) -> JournalEntry:
     """Decide what a call does to the agent. Never raises: an error becomes the answer, and nothing has changed.
 
-    granted: handoffs for which earlier runs asked for a slot, and whether they got it. lifted: number of the mail whose
-        wait for another attempt was ended. payloads: those that earlier runs asked for, by the number of their mail.
+    granted: handoffs for which earlier runs asked for a slot, and whether they got it.
+    lifted: number of the mail whose wait for another attempt was ended.
+    payloads: those that earlier runs asked for, by the number of their mail.
     """
     unit = UnitOfWork(config, agent_id, state, ids)
     unit.granted, unit.lifted, unit.payloads = granted, lifted, payloads

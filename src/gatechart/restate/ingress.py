@@ -44,8 +44,8 @@ class Ingress:
     async def open(cls, urls: str | Sequence[str], *, patience_s: float) -> AsyncIterator[Ingress]:
         """Open connections to the engine.
 
-        urls: of one node or of several; if one does not answer, the next is tried. patience_s: how long to retry an
-            engine that does not answer.
+        urls: of one node or of several; if one does not answer, the next is tried.
+        patience_s: how long to retry an engine that does not answer.
         """
         nodes = (urls,) if isinstance(urls, str) else tuple(urls)
         if not nodes:
@@ -64,8 +64,10 @@ class Ingress:
     ) -> Any:
         """Call a handler and return its answer.
 
-        call: the verb, for errors. reads: the call may run twice, and is not deduplicated. Raises the error that the
-            handler answers with, EngineRefusedError, and EngineUnreachableError if nothing answers.
+        call: the verb, for errors.
+        reads: the call may run twice, and is not deduplicated.
+        Raises the error that the handler answers with, EngineRefusedError, and EngineUnreachableError if nothing
+        answers.
         """
         answer = await self._posted(call, f"{service}/{_quoted(key)}/{handler}", argument, reads=reads)
         told = json.loads(answer) if answer else None

@@ -152,11 +152,13 @@ class RestateRuntime(AgentHome):
     ) -> AsyncIterator[RestateRuntime]:
         """Open a runtime on the engine whose ingress listens at `url`, such as `http://127.0.0.1:8080`.
 
-        url: several for a cluster without a shared address; if a node does not answer, the next is tried. graphs: the
-            same as in the service, which runs their actions. projection: the store into which the service projects
-            turns, opened read-only; without it `find`, `history`, `snapshot_at` and `rollback` are unavailable.
-            namespace: that of the service. patience_s: how long to retry an engine that does not answer. close_s: how
-            long pending calls may take to end on exit; the engine has their requests by then.
+        url: several for a cluster without a shared address; if a node does not answer, the next is tried.
+        graphs: the same as in the service, which runs their actions.
+        projection: the store into which the service projects turns, opened read-only; without it `find`, `history`,
+            `snapshot_at` and `rollback` are unavailable.
+        namespace: that of the service.
+        patience_s: how long to retry an engine that does not answer.
+        close_s: how long pending calls may take to end on exit; the engine has their requests by then.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:

@@ -57,8 +57,8 @@ async def serving(
     projection: the store for projected turns; a URL, whose database this process then owns. Without it there is no
         history, unless `is_projected_elsewhere` says that another process of this service projects.
     only_projects: host no agents. The processes that host them can then share an address, and this one has its own.
-    shares_address: share `bind` with other processes that pass it, too; the system gives each new connection to one of
-        them.
+    shares_address: share `bind` with other processes that pass it, too; the system gives each new connection to one
+        of them.
     namespace: keeps applications on one engine apart. grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
@@ -96,7 +96,7 @@ async def answering(
     """Serve the application at `bind` inside the block, until `stop` is set.
 
     grace_s: how long invocations under way may take to end; the rest are cut off, and the engine retries them.
-        shares_address: see `serving`. Raises ServiceAddressError if the address is not available.
+    shares_address: see `serving`. Raises ServiceAddressError if the address is not available.
     """
     stopped, handlers = stop or asyncio.Event(), set[asyncio.Task[Any]]()
     config = _config(bind, grace_s, shares_address)
@@ -198,9 +198,10 @@ def _watched(app: Any, handlers: set[asyncio.Task[Any]]) -> Any:
 async def register(admin_url: str, service_url: str, *, breaking: bool = False) -> tuple[str, ...]:
     """Register the service with the engine, and return the names that it offers. Its agents are then reachable.
 
-    admin_url: the engine's, such as `http://127.0.0.1:9070`. service_url: where the engine reaches the service.
-        breaking: register even if something that the engine knew is gone. Raises EngineUnreachableError, and
-        EngineRefusedError if the engine gets no answer from the service.
+    admin_url: the engine's, such as `http://127.0.0.1:9070`.
+    service_url: where the engine reaches the service.
+    breaking: register even if something that the engine knew is gone.
+    Raises EngineUnreachableError, and EngineRefusedError if the engine gets no answer from the service.
     """
     asked: dict[str, Any] = {"uri": service_url, "force": True, "breaking": breaking}
     try:

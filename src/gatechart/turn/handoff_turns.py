@@ -42,8 +42,8 @@ async def reacted(
 ) -> TurnRecord:
     """Process the event in the chart; if the chart does not handle it, only record it.
 
-    dead: the mail that brought the event, if the chart failed at it; the chart is then skipped. replied: see
-        `standing_after`.
+    dead: the mail that brought the event, if the chart failed at it; the chart is then skipped.
+    replied: see `standing_after`.
     """
     if dead is not None:
         return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event)))

@@ -29,8 +29,9 @@ _EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
 def plain_payload(payload: Any, event: EventName) -> Payload:
     """Return the payload as JSON values, in a new copy: what a store would give back.
 
-    payload: None, a mapping with text keys, or a pydantic model. Raises PayloadError, also for too deep nesting, and
-        for numbers that JSON does not have, which would come back changed.
+    payload: None, a mapping with text keys, or a pydantic model.
+    Raises PayloadError, also for too deep nesting, and for numbers that JSON does not have, which would come back
+    changed.
     """
     if payload is None:
         return {}

@@ -70,9 +70,13 @@ class Turn(Generic[ServicesT]):
 
     `turn: Turn[Services]` tells a type checker the type of `turn.services`.
 
-    agent_id: the agent whose turn it is. version: the agent's version once the turn is committed. event: the event of
-        the turn. services: as given to `Runtime.open`. graph: name of the agent's graph. handoffs: those in which the
-        agent takes part when the turn begins. context: the agent's context, as changed by actions so far.
+    agent_id: the agent whose turn it is.
+    version: the agent's version once the turn is committed.
+    event: the event of the turn.
+    services: as given to `Runtime.open`.
+    graph: name of the agent's graph.
+    handoffs: those in which the agent takes part when the turn begins.
+    context: the agent's context, as changed by actions so far.
     """
 
     __slots__ = ("_log", "_random", "agent_id", "context", "event", "graph", "handoffs", "services", "version")
@@ -191,18 +195,20 @@ class Turn(Generic[ServicesT]):
         `handoff.failed` or `handoff.expired`, with the id as `handoff` in its payload. Leaving that state earlier
         withdraws the offer.
 
-        to, at: the graph and one of its entry points. agent: an existing agent of the graph; a new one if None. packet:
-            what is handed on; built from the context if None. reason: the packet's if None. mode: "transfer" gives the
-            work away, "delegate" waits for its result. deadline: for the acceptance of a transfer, or for the result of
-            a delegation; a delay or an aware datetime. fallbacks: what to try if the offer is rejected or would close a
-            loop.
-        achieved: what this agent has done, which distinguishes a return from a loop. progressed: decides, if the graph
-            has had the work before, whether the agents since then made progress; by default, whether one of them says
-            so.
+        to, at: the graph and one of its entry points.
+        agent: an existing agent of the graph; a new one if None.
+        packet: what is handed on; built from the context if None.
+        reason: the packet's if None.
+        mode: "transfer" gives the work away, "delegate" waits for its result.
+        deadline: for the acceptance of a transfer, or for the result of a delegation; a delay or an aware datetime.
+        fallbacks: what to try if the offer is rejected or would close a loop.
+        achieved: what this agent has done, which distinguishes a return from a loop.
+        progressed: decides, if the graph has had the work before, whether the agents since then made progress; by
+            default, whether one of them says so.
 
         An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
-            on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
-            PayloadError, and later HandoffNotAwaitedError if the turn ends in a final state.
+        on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
+        PayloadError, and later HandoffNotAwaitedError if the turn ends in a final state.
         """
         wanted = checked_mode(mode)
         check_targets([graph_name(to)], "handoff")

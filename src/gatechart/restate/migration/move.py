@@ -37,9 +37,11 @@ async def move_to_engine(
 ) -> Moved:
     """Move the agents and report what was moved. Safe to repeat after any interruption.
 
-    source: the database's URL. to: the engine's ingress. namespace: that of the service, which must be running. turns:
-        how many of each agent's newest turns go along; all if None. dry_run: only check, which also works beside an
-        owner.
+    source: the database's URL.
+    to: the engine's ingress.
+    namespace: that of the service, which must be running.
+    turns: how many of each agent's newest turns go along; all if None.
+    dry_run: only check, which also works beside an owner.
     Raises MoveError if something cannot be moved or arrived differently; StoreOwnedError, StoreMovedError,
     EngineUnreachableError, EngineRefusedError.
     """
