@@ -64,7 +64,7 @@ class ContextPool(Generic[ContextT]):
     """Contexts that were read from the texts of committed snapshots and have not been used since.
 
     A turn reads its new text back before the commit, to check that nothing is lost. The next turn would read the same
-    text again, so the context is kept for it: each event reads a context once.
+    text again, so the context is kept for it: each event reads a context once, the first one of an agent twice.
     """
 
     __slots__ = ("_kept",)

@@ -251,7 +251,9 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     if context is None and before is not None:  # the turn did not need it
         return before
     text, restored = _valid_text(context, macrostep.turn, before)
-    if type(restored) is macrostep.graph.context:  # a validator may have built an object of another class
+    # Not that of a new agent: where many start, each would only push another one out. A validator may have built an
+    # object of another class.
+    if previous is not None and type(restored) is macrostep.graph.context:
         macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
     return text
 
