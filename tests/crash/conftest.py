@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from tests.crash.nursery import Nursery
+from tests.crash.forked_processes import ForkedProcesses
 from tests.homes import POSTGRESQL
 
 
@@ -14,11 +14,11 @@ def _unmeasured(unmeasured):
 
 
 @pytest.fixture(scope="session")
-def nursery(processes):
+def forks(processes):
     """From which processes come that are killed."""
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    forks = ForkedProcesses()
+    yield forks
+    forks.close()
 
 
 @pytest.fixture(params=["sqlite", POSTGRESQL])

@@ -1,6 +1,6 @@
 """Named points at which code touches the database, where a process can kill itself.
 
-`main(url, folder, point, count, seed, agents, errands)` runs a crew (see crew.py) in a process from the nursery, and
+`main(url, folder, point, count, seed, agents, errands)` runs a crew (see crew.py) in a process from the forks, and
 dies at the COUNT-th time that it comes to POINT. With "nowhere" it lives, and leaves in FOLDER/points.json how often it
 came where.
 """

@@ -1,4 +1,4 @@
-"""A fleet of agents on tour, in a process that may be killed: `main(url, point, count)` (see nursery).
+"""A fleet of agents on tour, in a process that may be killed: `main(url, point, count)` (see forks).
 
 Each event that was acknowledged is a line on standard output: agent, event id, version, and whether it was a repeat.
 POINT says where the process kills itself, at the COUNT-th time it comes there. With "elsewhere" another kills it,

@@ -1,6 +1,6 @@
 """One handoff from its first offer to its end, in a process that dies on the way; asked again, it goes on.
 
-`main(url, points, mode, target, ending, point, count)` dies at the COUNT-th time that it comes to POINT (see nursery).
+`main(url, points, mode, target, ending, point, count)` dies at the COUNT-th time that it comes to POINT (see forks).
 With "nowhere" it lives, and leaves in the file POINTS how often it came where.
 """
 

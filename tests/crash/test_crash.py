@@ -17,7 +17,7 @@ ALL = len(AGENTS) * len(EVENTS)
 
 
 @pytest.fixture
-def run_fleet(nursery, tmp_path):
+def run_fleet(forks, tmp_path):
     """Runs a fleet in a child; returns how it ended, and its acknowledgements: agent, event id, version, repeat.
 
     "elsewhere" kills it from here after so many acknowledgements.
@@ -25,12 +25,12 @@ def run_fleet(nursery, tmp_path):
 
     def run(url, point="nowhere", count=0):
         told = tmp_path / f"told-{uuid4()}"
-        process = nursery.begin("fleet", url, point, count, output=told)
+        process = forks.begin("fleet", url, point, count, output=told)
         while point == "elsewhere" and (not told.exists() or told.read_text().count("\n") < count):
             time.sleep(0.002)
         if point == "elsewhere":
             os.kill(process, signal.SIGKILL)
-        return nursery.end(), [tuple(line.split()) for line in told.read_text().splitlines()]
+        return forks.end(), [tuple(line.split()) for line in told.read_text().splitlines()]
 
     return run
 

@@ -7,7 +7,7 @@ import pytest
 
 from gatechart import Runtime
 from gatechart.values import MailStatus
-from tests.crash.mourners import KINDS, LIMITS, helper, live, mourner
+from tests.crash.dead_mail_agents import KINDS, LIMITS, helper, live, mourner
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +29,8 @@ def _quiet():
         *((point, nth) for point in ("before COMMIT", "after COMMIT") for nth in (5, 6, 7, 8, 9)),
     ],
 )
-async def test_an_agent_is_told_of_its_dead_letter_once_whenever_the_process_dies(nursery, crash_url, point, nth):
-    assert nursery.live("mourners", crash_url, point, nth) in (0, -signal.SIGKILL)
+async def test_an_agent_is_told_of_its_dead_letter_once_whenever_the_process_dies(forks, crash_url, point, nth):
+    assert forks.live("dead_mail_agents", crash_url, point, nth) in (0, -signal.SIGKILL)
     await live(crash_url)
     async with Runtime.open(crash_url, graphs=[mourner, helper], limits=LIMITS) as runtime:
         for kind in KINDS:
@@ -41,7 +41,7 @@ async def test_an_agent_is_told_of_its_dead_letter_once_whenever_the_process_die
             assert [each.event.name for each in await agent.history()].count("error.mail") == 1
 
 
-def test_the_process_is_killed_on_the_way(nursery, crash_url):
+def test_the_process_is_killed_on_the_way(forks, crash_url):
     """So that the points above are some that it passes."""
     for point in ("before COMMIT", "after UPDATE mail"):
-        assert nursery.live("mourners", crash_url, point, 1) == -signal.SIGKILL
+        assert forks.live("dead_mail_agents", crash_url, point, 1) == -signal.SIGKILL

@@ -30,15 +30,15 @@ def _quiet():
 class Lives:
     """Crews at work in processes that die."""
 
-    def __init__(self, nursery, errors):
-        self._nursery, self._errors = nursery, errors
+    def __init__(self, forks, errors):
+        self._forks, self._errors = forks, errors
 
     def live(self, url, folder, point="nowhere", nth=0, *, seed=1, agents=AGENTS, count=ERRANDS, killed_after_s=None):
         """Let a crew work, and return how that ended. killed_after_s: by another, so long after it began."""
-        process = self._nursery.begin("fault_points", url, folder, point, nth, seed, agents, count, errors=self._errors)
+        process = self._forks.begin("fault_points", url, folder, point, nth, seed, agents, count, errors=self._errors)
         if killed_after_s is not None:
             kill_at_work(process, folder / "journal", killed_after_s)
-        returncode = self._nursery.end()
+        returncode = self._forks.end()
         assert returncode in (0, -signal.SIGKILL), self._errors.read_text()
         return returncode
 
@@ -58,8 +58,8 @@ def kill_at_work(process, journal, after_s):
 
 
 @pytest.fixture
-def lives(nursery, tmp_path_factory):
-    return Lives(nursery, tmp_path_factory.mktemp("errors") / "errors")
+def lives(forks, tmp_path_factory):
+    return Lives(forks, tmp_path_factory.mktemp("errors") / "errors")
 
 
 async def go_on(url, folder, seed=1, agents=AGENTS, count=ERRANDS):

@@ -43,13 +43,13 @@ def _quiet():
 class Lives:
     """Processes that hand on, and die on the way."""
 
-    def __init__(self, nursery, folder, new_url):
-        self._nursery, self.folder, self.url = nursery, folder, new_url
+    def __init__(self, forks, folder, new_url):
+        self._forks, self.folder, self.url = forks, folder, new_url
 
     def live(self, url, way, point="nowhere", nth=0):
         """How the process ended."""
         errors = self.folder / "errors"
-        returncode = self._nursery.live("relay", url, self.folder / "points.json", *way, point, nth, errors=errors)
+        returncode = self._forks.live("relay", url, self.folder / "points.json", *way, point, nth, errors=errors)
         assert returncode in (0, -signal.SIGKILL), errors.read_text()
         return returncode
 
@@ -60,8 +60,8 @@ class Lives:
 
 
 @pytest.fixture
-def lives(nursery, tmp_path, new_url):
-    return Lives(nursery, tmp_path, new_url)
+def lives(forks, tmp_path, new_url):
+    return Lives(forks, tmp_path, new_url)
 
 
 async def sound(url):

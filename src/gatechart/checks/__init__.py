@@ -5,7 +5,7 @@ from gatechart.checks.event_rules import RaisesEvents
 from gatechart.checks.finding import Allowed, Finding, Report, Rule, Severity
 from gatechart.checks.paths import Path, PathStep, TooManyConfigurationsError, paths
 from gatechart.checks.report import RULES, check, check_all, report
-from gatechart.checks.rules import NamesFields
+from gatechart.checks.state_rules import NamesFields
 from gatechart.graph import Allow
 
 __all__ = [

@@ -12,11 +12,11 @@ from pydantic_core import to_json
 
 from gatechart.errors import IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import AnyGraph
-from gatechart.hosting.mail_policy import after_failure, after_refusal, unchanged
+from gatechart.hosting.mail_failures import after_failure, after_refusal, unchanged
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.state import LARGE_BYTES, digest_of
 from gatechart.restate.unit_of_work import UnitOfWork
-from gatechart.stores.ledger import refused_for_its_id
+from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn import (
     Rejection,
     Void,

@@ -37,6 +37,7 @@ from gatechart.api import (
     StartCommand,
     StartOnCommand,
     StopCommand,
+    check_writable,
 )
 from gatechart.context import ContextT
 from gatechart.errors import (
@@ -379,6 +380,7 @@ class RestateRuntime(AgentHome):
 
     async def _handoff(self, command: HandoffCommand) -> str:
         checked_id(command.idempotency_key, "idempotency_key")
+        check_writable(command)
         answer = await self.ask("hand_on", known_id(command.agent_id), command.model_dump(mode="json"))
         return str(answer["handoff"])
 

@@ -34,8 +34,8 @@ from gatechart.restate.state import (
     with_payload,
 )
 from gatechart.restate.terms import ServiceConfig
-from gatechart.stores.handoff_ledger import HandoffLedger
-from gatechart.stores.ledger import apply
+from gatechart.stores.commit_rules import apply
+from gatechart.stores.handoff_rules import HandoffLedger
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,

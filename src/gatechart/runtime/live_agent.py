@@ -21,7 +21,7 @@ from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.arguments import check_part, check_version
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
-from gatechart.hosting.mail_policy import unchanged
+from gatechart.hosting.mail_failures import unchanged
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
 from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn, run_at_once

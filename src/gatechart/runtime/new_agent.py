@@ -8,7 +8,7 @@ from gatechart.errors import OutsideError, StaleAgentError, UnknownGraphError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
-from gatechart.hosting.mail_policy import unchanged
+from gatechart.hosting.mail_failures import unchanged
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.runtime.agent_directory import AgentDirectory

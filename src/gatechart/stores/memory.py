@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Final
 
 from gatechart.errors import UnknownVersionError
+from gatechart.stores.commit_rules import apply
 from gatechart.stores.entries import entry_of
-from gatechart.stores.ledger import apply
 from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased

@@ -11,8 +11,8 @@ from typing import assert_never
 from gatechart.context import canonical_json
 from gatechart.errors import UnknownAgentError
 from gatechart.handoff import is_open
-from gatechart.stores.handoff_ledger import state_of, with_state
-from gatechart.stores.ledger import is_stale
+from gatechart.stores.commit_rules import is_stale
+from gatechart.stores.handoff_rules import state_of, with_state
 from gatechart.stores.operations import (
     AppendTurn,
     Content,

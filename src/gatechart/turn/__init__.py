@@ -14,7 +14,7 @@ from gatechart.turn.arguments import (
     raised_name,
     sought_id,
 )
-from gatechart.turn.dead_letters import error_mail, keeps
+from gatechart.turn.dead_letter_notices import error_mail, keeps
 from gatechart.turn.handoff_acceptance import begin_with_offer
 from gatechart.turn.handoff_dispatch import (
     REQUESTED,

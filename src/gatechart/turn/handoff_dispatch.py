@@ -15,7 +15,7 @@ from gatechart.errors import EventRefusedError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.fallbacks import longest_wait_s
-from gatechart.turn.dead_letters import is_noted
+from gatechart.turn.dead_letter_notices import is_noted
 from gatechart.turn.handoff_acceptance import take_offer, take_withdrawal
 from gatechart.turn.handoff_offers import ANSWERS, asked
 from gatechart.turn.handoff_rejections import Rejection, Void

@@ -9,7 +9,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.graph import AnyGraph
 from gatechart.kernel import candidates, plan_microstep
-from gatechart.turn.dead_letters import noted
+from gatechart.turn.dead_letter_notices import noted
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import own_copy
 from gatechart.turn.turn_context import Turn, TurnLog

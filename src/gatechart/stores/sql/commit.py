@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
 
-from gatechart.stores.ledger import apply, touched
+from gatechart.stores.commit_rules import apply, touched
 from gatechart.stores.operations import (
     AppendTurn,
     DeleteMail,

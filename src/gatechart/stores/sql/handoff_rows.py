@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import Row
 
-from gatechart.stores.handoff_ledger import state_of
+from gatechart.stores.handoff_rules import state_of
 from gatechart.stores.operations import HandoffState
 from gatechart.stores.sql.agent_rows import Texts, from_us, to_json, to_us
 from gatechart.stores.sql.damage import UNREADABLE, check_row, json_object, kinds_of, tell, text_of

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, and_, func, literal_column, select
 
 from gatechart.context import canonical_json
-from gatechart.stores.ledger import Touched
+from gatechart.stores.commit_rules import Touched
 from gatechart.stores.operations import Content, HandoffState, MailId
 from gatechart.stores.sql.agent_rows import to_json
 from gatechart.stores.sql.damage import UNREADABLE, json_object

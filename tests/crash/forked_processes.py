@@ -1,7 +1,7 @@
 """Processes that are killed, each forked from one that has imported everything, which takes longer than their lives.
 
-`python -m tests.crash.nursery` reads lines of JSON: a module of this folder, the arguments of its `main`, and the files
-that become its standard output and error. It answers each with the process's id, then with how the process ended.
+`python -m tests.crash.forked_processes` reads lines of JSON: a module of this folder, the arguments of its `main`, and
+the files that become its standard output and error. It answers each with the process's id, then with how it ended.
 """
 
 import json
@@ -12,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("fault_points", "fleet", "mourners", "relay")
+MODULES = ("fault_points", "fleet", "dead_mail_agents", "relay")
 
 
-class Nursery:
+class ForkedProcesses:
     """A process that forks others, one at a time; it ends with its standard input."""
 
     def __init__(self):

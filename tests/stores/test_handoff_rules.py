@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gatechart.errors import HandoffStateError
-from gatechart.stores.handoff_ledger import HandoffLedger
+from gatechart.stores.handoff_rules import HandoffLedger
 from gatechart.stores.memory_tables import Tables
 from gatechart.stores.operations import InsertHandoff, TakeSlot
 from gatechart.testing.handoff_contract import offer

@@ -1,6 +1,6 @@
 """Agents whose mail dies at once, in a process that kills itself at a point (see fault_points).
 
-`main(url, point, count)` has them live, and dies at the COUNT-th time that it comes to POINT (see nursery).
+`main(url, point, count)` has them live, and dies at the COUNT-th time that it comes to POINT (see forks).
 """
 
 import asyncio

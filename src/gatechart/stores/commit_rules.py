@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from gatechart.errors import EventIdReusedError
-from gatechart.stores.handoff_ledger import HandoffLedger
+from gatechart.stores.handoff_rules import HandoffLedger
 from gatechart.stores.operations import (
     AppendTurn,
     Content,
