@@ -127,6 +127,12 @@ class AgentHome(ABC):
         Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
         entry action raises; then nothing was started.
         """
+        return await self._start_agent(graph, at, payload, agent_id, idempotency_key)
+
+    async def _start_agent(
+        self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
+    ) -> Agent[Any]:
+        """Start an agent: what a home with a shorter way than a command overrides."""
         command = made(
             StartCommand,
             graph=graph_name(graph),

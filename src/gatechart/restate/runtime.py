@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, overload
+from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
 from pydantic_core import to_json
@@ -39,7 +39,6 @@ from gatechart.api import (
     StopCommand,
     check_writable,
 )
-from gatechart.context import ContextT
 from gatechart.errors import (
     EngineRefusedError,
     IncompatibleGraphError,
@@ -48,7 +47,7 @@ from gatechart.errors import (
     RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.graph import AnyGraph, StateTransitionGraph
+from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.hosting.arguments import (
     checked_operator_reason,
@@ -188,38 +187,10 @@ class RestateRuntime(AgentHome):
         """Execute a command and return its result. Raises what the verb raises."""
         return await _EXECUTORS[type(command)](self, command)
 
-    @overload
-    async def start(
-        self,
-        graph: StateTransitionGraph[ContextT],
-        *,
-        at: Name,
-        payload: Any = None,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
-    ) -> Agent[ContextT]: ...
-
-    @overload
-    async def start(
-        self,
-        graph: Name,
-        *,
-        at: Name,
-        payload: Any = None,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
-    ) -> Agent[Any]: ...
-
-    async def start(
-        self,
-        graph: Name | AnyGraph,
-        *,
-        at: Name,
-        payload: Any = None,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
+    async def _start_agent(
+        self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
     ) -> Agent[Any]:
-        """See AgentHome. Keys are recognised among the agent's newest ids, `capabilities.keeps_ids` of them."""
+        """Start an agent. Its newest ids are recognised as keys, `capabilities.keeps_ids` of them."""
         self._admit("start")
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)

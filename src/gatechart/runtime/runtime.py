@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -38,9 +38,8 @@ from gatechart.api import (
     StopCommand,
     execute_once,
 )
-from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
-from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph
+from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration, is_open
 from gatechart.hosting.arguments import handoff_query
 from gatechart.hosting.group_commit import Committer
@@ -208,38 +207,10 @@ class Runtime(AgentHome):
         """Execute a command and return its result. Raises what the verb raises."""
         return await _EXECUTORS[type(command)](self, command)
 
-    @overload
-    async def start(
-        self,
-        graph: StateTransitionGraph[ContextT],
-        *,
-        at: Name,
-        payload: Any = None,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
-    ) -> Agent[ContextT]: ...
-
-    @overload
-    async def start(
-        self,
-        graph: Name,
-        *,
-        at: Name,
-        payload: Any = None,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
-    ) -> Agent[Any]: ...
-
-    async def start(
-        self,
-        graph: Name | AnyGraph,
-        *,
-        at: Name,
-        payload: Any = None,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
+    async def _start_agent(
+        self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
     ) -> Agent[Any]:
-        """See AgentHome. Bypasses commands, because agents are started in large numbers."""
+        """Start an agent without a command, because agents are started in large numbers."""
         self._core.admit("start", writes=True)
         chosen = self._registry.graph(graph)
         entry = chosen.entry_point(at)
@@ -286,7 +257,7 @@ class Runtime(AgentHome):
         event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
-        """See AgentHome. Bypasses commands, because mail is posted in large numbers."""
+        """Start an agent without a command, because mail is posted in large numbers."""
         self._core.admit("post", writes=True)
         name = checked_name(event)
         content = plain_payload(payload, name)
