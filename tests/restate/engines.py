@@ -97,6 +97,14 @@ class Engine:
             time.sleep(0.05)
         raise TimeoutError((self.folder / "log").read_text()[-2000:])
 
+    def wait_for_partitions(self):
+        """Return when all partitions are led: until then the engine answers questions in SQL with an error."""
+        deadline = time.monotonic() + BEGINS_S
+        while not self._answers_questions():
+            if time.monotonic() > deadline:
+                raise TimeoutError((self.folder / "log").read_text()[-2000:])
+            time.sleep(0.05)
+
     def spawn(self):
         """Returns at once. Does nothing where it runs."""
         program = server()
@@ -177,6 +185,14 @@ class Engine:
         except OSError:
             return False
 
+    def _answers_questions(self):
+        try:
+            self.rows("SELECT id FROM sys_invocation LIMIT 1")
+        except HTTPError as error:
+            error.close()
+            return False
+        return True
+
 
 @contextmanager
 def engine_in(folder):
@@ -184,6 +200,7 @@ def engine_in(folder):
     engine = Engine(folder)
     try:
         engine.begin()
+        engine.wait_for_partitions()
         yield engine
     finally:
         engine.kill()
