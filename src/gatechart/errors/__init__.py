@@ -41,7 +41,7 @@ from gatechart.errors.event import (
     UnknownTriggerError,
     UnknownVersionError,
 )
-from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure
+from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure, message_of
 from gatechart.errors.operation import (
     AgentAsleepError,
     AgentTooLargeError,
@@ -189,6 +189,7 @@ __all__ = [
     "failure_in",
     "is_failure",
     "listing",
+    "message_of",
     "nearest",
     "suggestion",
 ]

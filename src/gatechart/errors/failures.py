@@ -66,9 +66,14 @@ def failure_in(error: BaseException) -> BaseException:
     return error.__cause__ or error if isinstance(error, ExitRaisedError) else error
 
 
-def _told(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """Return the exception's message, in characters that every store accepts; empty if it cannot produce one."""
     try:
-        message = str(error).encode(errors="replace").decode()
-    except Exception:
-        message = ""
+        return str(error).encode(errors="replace").decode()
+    except Exception:  # a broken `__str__` of application code must not hide the error itself
+        return ""
+
+
+def _told(error: BaseException) -> str:
+    message = message_of(error)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

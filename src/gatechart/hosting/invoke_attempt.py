@@ -10,10 +10,10 @@ from inspect import isawaitable
 from typing import Any, Final, Literal
 
 from gatechart.context import read_only_context
-from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in
+from gatechart.errors import InvocationOverError, UnknownInvokeError, contained, failure_in, message_of
 from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.invoke_context import InvokeHost, Work
-from gatechart.turn import message_of, plain_payload
+from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Payload
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
 def failure_payload(raised: Exception, attempts: int) -> Payload:
     """Return the payload that reports a failed invocation to its agent."""
     error = failure_in(raised)
-    message = message_of(error).encode(errors="replace").decode()
+    message = message_of(error)
     return {"type": type(error).__name__, "message": message, "traceback": traceback_of(error), "attempts": attempts}
 
 

@@ -29,7 +29,7 @@ from gatechart.turn.handoff_dispatch import (
 from gatechart.turn.handoff_offers import ACCEPTED
 from gatechart.turn.handoff_rejections import Rejection, Void, readable, rejected, rejection, withdrawn
 from gatechart.turn.handoff_state import Standing, failures, still_awaited
-from gatechart.turn.internal_events import ERROR_EXECUTION, message_of, told
+from gatechart.turn.internal_events import ERROR_EXECUTION, told
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.payload import check_finite, check_numbers_kept, fit_payload, own_copy, plain_payload
 from gatechart.turn.turn_context import Turn, log_of
@@ -69,7 +69,6 @@ __all__ = [
     "known_id",
     "known_number",
     "log_of",
-    "message_of",
     "no_later",
     "own_copy",
     "plain_payload",

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from gatechart.context import problems_of
-from gatechart.errors import ActionFailedError
+from gatechart.errors import ActionFailedError, message_of
 from gatechart.values import AgentId, Event, EventName
 
 ERROR_EXECUTION: Final[EventName] = "error.execution"
@@ -28,7 +28,7 @@ class Failure:
         """Return the event `error.execution` that reports it."""
         payload = {
             "type": type(self.error).__name__,
-            "message": message_of(self.error).encode(errors="replace").decode(),
+            "message": message_of(self.error),
             "raised_by": self.name,
             "place": self.place,
             "event": self.cause.name,
@@ -48,14 +48,6 @@ class Raised:
 
     event: Event
     failure: Failure | None = None
-
-
-def message_of(error: BaseException) -> str:
-    """Return the exception's message; empty if the exception cannot produce one."""
-    try:
-        return str(error)
-    except Exception:
-        return ""
 
 
 def told(error: BaseException) -> str:
