@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from gatechart.charts import load
 from gatechart.errors import InvalidChartError
+from tests.hostile import outcomes
 
 MIB = 1 << 20
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -118,19 +116,8 @@ for path in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """What became of each file, loaded in a process of its own within the limits: how that ended, and what it said."""
-    folder = tmp_path_factory.mktemp("hostile")
-    names = {}
-    for number, (name, (content, _)) in enumerate(HOSTILE.items()):
-        (folder / str(number)).write_bytes(content)
-        names[str(folder / str(number))] = name
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("COV")}  # measuring takes time
-    command = [sys.executable, "-c", PROGRAM, *names]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=300, env=plain, text=True)
-    found = {name: {"errors": done.stderr} for name in HOSTILE}
-    for line in done.stdout.splitlines():
-        one = json.loads(line)
-        found[names[one["path"]]] |= one
-    return found
+    documents = {name: content for name, (content, _) in HOSTILE.items()}
+    return outcomes(PROGRAM, documents, tmp_path_factory.mktemp("hostile"), timeout_s=300)
 
 
 @pytest.mark.processes

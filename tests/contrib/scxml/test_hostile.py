@@ -1,9 +1,6 @@
 """SCXML that means harm: read and run within a few seconds and little memory, with errors that say why and where."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 
 import pytest
@@ -11,6 +8,7 @@ import pytest
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.scxml import read
 from gatechart.testing.rehearsal import rehearse
+from tests.hostile import outcomes
 
 N = 8_000
 LIMIT_S = 60  # of what takes two at the most
@@ -122,19 +120,8 @@ for path in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """What became of each document, read in a process of its own within the limits."""
-    folder = tmp_path_factory.mktemp("hostile")
-    names = {}
-    for number, (name, (content, _)) in enumerate(HOSTILE.items()):
-        (folder / str(number)).write_text(content)
-        names[str(folder / str(number))] = name
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("COV")}  # measuring takes time
-    command = [sys.executable, "-c", PROGRAM, *names]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=600, env=plain, text=True)
-    found = {name: {"errors": done.stderr} for name in HOSTILE}
-    for line in done.stdout.splitlines():
-        each = json.loads(line)
-        found[names[each["path"]]] |= each
-    return found
+    documents = {name: content.encode() for name, (content, _) in HOSTILE.items()}
+    return outcomes(PROGRAM, documents, tmp_path_factory.mktemp("hostile"), timeout_s=600)
 
 
 @pytest.mark.processes
