@@ -132,7 +132,7 @@ class AgentHome(ABC):
     async def _start_agent(
         self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
     ) -> Agent[Any]:
-        """Start an agent: what a home with a shorter way than a command overrides."""
+        """Start an agent with a command. A home that has a shorter way overrides this."""
         command = made(
             StartCommand,
             graph=graph_name(graph),
