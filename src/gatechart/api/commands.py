@@ -33,7 +33,7 @@ from gatechart.api.mail_documents import MailDocument, ReceiptDocument
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS, Time
 from gatechart.turn import check_finite
-from gatechart.values import AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
+from gatechart.values import HIGHEST_NUMBER, AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
 
 
 def _finite(payload: Payload) -> Payload:
@@ -48,8 +48,8 @@ def _finite_result(result: JsonValue) -> JsonValue:
 
 Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
 Result: TypeAlias = Annotated[JsonValue, AfterValidator(_finite_result)]
-Count: TypeAlias = Annotated[int, Field(ge=0, lt=2**62)]
-Limit: TypeAlias = Annotated[int, Field(ge=1, lt=2**62)]
+Count: TypeAlias = Annotated[int, Field(ge=0, lt=HIGHEST_NUMBER)]
+Limit: TypeAlias = Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)]
 Moment: TypeAlias = Annotated[Time, Strict()]  # strict: otherwise a number would count as seconds since 1970
 _Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # neither a time nor a delay
 Deadline: TypeAlias = Annotated[

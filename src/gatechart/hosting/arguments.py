@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from gatechart.api import HandoffsCommand
 from gatechart.errors import PayloadError
 from gatechart.turn import checked_words, known_id, plain_payload, sought_id
-from gatechart.values import HandoffQuery
-
-MOST: Final = 2**62  # the largest number a database can count to, with room for one more
+from gatechart.values import HIGHEST_NUMBER, HandoffQuery, is_count
 
 
 def handoff_query(command: HandoffsCommand) -> HandoffQuery:
@@ -32,7 +30,7 @@ def check_part(call: str, after: int, limit: int | None) -> None:
 
 def check_version(call: str, version: int) -> None:
     """Raise PayloadError if the version is outside every store's range."""
-    if not isinstance(version, int) or abs(version) >= MOST:
+    if not isinstance(version, int) or abs(version) >= HIGHEST_NUMBER:
         raise PayloadError(call, (f"version is {version!r}",), "a whole number, as the history has it")
 
 
@@ -40,11 +38,6 @@ def check_limit(call: str, limit: int) -> None:
     """Raise PayloadError if the limit is not a possible page size."""
     if not is_count(limit) or limit == 0:
         raise PayloadError(call, (f"limit is {limit!r}",), "a whole number of 1 or more")
-
-
-def is_count(number: object) -> bool:
-    """Return whether the value is a whole number from 0 up that every store can count to."""
-    return isinstance(number, int) and 0 <= number < MOST
 
 
 def ending(invoke: str, result: Any, error: str | None) -> tuple[str, Mapping[str, Any]]:

@@ -7,9 +7,8 @@ from typing import Final, TypeAlias
 
 from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError
-from gatechart.hosting.arguments import MOST
 from gatechart.ports import Store
-from gatechart.values import AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
+from gatechart.values import HIGHEST_NUMBER, AgentId, Event, HandoffQuery, HandoffRecord, HandoffStatus, HistoryEntry
 
 AppliedIds: TypeAlias = AbstractSet[int]  # hashes of the ids of all events that an agent has applied
 MOST_APPLIED_IDS: Final = 128  # kept in memory for one agent: a few kilobytes
@@ -46,7 +45,7 @@ async def turn_of(store: Store, agent_id: AgentId, event: Event, event_id: str) 
 
 async def request_of(store: Store, turn: HistoryEntry) -> str:
     """Return the request id of the handoff offered in a turn: the id of its first attempt."""
-    found = await store.handoffs(HandoffQuery(source=turn.agent_id, limit=MOST))
+    found = await store.handoffs(HandoffQuery(source=turn.agent_id, limit=HIGHEST_NUMBER))
     return next(each.request for each in found if each.changes[0].time == turn.event.time)
 
 

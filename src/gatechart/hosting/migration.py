@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from gatechart.context import changed_by_writing, problems_of, read_context, write_context
 from gatechart.errors import IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import AnyGraph, Migration, callable_name
-from gatechart.hosting.arguments import MOST
 from gatechart.hosting.rollback import attended
 from gatechart.kernel import misfit
 from gatechart.ports import Store
@@ -28,6 +27,7 @@ from gatechart.turn import (
     told,
 )
 from gatechart.values import (
+    HIGHEST_NUMBER,
     ActiveInvocation,
     AgentId,
     Effect,
@@ -63,7 +63,7 @@ async def read_pending(store: Store, agent_id: AgentId) -> Pending:
     mail: list[Mail] = []
     while found := await store.mail(MailQuery(agent_id, MailStatus.WAITING, mail[-1].number if mail else 0, PAGE)):
         mail += found
-    running = await store.running(agent_id=agent_id, after=0, limit=MOST)
+    running = await store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
     return Pending(tuple(mail), tuple(each for _, each in running))
 
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 from gatechart.errors import OpenHandoffError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
-from gatechart.hosting.arguments import MOST
 from gatechart.ports import Store
 from gatechart.turn import ACCEPTED, beginnings, delegated, failures
 from gatechart.values import (
+    HIGHEST_NUMBER,
     AgentId,
     CancelAll,
     Effect,
@@ -90,7 +90,7 @@ async def check_given_away(store: Store, before: Snapshot, target: Snapshot) -> 
 
 
 async def _transfers(store: Store, source: AgentId, after: int = 0) -> Sequence[HandoffRecord]:
-    rows = await store.handoffs(HandoffQuery(source=source, after=after, limit=MOST))
+    rows = await store.handoffs(HandoffQuery(source=source, after=after, limit=HIGHEST_NUMBER))
     return [row for row in rows if row.mode is Mode.TRANSFER]
 
 

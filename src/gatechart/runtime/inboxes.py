@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Final, assert_never
 
 from gatechart.errors import EventIdReusedError, OutsideError, StoreCorruptError, UnknownMailError
-from gatechart.hosting.arguments import is_count
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE, nothing
 from gatechart.hosting.registry import Registry
 from gatechart.runtime.agent_directory import AgentDirectory
@@ -296,8 +295,6 @@ class Inboxes:
         return verdict
 
     async def _numbered(self, number: int) -> Mail:
-        if not is_count(number):
-            raise UnknownMailError(number)
         found = await self._core.store.mail(MailQuery(after=number - 1, limit=1))
         if not found or found[0].number != number:
             raise UnknownMailError(number)

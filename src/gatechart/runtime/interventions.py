@@ -9,13 +9,14 @@ from typing import Any
 
 from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, RuntimeClosedError
-from gatechart.hosting.arguments import MOST, checked_operator_reason, ending, is_count
+from gatechart.hosting.arguments import checked_operator_reason, ending
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.runtime.core import Core
 from gatechart.runtime.effects import Effects
 from gatechart.turn import checked_id, known_id
 from gatechart.values import (
+    HIGHEST_NUMBER,
     AgentId,
     Event,
     Invocation,
@@ -26,6 +27,7 @@ from gatechart.values import (
     Receipt,
     Report,
     Verdict,
+    is_count,
 )
 
 
@@ -91,7 +93,9 @@ async def _timer(core: Core, number: int) -> Mail:
 
 async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
     """Return the running invocation. Invokes that are active together have different ids."""
-    found = [running.invocation for _, running in await core.store.running(agent_id=agent_id, after=0, limit=MOST)]
+    found = [
+        running.invocation for _, running in await core.store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
+    ]
     for call in found:
         if call.invoke == invoke:
             return call
@@ -106,7 +110,7 @@ async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
     if event.id is None:
         return False
     # Mail first: it may be applied between the two reads, and applied mail never waits again.
-    waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, MOST))
+    waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, HIGHEST_NUMBER))
     before = next((each for each in waiting if each.id == event.id), None)
     if before is None:
         return await turn_of(core.store, agent_id, event, event.id) is not None

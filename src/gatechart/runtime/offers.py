@@ -12,11 +12,11 @@ from typing import Final
 
 from gatechart.errors import OutsideError, RuntimeClosedError, UnwritableError
 from gatechart.graph import AnyGraph
-from gatechart.hosting.arguments import MOST
 from gatechart.runtime.core import Core
 from gatechart.runtime.telemetry import facts_of_packet, facts_of_record
 from gatechart.turn import Rejection, Void, is_about_handoff, rejected
 from gatechart.values import (
+    HIGHEST_NUMBER,
     OFFERED,
     WITHDRAWN,
     AgentId,
@@ -99,8 +99,8 @@ async def erase(
 
 async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail], None]) -> None:
     """Reject the pending offers to an agent that is about to be erased."""
-    rows = await core.store.handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=MOST))
-    mails = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=MOST)) if rows else ()
+    rows = await core.store.handoffs(HandoffQuery(target=agent_id, status=HandoffStatus.PENDING, limit=HIGHEST_NUMBER))
+    mails = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=HIGHEST_NUMBER)) if rows else ()
     offers = {mail.id: mail for mail in mails if mail.event.startswith(OFFERED)}
     await asyncio.gather(*(_refuse(core, row, offers.get(row.id), accept) for row in rows))
 

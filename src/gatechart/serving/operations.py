@@ -35,7 +35,7 @@ from gatechart.api import (
 from gatechart.api.routes import MOST, ROUTES, Route
 from gatechart.graph.delays import PATTERN
 from gatechart.handoff.packet import FallbackKind, Time
-from gatechart.values import LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
+from gatechart.values import HIGHEST_NUMBER, LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
 """An id to look up. It may be longer than a new one, as ids were not always bounded."""
@@ -89,7 +89,7 @@ _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema sa
     "fallbacks": tuple[Annotated[SameTarget | Target, Field(discriminator="kind")], ...] | None,
     "event": _Event,
     "deadline": Time | _Seconds | _Delay | None,
-    "version": Annotated[int, Field(ge=1, lt=2**62)],
+    "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }
 
 

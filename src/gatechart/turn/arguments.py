@@ -19,13 +19,13 @@ from gatechart.values import (
     Name,
     Reason,
     in_utc,
+    is_count,
     is_reserved,
     name_of,
     unkept,
 )
 
 _SHOWN = 60  # characters of a refused text shown in the error
-_NUMBERS = 2**62  # bound of mail numbers: more than any runtime assigns, fewer than any database can keep
 
 
 def checked_id(given: str | None, what: str = "id") -> str | None:
@@ -108,7 +108,7 @@ def known_handoff(handoff_id: str) -> str:
 
 def known_number(number: int) -> int:
     """Return the number of mail to look up, as given. Raises UnknownMailError if no mail can have it."""
-    if isinstance(number, int) and 0 <= number < _NUMBERS:
+    if is_count(number):
         return number
     raise UnknownMailError(number)
 

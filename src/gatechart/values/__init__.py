@@ -46,6 +46,7 @@ from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
     EARLIEST,
     ERROR_MAIL,
+    HIGHEST_NUMBER,
     LATEST,
     LONGEST_NAME,
     LONGEST_REASON,
@@ -61,6 +62,7 @@ from gatechart.values.names import (
     Payload,
     StateName,
     in_utc,
+    is_count,
     is_reserved,
     name_of,
     unkept,
@@ -72,6 +74,7 @@ from gatechart.values.roles import Role
 __all__ = [
     "EARLIEST",
     "ERROR_MAIL",
+    "HIGHEST_NUMBER",
     "LATEST",
     "LONGEST_NAME",
     "LONGEST_REASON",
@@ -148,6 +151,7 @@ __all__ = [
     "Unit",
     "Verdict",
     "in_utc",
+    "is_count",
     "is_reserved",
     "name_of",
     "refuse_unknown",

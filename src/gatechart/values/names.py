@@ -91,6 +91,9 @@ LONGEST_NAME: Final = 300
 LONGEST_REASON: Final = 10_000
 """Maximum length of a reason or other text for people."""
 
+HIGHEST_NUMBER: Final = 2**62
+"""Bound of numbers, versions and limits. Every database can count to it, with room for one more."""
+
 EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 LATEST: Final = datetime.max.replace(tzinfo=UTC)
 """The first and the last moment that a datetime can represent in UTC."""
@@ -132,3 +135,8 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_count(number: object) -> bool:
+    """Return whether the value is a whole number from 0 up that every store can count to."""
+    return isinstance(number, int) and 0 <= number < HIGHEST_NUMBER
