@@ -42,7 +42,11 @@ def below(kind):
         yield from below(each)
 
 
-KINDS = [each for each in dict.fromkeys(below(GatechartError)) if each.__module__.startswith("gatechart.")]
+KINDS = [
+    each
+    for each in dict.fromkeys(below(GatechartError))
+    if each.__module__.startswith("gatechart.") and not each.__subclasses__()  # nobody raises the bases
+]
 
 
 def travelled(error):

@@ -251,7 +251,7 @@ async def test_a_database_locked_by_another_program_is_named_and_nothing_is_writ
         await store.commit([first])
         other = sqlite3.connect(sqlite_path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreBusyError, match=r"agents\.db locked .*\?timeout="):
+        with pytest.raises(StoreBusyError, match=r"agents\.db is locked .*\?timeout="):
             await store.commit([going_on(first, "TOLD"), started("b")])
         with pytest.raises(StoreBusyError):
             await store.erase("a")
@@ -270,7 +270,7 @@ async def test_a_database_locked_by_another_program_is_not_opened_for_writing(
             pass
     other = sqlite3.connect(sqlite_path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with unchanged(sqlite_path.parent), pytest.raises(StoreBusyError, match=r"agents\.db locked"):
+    with unchanged(sqlite_path.parent), pytest.raises(StoreBusyError, match=r"agents\.db is locked"):
         async with open_store(f"{sqlite_url}?timeout=0.05"):
             pass
     other.close()

@@ -37,12 +37,13 @@ from gatechart.api.commands import (
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.context import ContextT, problems_of
 from gatechart.errors import ElsewhereError, PayloadError
-from gatechart.graph import AnyGraph, Delay, Fallbacks, StateTransitionGraph, graph_name
+from gatechart.graph import AnyGraph, Fallbacks, StateTransitionGraph, graph_name
 from gatechart.handoff import HandoffPacket, fallback_steps
 from gatechart.turn import checked_name, known_number, plain_payload
 from gatechart.values import (
     AgentId,
     Capabilities,
+    Delay,
     HandoffRecord,
     HandoffStatus,
     HistoryEntry,

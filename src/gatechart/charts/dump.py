@@ -21,7 +21,6 @@ from gatechart.graph import (
     ROOT,
     Accepts,
     AnyGraph,
-    Delay,
     EntryPoint,
     Fallbacks,
     Handoff,
@@ -36,7 +35,7 @@ from gatechart.graph import (
     Transition,
     callable_name,
 )
-from gatechart.values import Mode, Reason, Retry
+from gatechart.values import Delay, Mode, Reason, Retry
 
 _PLAIN: Final = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*|\d+(?:ms|s|m|h|d)")
 _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")

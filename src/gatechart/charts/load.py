@@ -1,16 +1,57 @@
-"""A graph from a chart that is data."""
+"""Load a chart: names are looked up, and faults that the graph reports get their positions in the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
 
+from pydantic import BaseModel
+
+from gatechart.charts import xstate
 from gatechart.charts.bindings import Bind, Bindings
-from gatechart.charts.build import build
-from gatechart.charts.model import Dialect
+from gatechart.charts.faults import Faults, Spot
+from gatechart.charts.model import (
+    ActionForm,
+    AfterForm,
+    ChartForm,
+    Dialect,
+    EntryForm,
+    Except,
+    Fixed,
+    HandoffForm,
+    InvokeForm,
+    Reference,
+    StateForm,
+    ThenForm,
+    Values,
+    cannot_be_field,
+    context_of,
+)
+from gatechart.charts.names import Events, Names
 from gatechart.charts.parse import read_chart
 from gatechart.charts.source import Source, read
-from gatechart.graph import AnyGraph, EntryPoint, Migration
-from gatechart.values import Name
+from gatechart.checks import RULES
+from gatechart.context import AgentContext
+from gatechart.errors import Fault, InvalidGraphError, suggestion
+from gatechart.graph import (
+    ANY,
+    Accepts,
+    Allow,
+    AnyGraph,
+    EntryPoint,
+    Handoff,
+    Initial,
+    Invoke,
+    Migration,
+    OnRefusal,
+    State,
+    StateTransitionGraph,
+    Then,
+    Transition,
+)
+from gatechart.graph.definition import after_event, beginning
+from gatechart.values import Delay, Name, delay_text, name_of, seconds_of
 
 
 def load(
@@ -37,4 +78,294 @@ def load(
     """
     top, faults = read(source)
     chart = read_chart(top, faults, None if dialect is None else Dialect(dialect))
-    return build(chart, Bindings(bind, faults), faults, entry_points, migrations)
+    if chart.dialect is Dialect.XSTATE:
+        chart = xstate.wrapped(chart)
+    return _Building(chart, Bindings(bind, faults), faults).graph(entry_points, migrations)
+
+
+class _Building:
+    """The builder of one chart's graph."""
+
+    def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
+        self.chart = chart
+        self.bindings = bindings
+        self.faults = faults
+        self.names = Names(chart, faults)
+        self.is_xstate = chart.dialect is Dialect.XSTATE
+        self.places: dict[str, Spot] = {"entry_points": _entry_points(chart.root.spot)}
+        self.events = Events(chart, self.names, faults)
+
+    def graph(
+        self, entry_points: Sequence[EntryPoint | Name] | None, migrations: Iterable[Migration] | Migration
+    ) -> AnyGraph:
+        """Return the graph. Raises InvalidChartError if anything is wrong with the chart."""
+        root = self.chart.root
+        doors = [self.entry_point(each) for each in self.chart.entry_points]
+        states = [self.state(each) for each in root.states]
+        given = [*doors, *self.beginning(states)] if entry_points is None else entry_points
+        parts: dict[str, Any] = {
+            "version": self.chart.version,
+            "context": self.context(),
+            "states": states,
+            "transitions": [each for state in (root, *root.walk()) for each in self.transitions(state)],
+            "entry_points": given,
+            "initial": self.initial(root, root),
+            "on_refusal": OnRefusal(self.chart.on_refusal),
+            "description": self.chart.description,
+            "max_microsteps": self.chart.max_microsteps,
+            "migrations": migrations,
+            "accepts": self.accepts(),
+            "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
+        }
+        try:
+            graph = StateTransitionGraph(self.chart.name, **parts)
+        except InvalidGraphError as error:
+            self.note(error)
+            raise self.faults.error() from error
+        self.faults.check()
+        return graph
+
+    def beginning(self, states: Sequence[State[Any]]) -> Iterator[EntryPoint]:
+        """Yield the entry point of an XState machine that lists none."""
+        root = self.chart.root
+        if not self.is_xstate or root.spot.get("entry_points") is not None:
+            return
+        machine = root if root.key else root.states[0]  # as `xstate.wrapped` leaves it
+        if machine.initial is not None or machine.parallel:
+            yield beginning(self.initial(machine, machine), states)
+            return
+        problem = "no entry point is listed and the machine has no `initial`, so no agent could start"
+        self.faults.add(self.places["entry_points"], problem, "write one of the two, or pass load(entry_points=[...])")
+
+    def note(self, error: InvalidGraphError) -> None:
+        """Add the graph's faults at their positions, unless a fault is known there already."""
+        known = Faults(self.faults.file)
+        known.found = list(self.faults.found)
+        for fault in error.faults:
+            fitting = (place for place in self.places if fault.place == place or fault.place.startswith(f"{place},"))
+            place = max(fitting, key=len, default="")
+            spot = self.places.get(place, self.chart.root.spot)
+            if not place or not _is_told(fault, spot, known):
+                problem = fault.problem if place == fault.place else f"{fault.place}: {fault.problem}"
+                self.faults.add(spot, problem, fault.remedy)
+
+    def context(self) -> type[AgentContext]:
+        """Return the type of the context: a bound one, or one made from initial values."""
+        context = self.chart.context
+        if context is None:
+            return AgentContext
+        self.places["context"] = context.spot
+        if not isinstance(context, Values):
+            return self.bindings.type(context, AgentContext) or AgentContext
+        for name in filter(cannot_be_field, context.values):
+            self.faults.add(context.spot.key(name), f"{name!r} cannot name a field", "rename it")
+        values = {name: value for name, value in context.values.items() if not cannot_be_field(name)}
+        return context_of(values) if values else AgentContext
+
+    def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
+        """Yield the allowances. gone: places of the file that the graph does not have."""
+        codes = tuple(rule.code for rule in RULES)
+        for index, each in enumerate(each for each in self.chart.allow if each.place not in gone):
+            self.places[f"allow[{index}]"] = each.spot
+            for key in ("code", "place", "reason"):
+                self.places[f"allow[{index}], {key}"] = each.spot.get(key) or each.spot
+            code = each.spot.get("code")
+            if code is not None and each.code not in codes and not self.faults.touches(code):
+                self.faults.add(code, f"unknown code {each.code!r}", suggestion(each.code, codes))
+            yield Allow(each.code, each.place, each.reason)
+
+    def state(self, form: StateForm) -> State[Any]:
+        """Return a state with everything inside it."""
+        name = self.names.names[form]
+        self.places.setdefault(f"state {name!r}", form.spot)
+        return State(
+            name,
+            on_entry=self.actions(form.entry),
+            on_exit=self.actions(form.exit),
+            after=dict(self.after(each, form) for each in form.after),
+            invoke=[self.invoke(each, id_) for each, id_ in zip(form.invoke, self.events.ids[form], strict=True)],
+            states=[self.state(each) for each in form.states],
+            initial=self.history_default(form) if form.history else self.initial(form, form),
+            parallel=form.parallel,
+            final=form.final,
+            failed=form.failed,
+            data=self.data(form),
+            history=form.history,
+            description=form.description,
+        )
+
+    def initial(self, form: StateForm, inside: StateForm) -> Initial | None:
+        """Return where a state begins. inside: the state whose children its targets name."""
+        if form.initial is None:
+            return None
+        targets = [self.names.inside(each, inside) for each in form.initial.targets]
+        return Initial(targets, actions=self.actions(form.initial.actions))
+
+    def history_default(self, form: StateForm) -> Initial | None:
+        """Return where a history state goes while it remembers nothing; in XState, where its parent begins."""
+        parent = self.names.parents[form]
+        if form.initial is not None or not self.is_xstate:
+            return self.initial(form, parent)
+        children = [child for child in parent.states if child.history is None]
+        regions = children if parent.parallel else children[:1]
+        own = Initial([self.names.names[child] for child in regions]) if regions else None
+        return self.initial(parent, parent) or own
+
+    def data(self, form: StateForm) -> Callable[..., Any] | None:
+        """Return the data that a final state hands on."""
+        if form.data is None:
+            return None
+        return Fixed(form.data.values) if isinstance(form.data, Values) else self.bindings.function(form.data, "data")
+
+    def after(self, after: AfterForm, form: StateForm) -> tuple[Delay, list[Then]]:
+        """Return a delay with its transitions; in XState it may be a bound name, which stands for milliseconds."""
+        delay: Delay = after.delay
+        bound = self.bindings.value(after.delay) if self.is_xstate else None
+        if isinstance(bound, timedelta | str):
+            delay = bound
+        elif isinstance(bound, int | float):
+            delay = f"{bound:g}ms"
+        if seconds_of(delay) is None:
+            self.faults.add(after.spot, f"{delay!r} is not a delay", "write '500ms', '30s', '2m', '1h' or '7d'")
+            delay = "0s"
+        event = after_event(self.names.names[form], delay_text(delay))
+        return delay, [self.then(each, form, event) for each in after.then]
+
+    def then(self, then: ThenForm, form: StateForm, event: str) -> Then:
+        """Return a delayed transition. event: its name, for the label."""
+        targets, internal = self.aim(then, form)
+        label = Transition(self.names.names[form], event, targets).label
+        self.places.setdefault(f"transition {label!r}", then.spot)
+        guard = self.bindings.guard(then.guard)
+        return Then(targets, guard=guard, actions=self.actions(then.actions), internal=internal)
+
+    def aim(self, then: ThenForm, form: StateForm) -> tuple[list[str] | None, bool]:
+        """Return the targets, and whether the source stays: if `internal`; in XState if it can, unless `reenter`."""
+        targets = [self.names.target(each, form) for each in then.targets]
+        if not self.is_xstate or not targets or form is self.chart.root:
+            return targets or None, then.internal
+        stays = not then.reenter and all(self.names.is_inside(target, form) for target in targets)
+        if not stays:
+            self.note_also_left(then, form, targets)
+        return targets, not then.reenter and all(self.names.may_be_inside(target, form) for target in targets)
+
+    def note_also_left(self, then: ThenForm, form: StateForm, targets: Sequence[str]) -> None:
+        """Add a fault for a transition between regions that XState would take differently."""
+        states = [form, *(self.names.named[each] for each in targets if each in self.names.named)]
+        if len(states) <= len(targets):  # one is missing, which is noted already
+            return
+        left = xstate.also_left([self.names.outside(each) for each in states])
+        if left:
+            name = self.names.names[left[0]]
+            things = ", ".join(dict.fromkeys(key for state in left for key in xstate.doings(state)))
+            told = f"its {things}" if things else "the regions beside it"
+            problem = f"XState leaves the regions of {name!r}, but not {name!r}, which is left here, too, with {told}"
+            remedy = f"put {name!r} into a compound state{f', and give that {told}' if things else ''}"
+            self.faults.add(then.spot, problem, remedy)
+
+    def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
+        """Return the functions and handoffs of some actions."""
+        return [
+            self.handoff(each) if isinstance(each, HandoffForm) else self.bindings.function(each, "action")
+            for each in actions
+        ]
+
+    def handoff(self, form: HandoffForm) -> Handoff:
+        """Return an action that hands on work."""
+        return Handoff(
+            form.to or "?",
+            at=form.at or "?",
+            mode=form.mode,
+            reason=form.reason,
+            deadline=form.deadline,
+            fallbacks=form.fallbacks,
+            packet=self.told(form.packet),
+            agent=self.told(form.agent),
+            achieved=self.told(form.achieved),
+        )
+
+    def told(self, reference: Reference | None) -> Callable[..., Any] | None:
+        """Return a function about a handoff, if there is one."""
+        return None if reference is None else self.bindings.function(reference, "function")
+
+    def invoke(self, invoke: InvokeForm, id_: str) -> Invoke:
+        """Return the invoke of a function or of an agent."""
+        if invoke.function is not None:
+            function = self.bindings.function(invoke.function, "invoke")
+            return Invoke(function, id=id_, timeout_s=invoke.timeout_s, retry=invoke.retry)
+        return Invoke(
+            id=id_,
+            timeout_s=invoke.timeout_s,
+            agent=invoke.agent,
+            at=invoke.at or "?",
+            packet=self.told(invoke.packet),
+            fallbacks=invoke.fallbacks,
+        )
+
+    def accepts(self) -> Accepts:
+        """Return the handoffs that agents of the graph accept."""
+        form = self.chart.accepts
+        if form is None:
+            return Accepts()
+        self.places["accepts"] = form.spot
+        return Accepts(form.capacity, self.told(form.policy))
+
+    def transitions(self, form: StateForm) -> Iterator[Transition[Any]]:
+        """Yield the transitions of a state, in the order in which they are asked."""
+        source = self.names.names[form]
+        for each, event in self.events.of(form):
+            targets, internal = self.aim(each.then, form)
+            guard = self.bindings.guard(each.then.guard)
+            exceptions = self.events.not_taken(event, form)
+            transition = Transition(
+                source,
+                event,
+                targets,
+                guard=Except(exceptions, guard) if exceptions else guard,
+                actions=self.actions(each.then.actions),
+                internal=internal,
+                description=each.then.description,
+            )
+            self.places.setdefault(f"transition {transition.label!r}", each.then.spot)
+            yield transition
+
+    def maps(self, entry: EntryForm) -> Mapping[str, str] | Callable[..., Any] | None:
+        """Return which fields of the context a payload fills."""
+        if isinstance(entry.maps, Reference):
+            return self.bindings.function(entry.maps, "function")
+        return None if entry.maps is None else dict(entry.maps.values)
+
+    def entry_point(self, entry: EntryForm) -> EntryPoint:
+        """Return a state in which an agent may begin."""
+        is_root = entry.state.node.text == ANY
+        state = ANY if is_root else self.names.inside(entry.state, self.names.machine)
+        takes = None if entry.takes is None else self.bindings.type(entry.takes, BaseModel)
+        found = EntryPoint(
+            state,
+            entry.name,
+            opens_on=entry.opens_on,
+            takes=takes,
+            maps=self.maps(entry),
+            guard=self.bindings.guard(entry.guard),
+            description=entry.description,
+        )
+        self.places.setdefault(f"entry point {found.name!r}", entry.spot)
+        for trigger in entry.opens_on:
+            self.places[f"trigger {trigger!r}"] = entry.spot
+        return found
+
+
+def _place(door: EntryPoint | Name) -> str:
+    return f"entry point {door.name if isinstance(door, EntryPoint) else name_of(door)!r}"
+
+
+def _is_told(fault: Fault, spot: Spot, known: Faults) -> bool:
+    """Whether a fault of the graph only follows from one that is known at the position."""
+    if fault.place.startswith("state") and "initial" not in fault.problem:
+        return any(each.path == spot.path for each in known.found)
+    return known.touches(spot)
+
+
+def _entry_points(chart: Spot) -> Spot:
+    """Return where a chart lists its entry points, or where it would."""
+    return chart.get("entry_points") or chart.key("entry_points")

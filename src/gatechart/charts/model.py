@@ -15,9 +15,9 @@ from pydantic import create_model
 
 from gatechart.charts.faults import Spot
 from gatechart.context import AgentContext, canonical_json
-from gatechart.graph import Delay, Fallbacks, callable_name
+from gatechart.graph import Fallbacks, callable_name
 from gatechart.graph.callables import takes_third
-from gatechart.values import Retry
+from gatechart.values import Delay, Retry
 
 
 class Dialect(StrEnum):

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gatechart.charts import xstate
-from gatechart.charts.faults import Faults, Node, Spot
-from gatechart.charts.fields import Fields, kind_of, retry_of, text_of
+from gatechart.charts.faults import Faults, Fields, Node, Spot, kind_of, retry_of, text_of
 from gatechart.charts.model import (
     AfterForm,
     ChartForm,

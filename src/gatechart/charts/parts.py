@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from gatechart.charts.faults import Faults, Spot
-from gatechart.charts.fields import Fields, kind_of, retry_of, text_of
+from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.model import (
     AcceptsForm,
     ActionForm,
@@ -24,8 +23,8 @@ from gatechart.charts.model import (
     Values,
 )
 from gatechart.charts.schema import KEYS
-from gatechart.graph import Delay, Fallbacks, Human, OtherGraph, SameTarget, seconds_of
-from gatechart.values import Mode, Reason
+from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.values import Delay, Mode, Reason, seconds_of
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
-from gatechart.graph.delays import LONGEST_S, PATTERN
-from gatechart.values import Mode, Reason
+from gatechart.values import LONGEST_S, PATTERN, Mode, Reason
 
 _WAITING: Final = {
     "on": "on",

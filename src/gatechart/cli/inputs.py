@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gatechart.cli.errors import UsageError
-from gatechart.graph import seconds_of
+from gatechart.values import seconds_of
 
 
 def read_payload(given: str | None) -> dict[str, Any] | None:

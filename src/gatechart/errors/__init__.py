@@ -68,6 +68,7 @@ from gatechart.errors.operation import (
 from gatechart.errors.outside import (
     AnswerUnreadableError,
     DrawingError,
+    EngineError,
     EngineRefusedError,
     EngineUnreachableError,
     MoveError,
@@ -82,6 +83,7 @@ from gatechart.errors.outside import (
     StaleAgentError,
     StoreBusyError,
     StoreCorruptError,
+    StoreError,
     StoreFailedError,
     StoreMissingError,
     StoreMovedError,
@@ -90,6 +92,7 @@ from gatechart.errors.outside import (
     StoreUnreachableError,
     StoreUnreadableError,
     StoreUrlError,
+    UnusableStoreError,
 )
 from gatechart.errors.root import (
     DefinitionError,
@@ -115,6 +118,7 @@ __all__ = [
     "DrawingError",
     "DuplicateGraphError",
     "ElsewhereError",
+    "EngineError",
     "EngineRefusedError",
     "EngineUnreachableError",
     "EntryGuardError",
@@ -165,6 +169,7 @@ __all__ = [
     "StepResultError",
     "StoreBusyError",
     "StoreCorruptError",
+    "StoreError",
     "StoreFailedError",
     "StoreMissingError",
     "StoreMovedError",
@@ -183,6 +188,7 @@ __all__ = [
     "UnknownStateError",
     "UnknownTriggerError",
     "UnknownVersionError",
+    "UnusableStoreError",
     "UnwritableError",
     "contain",
     "contained",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatechart.errors.root import DefinitionError, listing, remote_problem
+from gatechart.errors.root import DefinitionError, FromHost, listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,5 @@ class AmbiguousTriggerError(DefinitionError):
         )
 
 
-@dataclass(eq=False)
-class RemoteDefinitionError(DefinitionError):
+class RemoteDefinitionError(FromHost, DefinitionError):
     """The host of the agents raised a DefinitionError that has no class here."""
-
-    error: str
-    message: str
-
-    def __str__(self) -> str:
-        return remote_problem(self.error, self.message)

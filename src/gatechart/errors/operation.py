@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gatechart.errors.root import EventError, listing, remote_problem
+from gatechart.errors.root import EventError, FromHost, listing
 
 
 @dataclass(eq=False)
@@ -290,12 +290,5 @@ class AgentAsleepError(EventError):
         )
 
 
-@dataclass(eq=False)
-class RemoteEventError(EventError):
+class RemoteEventError(FromHost, EventError):
     """The host of the agents raised an EventError that has no class here."""
-
-    error: str
-    message: str
-
-    def __str__(self) -> str:
-        return remote_problem(self.error, self.message)

@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
-from gatechart.errors.root import OutsideError, remote_problem
+from gatechart.errors.root import FromHost, OutsideError
+
+
+@dataclass(eq=False)
+class StoreError(OutsideError):
+    """Something is wrong with a database, or with the process that owns it. The base of all such errors."""
+
+    path: str
+
+
+@dataclass(eq=False)
+class UnusableStoreError(StoreError):
+    """The database cannot be used as it is. The base of errors that say why, and what would help."""
+
+    verdict: ClassVar[str]
+    remedy: ClassVar[str]
+
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.verdict} ({self.problem}); {self.remedy}"
 
 
 @dataclass(eq=False)
@@ -23,82 +44,55 @@ class StoreUrlError(OutsideError):
         )
 
 
-@dataclass(eq=False)
-class StoreMissingError(OutsideError):
+class StoreMissingError(StoreError):
     """The database to read does not exist."""
-
-    path: str
 
     def __str__(self) -> str:
         return f"there is no database at {self.path}; name another, or start an agent, which creates it"
 
 
-@dataclass(eq=False)
-class StoreReadOnlyError(OutsideError):
+class StoreReadOnlyError(UnusableStoreError):
     """The database or its folder is not writable."""
 
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.path} cannot be written ({self.problem}); make file and folder writable, or open it for reading"
+    verdict = "cannot be written"
+    remedy = "make file and folder writable, or open it for reading"
 
 
-@dataclass(eq=False)
-class StoreUnreadableError(OutsideError):
+class StoreUnreadableError(UnusableStoreError):
     """The database, or a folder on its path, is not readable."""
 
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.path} cannot be read ({self.problem}); make file and folders readable for this user"
+    verdict = "cannot be read"
+    remedy = "make file and folders readable for this user"
 
 
-@dataclass(eq=False)
-class StoreUnreachableError(OutsideError):
+class StoreUnreachableError(UnusableStoreError):
     """The database server does not answer, or does not let this user in."""
 
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return (
-            f"cannot reach {self.path} ({self.problem}); see that the server runs, that the database is there "
-            "(`createdb` makes one), and that host, user and password are right"
-        )
+    verdict = "cannot be reached"
+    remedy = (
+        "see that the server runs, that the database is there (`createdb` makes one), and that host, "
+        "user and password are right"
+    )
 
 
-@dataclass(eq=False)
-class StoreCorruptError(OutsideError):
+class StoreCorruptError(UnusableStoreError):
     """The file is not an intact gatechart database."""
 
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.path} is not a sound gatechart database ({self.problem}); restore it from a backup"
+    verdict = "is not a sound gatechart database"
+    remedy = "restore it from a backup"
 
 
-@dataclass(eq=False)
-class StoreBusyError(OutsideError):
+class StoreBusyError(UnusableStoreError):
     """Another program holds a lock on the database."""
 
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return (
-            f"another program holds {self.path} locked ({self.problem}); end that program's transaction, "
-            "or wait longer with `?timeout=` (seconds) in the URL"
-        )
+    verdict = "is locked by another program"
+    remedy = "end that program's transaction, or wait longer with `?timeout=` (seconds) in the URL"
 
 
 @dataclass(eq=False)
-class StoreOwnedError(OutsideError):
+class StoreOwnedError(StoreError):
     """Another runtime owns the database."""
 
-    path: str
     host: str
     pid: int
     since: datetime | None
@@ -110,10 +104,9 @@ class StoreOwnedError(OutsideError):
 
 
 @dataclass(eq=False)
-class OwnershipLostError(OutsideError):
+class OwnershipLostError(StoreError):
     """Another runtime has taken over the database; this one can no longer write."""
 
-    path: str
     epoch: int
     current: int
 
@@ -125,10 +118,9 @@ class OwnershipLostError(OutsideError):
 
 
 @dataclass(eq=False)
-class SchemaOutdatedError(OutsideError):
+class SchemaOutdatedError(StoreError):
     """The database was written by an older gatechart."""
 
-    path: str
     found: str
     needed: str
 
@@ -137,10 +129,9 @@ class SchemaOutdatedError(OutsideError):
 
 
 @dataclass(eq=False)
-class SchemaTooNewError(OutsideError):
+class SchemaTooNewError(StoreError):
     """The database was written by a newer gatechart."""
 
-    path: str
     found: str
     known: str
 
@@ -151,18 +142,11 @@ class SchemaTooNewError(OutsideError):
         )
 
 
-@dataclass(eq=False)
-class StoreFailedError(OutsideError):
+class StoreFailedError(UnusableStoreError):
     """The database failed in a way that has no specific error class."""
 
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return (
-            f"the database {self.path} failed: {self.problem}; mend that, "
-            "then try again, with the same id where there was one"
-        )
+    verdict = "failed"
+    remedy = "mend that, then try again, with the same id where there was one"
 
 
 @dataclass(eq=False)
@@ -187,10 +171,16 @@ class DrawingError(OutsideError):
 
 
 @dataclass(eq=False)
-class EngineUnreachableError(OutsideError):
-    """Nothing answers at the engine's address. Whether the call arrived is unknown."""
+class EngineError(OutsideError):
+    """The engine, or the service behind it, cannot do what it was asked. The base of all such errors."""
 
     url: str
+
+
+@dataclass(eq=False)
+class EngineUnreachableError(EngineError):
+    """Nothing answers at the engine's address. Whether the call arrived is unknown."""
+
     problem: str
 
     def __str__(self) -> str:
@@ -198,10 +188,9 @@ class EngineUnreachableError(OutsideError):
 
 
 @dataclass(eq=False)
-class EngineRefusedError(OutsideError):
+class EngineRefusedError(EngineError):
     """The engine, or the service behind it, answered with an error."""
 
-    url: str
     call: str
     problem: str
 
@@ -229,10 +218,9 @@ SHOWN = 10  # agents named in an error's text
 
 
 @dataclass(eq=False)
-class StoreMovedError(OutsideError):
+class StoreMovedError(StoreError):
     """The agents of the database were moved elsewhere; the database is kept for reading only."""
 
-    path: str
     to: str
     since: datetime | None
 
@@ -244,10 +232,9 @@ class StoreMovedError(OutsideError):
 
 
 @dataclass(eq=False)
-class MoveError(OutsideError):
+class MoveError(StoreError):
     """Some or all agents cannot be moved. Their database is unchanged and can be used as before."""
 
-    path: str
     to: str
     problem: str
     remedy: str
@@ -260,15 +247,8 @@ class MoveError(OutsideError):
         return f"the agents of {self.path} were not moved to {self.to}: {self.problem}{about}; {self.remedy}"
 
 
-@dataclass(eq=False)
-class RemoteOutsideError(OutsideError):
+class RemoteOutsideError(FromHost, OutsideError):
     """The host of the agents raised an OutsideError that has no class here, or failed in an unknown way."""
-
-    error: str
-    message: str
-
-    def __str__(self) -> str:
-        return remote_problem(self.error, self.message)
 
 
 @dataclass(eq=False)
@@ -285,10 +265,9 @@ class AnswerUnreadableError(OutsideError):
 
 
 @dataclass(eq=False)
-class RequestTimeoutError(OutsideError):
+class RequestTimeoutError(StoreError):
     """The owner of the database did not answer in time. If the request was withdrawn, nothing was done."""
 
-    path: str
     owner: str  # the owning process
     verb: str
     waited_s: float
@@ -307,10 +286,9 @@ class RequestTimeoutError(OutsideError):
 
 
 @dataclass(eq=False)
-class OwnerGoneError(OutsideError):
+class OwnerGoneError(StoreError):
     """The owner of the database went away before it answered. If the request was withdrawn, nothing was done."""
 
-    path: str
     request: str  # request id
     number: int  # assigned by the database
     withdrawn: bool  # False: the owner had begun

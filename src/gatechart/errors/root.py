@@ -36,6 +36,17 @@ class OutsideError(GatechartError):
     """Something outside failed: a database, a file, a program."""
 
 
+@dataclass(eq=False)
+class FromHost:
+    """An error that the host of the agents raised and that has no class here. Each branch has one with this shape."""
+
+    error: str  # the name of its class there
+    message: str
+
+    def __str__(self) -> str:
+        return f"the host of the agents raised {self.error}: {self.message}; its log may tell more"
+
+
 def listing(names: tuple[str, ...], none: str = "none") -> str:
     """Quote the names and join them with commas; return `none` if there are none.
 
@@ -66,8 +77,3 @@ def suggestion(wrong: object, known: Sequence[str]) -> str:
     offer = f"did you mean {' or '.join(map(repr, near))}? There are " if near else "there are "
     rest = len(known) - _MOST_LISTED
     return f"{offer}{listing(tuple(known[:_MOST_LISTED]))}{f' and {rest} more' if rest > 0 else ''}"
-
-
-def remote_problem(error: str, message: str) -> str:
-    """Describe an error that the host of the agents raised and that has no class here."""
-    return f"the host of the agents raised {error}: {message}; its log may tell more"

@@ -1,11 +1,11 @@
 """The definition of a graph, its validation and its compiled form."""
 
-from gatechart.graph.allowances import Allow
-from gatechart.graph.callables import Ask, Step
-from gatechart.graph.compile import ROOT, Default, Edge, Kind, Node, steps_of
+from gatechart.graph.callables import Ask, Step, callable_name
+from gatechart.graph.compile import ROOT, Asking, Default, Edge, Kind, Node, askings, steps_of
 from gatechart.graph.definition import (
     ANY,
     Action,
+    Allow,
     Data,
     EntryPoint,
     Guard,
@@ -16,12 +16,9 @@ from gatechart.graph.definition import (
     State,
     Then,
     Transition,
-    callable_name,
 )
-from gatechart.graph.delays import Delay, seconds_of
-from gatechart.graph.fallbacks import Fallbacks, Human, OtherGraph, SameTarget
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
-from gatechart.graph.handoff import Accepts, Asking, Handoff, askings
+from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
 
 __all__ = [
@@ -35,7 +32,6 @@ __all__ = [
     "Asking",
     "Data",
     "Default",
-    "Delay",
     "Edge",
     "EntryPoint",
     "Fallbacks",
@@ -59,7 +55,6 @@ __all__ = [
     "askings",
     "callable_name",
     "graph_name",
-    "seconds_of",
     "steps_of",
     "way",
 ]

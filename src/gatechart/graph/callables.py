@@ -1,13 +1,12 @@
-"""The signatures of guards and actions: how many parameters they take, and whether they must be awaited."""
+"""Guards and actions as functions: their names, how many parameters they take, and whether they must be awaited."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-from gatechart.graph.definition import callable_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,17 @@ class Ask:
     function: Callable[..., Any]
     name: str
     takes_configuration: bool  # (context, event, configuration) rather than (context, event)
+
+
+def callable_name(function: object) -> str:
+    """Return the name of a callable: its own, the name of a partial's function, or the name of its class.
+
+    >>> callable_name(partial(print, "hello"))
+    'print'
+    """
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", None) or type(function).__name__
 
 
 def ask_of(guard: Callable[..., Any]) -> Ask:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Any, Final
 
-from gatechart.graph.callables import Ask, Step, ask_of, step_of
-from gatechart.graph.definition import ANY, Initial, Invoke, Recall, State, Transition, after_event
-from gatechart.graph.misfits import texts
-from gatechart.values import EventName, StateName
+from pydantic import BaseModel
+
+from gatechart.graph.callables import Ask, Step, ask_of, callable_name, step_of
+from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, Recall, State, Transition, after_event, texts
+from gatechart.graph.handoff import Handoff
+from gatechart.values import EventName, Mode, StateName
 
 ROOT: Final[StateName] = ANY
 
@@ -216,3 +220,99 @@ def steps_of(node: Node) -> Iterator[Step]:
         yield from node.default.steps
     for edge in node.edges:
         yield from edge.steps
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A place in a graph where work is handed on."""
+
+    state: str  # the state that the agent is in, enters or leaves, or that invokes
+    handoff: Handoff
+    edge: Edge | None = None  # the transition that has the action
+    is_left: bool = False  # whether it happens when the state is left
+    invoke: str = ""  # id of the invoke that delegates
+
+
+def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
+    """Yield the places where a graph declares that it hands on work, in document order."""
+    for node in nodes.values():
+        default = node.default.steps if node.default else ()
+        yield from (Asking(node.name, each) for each in _declared((*node.on_entry, *default)))
+        yield from (Asking(node.name, _of_invoke(each), invoke=each.id) for each in node.invokes if each.agent)
+        yield from (Asking(node.name, each, is_left=True) for each in _declared(node.on_exit))
+        for edge in node.edges:
+            yield from (Asking(node.name, each, edge) for each in _declared(edge.steps))
+
+
+def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:
+    return (step.function for step in steps if isinstance(step.function, Handoff))
+
+
+def _of_invoke(invoke: Invoke) -> Handoff:
+    return Handoff(
+        invoke.agent,
+        at=invoke.at,
+        mode=Mode.DELEGATE,
+        deadline=invoke.timeout_s,
+        fallbacks=invoke.fallbacks,
+        packet=invoke.packet,
+    )
+
+
+def fingerprint(
+    name: str,
+    version: str,
+    nodes: Mapping[StateName, Node],
+    entry_points: Sequence[EntryPoint],
+    context: type[BaseModel],
+) -> str:
+    """Return 32 hexadecimal digits that change with the graph's structure and declared names, but not with code.
+
+    Source: BLAKE2b (RFC 7693) with 16 bytes over the structure as JSON.
+    """
+    structure = [
+        name,
+        version,
+        context.__name__,
+        [_node_structure(node) for node in nodes.values()],
+        [_entry_structure(entry) for entry in entry_points],
+    ]
+    return blake2b(json.dumps(structure).encode(), digest_size=16).hexdigest()
+
+
+def _node_structure(node: Node) -> list[object]:
+    return [
+        node.name,
+        node.kind,
+        node.ancestors,
+        [node.default.targets, _names(node.default.steps)] if node.default else None,
+        node.recall.value if node.recall else None,
+        node.data.name if node.data else None,
+        node.timers,
+        [_invoke_structure(invoke) for invoke in node.invokes],
+        _names(node.on_entry),
+        _names(node.on_exit),
+        [_edge_structure(edge) for edge in node.edges],
+        *(["failed"] if node.failed else []),  # only if set, so that graphs without such states keep their fingerprints
+        *(["final"] if node.is_end and node.children else []),  # a leaf's kind implies it
+    ]
+
+
+def _invoke_structure(invoke: Invoke) -> list[object]:
+    if invoke.agent:
+        packet = None if invoke.packet is None else callable_name(invoke.packet)
+        return [invoke.id, invoke.agent, invoke.at, invoke.timeout_s, packet]
+    return [invoke.id, callable_name(invoke.function), invoke.timeout_s]
+
+
+def _edge_structure(edge: Edge) -> list[object]:
+    return [edge.event, edge.targets, edge.internal, edge.ask.name if edge.ask else None, _names(edge.steps)]
+
+
+def _entry_structure(entry: EntryPoint) -> list[object]:
+    takes = entry.takes.__name__ if entry.takes else None
+    return [entry.state, entry.name, entry.opens_on, takes, callable_name(entry.guard) if entry.guard else None]
+
+
+def _names(steps: Sequence[Step]) -> list[object]:
+    return [step.function.names if isinstance(step.function, Handoff) else step.name for step in steps]

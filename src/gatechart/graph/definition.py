@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, EnumType
-from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 
 from pydantic import BaseModel
 
 from gatechart.context import AgentContext, ContextT
-from gatechart.graph.delays import Delay, delay_text, seconds_of
-from gatechart.graph.fallbacks import Fallbacks
-from gatechart.values import Event, EventName, Name, Retry, StateName, name_of
+from gatechart.graph.callables import callable_name
+from gatechart.graph.handoff import Fallbacks
+from gatechart.values import Delay, Event, EventName, Name, Retry, StateName, delay_text, name_of, seconds_of
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
 """Type of the context that functions of a state or a transition are called with: the context of their graph."""
@@ -39,17 +38,6 @@ class OnRefusal(Enum):
     RAISE = "raise"  # the sender gets an EventRefusedError
 
 
-def callable_name(function: object) -> str:
-    """Return the name of a callable: its own, the name of a partial's function, or the name of its class.
-
-    >>> callable_name(partial(print, "hello"))
-    'print'
-    """
-    while isinstance(function, partial):
-        function = function.func
-    return getattr(function, "__name__", None) or type(function).__name__
-
-
 def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:
     """Return the texts of one name or several.
 
@@ -57,6 +45,11 @@ def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:
     (('RED',), ('RED', 'GREEN'))
     """
     return tuple(map(name_of, one_or_more(names)))
+
+
+def texts(names: Iterable[object]) -> tuple[str, ...]:
+    """Return the names that are texts."""
+    return tuple(name for name in names if isinstance(name, str))
 
 
 def one_or_more(value: Any) -> tuple[Any, ...]:
@@ -401,3 +394,12 @@ def beginning(initial: Initial | None, states: Sequence[State[Any]]) -> EntryPoi
     targets = initial.targets if initial else tuple(state.name for state in states[:1])
     is_one = len(targets) == 1 and not (initial and initial.actions)
     return EntryPoint(*targets) if is_one else EntryPoint(ANY, "initial")
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """An intended finding, and its reason. An allowance for something that is not found is itself a finding."""
+
+    code: str  # "GC102"
+    place: str  # place of the finding, "state 'WAITING'"
+    reason: str

@@ -9,13 +9,11 @@ from typing import Any, Final, Generic, TypeAlias, overload
 
 from gatechart.context import AgentContext, ContextPool, ContextT
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
-from gatechart.graph.allowances import Allow, allowance_faults
-from gatechart.graph.compile import ROOT, Node, build_nodes, infer_states, runs_at_once, walk
-from gatechart.graph.definition import EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
-from gatechart.graph.fingerprint import fingerprint
+from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, walk
+from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
-from gatechart.graph.validate import Draft, find_faults
+from gatechart.graph.validate import Draft, allowance_faults, find_faults
 from gatechart.values import EventName, Name, StateName, name_of
 
 EVERYTHING: Final = Accepts()

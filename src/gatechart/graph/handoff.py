@@ -1,19 +1,86 @@
-"""Handoffs as a graph declares them."""
+"""Handoffs as a graph declares them: where work goes, where it goes instead, and which of it is accepted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gatechart.graph.callables import Step
-from gatechart.graph.compile import Edge, Node
-from gatechart.graph.definition import Invoke, callable_name
-from gatechart.graph.delays import Delay
-from gatechart.graph.fallbacks import Fallbacks
-from gatechart.values import Mode, Name, Reason, name_of
+from gatechart.graph.callables import callable_name
+from gatechart.values import Delay, Mode, Name, Reason, Retry, name_of
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
+Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
+
+
+@dataclass(frozen=True, slots=True)
+class SameTarget(Retry):
+    """A retry of the same target after a wait, if the obstacle is temporary.
+
+    `attempts` counts all offers to the target, including the first. It applies to whichever target was tried last.
+    """
+
+    attempts: int = 3
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class _Target:
+    graph: str
+    at: str  # an entry point
+    agent: str  # an existing agent of the graph; a new one if empty
+
+    def __init__(self, graph: Name, *, at: Name = "", agent: str = "") -> None:
+        name = name_of(graph)
+        if not name:
+            raise ValueError(f"{type(self).__name__} needs the name of a graph")
+        for field, text in (("graph", name), ("at", name_of(at)), ("agent", agent)):
+            object.__setattr__(self, field, text)
+
+    def __repr__(self) -> str:
+        at = f", at={self.at!r}" if self.at else ""
+        agent = f", agent={self.agent!r}" if self.agent else ""
+        return f"{type(self).__name__}({self.graph!r}{at}{agent})"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class OtherGraph(_Target):
+    """An offer to another graph at an entry point: to a new agent, or to an existing one."""
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Human(_Target):
+    """An offer to a person's graph at an entry point: to a new agent, or to an existing one."""
+
+
+Fallback: TypeAlias = SameTarget | OtherGraph | Human
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Fallbacks:
+    """The fallbacks of an offer that is rejected.
+
+    They are tried in this order, except as `gatechart.handoff.next_offer` describes.
+
+    >>> Fallbacks(SameTarget(attempts=2), OtherGraph("experts", at="REVIEWING"), Human("human_desk", at="NORMAL")).steps
+    (SameTarget(attempts=2, first_s=1.0, factor=2.0, most_s=60.0), OtherGraph('experts', at='REVIEWING'), \
+Human('human_desk', at='NORMAL'))
+    """
+
+    steps: tuple[Fallback, ...]
+
+    def __init__(self, *steps: Fallback) -> None:
+        for step in steps:
+            if not isinstance(step, SameTarget | OtherGraph | Human):
+                raise TypeError(f"{step!r} is not a fallback; use SameTarget(...), OtherGraph(...) or Human(...)")
+        object.__setattr__(self, "steps", steps)
+
+    def __repr__(self) -> str:
+        return f"Fallbacks({', '.join(map(repr, self.steps))})"
+
+    @property
+    def targets(self) -> Iterator[OtherGraph | Human]:
+        """Steps that lead to other targets, in order."""
+        return (step for step in self.steps if not isinstance(step, SameTarget))
 
 
 @dataclass(frozen=True)
@@ -34,9 +101,6 @@ class Accepts:
         """Return why the policy refuses the packet; empty if it accepts."""
         answer = True if self.policy is None else self.policy(packet)
         return answer if isinstance(answer, str) else "" if answer else "its policy does not accept it"
-
-
-Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
 
 
 @dataclass(frozen=True)
@@ -107,40 +171,3 @@ class Handoff:
             fallbacks=self.fallbacks,
             achieved="" if self.achieved is None else self.achieved(context, event),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """A place in a graph where work is handed on."""
-
-    state: str  # the state that the agent is in, enters or leaves, or that invokes
-    handoff: Handoff
-    edge: Edge | None = None  # the transition that has the action
-    is_left: bool = False  # whether it happens when the state is left
-    invoke: str = ""  # id of the invoke that delegates
-
-
-def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
-    """Yield the places where a graph declares that it hands on work, in document order."""
-    for node in nodes.values():
-        default = node.default.steps if node.default else ()
-        yield from (Asking(node.name, each) for each in _declared((*node.on_entry, *default)))
-        yield from (Asking(node.name, _of_invoke(each), invoke=each.id) for each in node.invokes if each.agent)
-        yield from (Asking(node.name, each, is_left=True) for each in _declared(node.on_exit))
-        for edge in node.edges:
-            yield from (Asking(node.name, each, edge) for each in _declared(edge.steps))
-
-
-def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:
-    return (step.function for step in steps if isinstance(step.function, Handoff))
-
-
-def _of_invoke(invoke: Invoke) -> Handoff:
-    return Handoff(
-        invoke.agent,
-        at=invoke.at,
-        mode=Mode.DELEGATE,
-        deadline=invoke.timeout_s,
-        fallbacks=invoke.fallbacks,
-        packet=invoke.packet,
-    )

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatechart.errors import Fault, listing
-from gatechart.graph.callables import fits, is_async
-from gatechart.graph.definition import callable_name
+from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.values import Stored
 
 

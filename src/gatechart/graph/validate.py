@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from gatechart.context import AgentContext
-from gatechart.errors import Fault, suggestion
-from gatechart.graph.callables import fits, is_async, yields
-from gatechart.graph.compile import delayed_transitions, walk
-from gatechart.graph.definition import ANY, EntryPoint, OnRefusal, State, Transition, callable_name
-from gatechart.graph.handoff import Handoff
-from gatechart.graph.handoff_faults import acceptance_faults, agent_faults, function_faults, handoff_faults
-from gatechart.graph.misfits import entry_misfits, no_state_name, texts, transition_misfits, unkept_names
-from gatechart.values import LONGEST_NAME
+from gatechart.errors import Fault, nearest, suggestion
+from gatechart.graph.callables import callable_name, fits, is_async
+from gatechart.graph.compile import ROOT, delayed_transitions, walk
+from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition, texts
+from gatechart.graph.function_faults import (
+    acceptance_faults,
+    action_faults,
+    agent_faults,
+    guard_faults,
+    invoke_faults,
+)
+from gatechart.graph.structure_faults import (
+    end_faults,
+    failure_faults,
+    history_faults,
+    initial_faults,
+    kind_faults,
+    region_faults,
+    shared_invoke_faults,
+    transition_faults,
+)
+from gatechart.values import LONGEST_NAME, unkept
+
+_CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows which exist
+_MOST_FAULTS: Final = 100  # faults reported in allowances; the rest follows once these are fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +61,27 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
     states = tuple(walk(root.states))
     delayed = (each for state in states if isinstance(state.name, str) for each in delayed_transitions(state))
     written = (*draft.transitions, *delayed)
-    transitions = tuple(each for each in written if not any(transition_misfits(each)))
-    doors = tuple(entry for entry in draft.entry_points if not any(entry_misfits(entry)))
+    transitions = tuple(each for each in written if not any(_transition_misfits(each)))
+    doors = tuple(entry for entry in draft.entry_points if not any(_entry_misfits(entry)))
     misfits = (
-        *(no_state_name(state) for state in states if not isinstance(state.name, str)),
-        *(fault for each in written for fault in transition_misfits(each)),
+        *(_no_state_name(state) for state in states if not isinstance(state.name, str)),
+        *(fault for each in written for fault in _transition_misfits(each)),
     )
     return (
         *misfits,
-        *(fault for entry in draft.entry_points for fault in entry_misfits(entry)),
+        *(fault for entry in draft.entry_points for fault in _entry_misfits(entry)),
         *_graph_faults(draft),
         *_name_faults(states),
         *_unkept_faults(states, transitions, doors),
-        *_failure_faults(root),
-        *_initial_faults("graph", root),
+        *failure_faults(root),
+        *initial_faults("graph", root),
         *(fault for state in states for fault in _state_faults(state)),
-        *(fault for state in states for fault in (*_kind_faults(state), *_waiting_faults(state))),
-        *(fault for state in states for fault in _end_faults(state, root)),
-        *(fault for state in (root, *states) for fault in _history_faults(state)),
-        *_region_faults(root, transitions),
-        *_shared_invoke_faults(root),
-        *_transition_faults(root.states, transitions),
+        *(fault for state in states for fault in (*kind_faults(state), *_waiting_faults(state))),
+        *(fault for state in states for fault in end_faults(state, root)),
+        *(fault for state in (root, *states) for fault in history_faults(state)),
+        *region_faults(root, transitions),
+        *shared_invoke_faults(root),
+        *transition_faults(root.states, transitions),
         *(fault for entry in doors if not misfits for fault in _door_faults(entry, states)),
         *(fault for entry in doors for fault in _entry_faults(entry, draft.context)),
         *_trigger_faults(doors),
@@ -71,12 +89,51 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
     )
 
 
+def _no_state_name(state: State[Any]) -> Fault:
+    """Build the fault for a name that no state can have."""
+    return Fault(f"state {state.name!r}", "this cannot name a state", f"use a text that is neither '' nor {ANY!r}")
+
+
+def _transition_misfits(transition: object) -> Iterator[Fault]:
+    """Yield a fault for each name of a transition that is not a text, or for a value that is not a transition."""
+    if not isinstance(transition, Transition):
+        yield Fault(f"transition {transition!r}", "it is not a transition", "write Transition(source, event, target)")
+        return
+    place = f"transition {transition.label!r}"
+    yield from _no_text(place, "source", transition.source)
+    for target in transition.targets:
+        yield from _no_text(place, "target", target)
+
+
+def _entry_misfits(entry: EntryPoint) -> Iterator[Fault]:
+    """Yield a fault for each name of an entry point that is not a text."""
+    place = f"entry point {entry.name!r}"
+    yield from _no_text(place, "state", entry.state)
+    if entry.name is not entry.state:
+        yield from _no_text(place, "name", entry.name)
+    for trigger in entry.opens_on:
+        yield from _no_text(place, "trigger", trigger)
+
+
+def _unkept_names(place: str, what: str, names: Iterable[object], longest: int = LONGEST_NAME) -> Iterator[Fault]:
+    """Yield a fault for each text among the names that no database could keep."""
+    for name in texts(names):
+        problem = unkept(name.replace("\0", ""), longest)  # nobody sends NUL, and stores escape it
+        if problem:
+            yield Fault(place, f"its {what}: {problem}", "give it a shorter name, of characters that a text can have")
+
+
+def _no_text(place: str, what: str, value: object) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield Fault(place, f"its {what} is {value!r}", "use a text, or an Enum member")
+
+
 def _graph_faults(draft: Draft) -> Iterator[Fault]:
     for what, text in (("name", draft.name), ("version", draft.version)):
         if not isinstance(text, str) or not text:
             yield Fault("graph", f"its {what} is {text!r}", "give it a text that is not empty")
         else:
-            yield from unkept_names("graph", what, [text])
+            yield from _unkept_names("graph", what, [text])
     if not (isinstance(draft.context, type) and issubclass(draft.context, AgentContext)):
         yield Fault("context", f"{draft.context!r} is not a context type", "pass a subclass of AgentContext")
     if not isinstance(draft.on_refusal, OnRefusal):
@@ -97,7 +154,7 @@ def _graph_faults(draft: Draft) -> Iterator[Fault]:
 def _name_faults(states: Sequence[State[Any]]) -> Iterator[Fault]:
     for state in states:
         if state.name in ("", ANY):
-            yield no_state_name(state)
+            yield _no_state_name(state)
     for double in _doubles(state.name for state in states):
         yield Fault(f"state {double!r}", "the name occurs twice", "rename one; names are unique in a graph")
 
@@ -108,14 +165,14 @@ def _unkept_faults(
     """Yield a fault for each name that no database could keep, or that does not fit its indexes."""
     for state in states:
         place = f"state {state.name!r}"
-        yield from unkept_names(place, "name", [state.name])
-        yield from unkept_names(place, "invoke", [invoke.id for invoke in state.invoke])
+        yield from _unkept_names(place, "name", [state.name])
+        yield from _unkept_names(place, "invoke", [invoke.id for invoke in state.invoke])
     for entry in doors:
-        yield from unkept_names(f"entry point {entry.name!r}", "name", [entry.name])
+        yield from _unkept_names(f"entry point {entry.name!r}", "name", [entry.name])
     for event in dict.fromkeys(
         each.event for each in transitions
     ):  # done.invoke.* may be longer than the name of its invoke
-        yield from unkept_names(f"event {event!r}", "name", [event], longest=2 * LONGEST_NAME)
+        yield from _unkept_names(f"event {event!r}", "name", [event], longest=2 * LONGEST_NAME)
 
 
 def _doubles(names: Iterable[object]) -> Iterator[str]:
@@ -124,9 +181,9 @@ def _doubles(names: Iterable[object]) -> Iterator[str]:
 
 def _state_faults(state: State[Any]) -> Iterator[Fault]:
     place = f"state {state.name!r}"
-    yield from _initial_faults(place, state)
+    yield from initial_faults(place, state)
     for slot, actions in (("on_entry", state.on_entry), ("on_exit", state.on_exit)):
-        yield from _action_faults(f"{place}, {slot}", actions)
+        yield from action_faults(f"{place}, {slot}", actions)
     if state.data is not None and not (callable(state.data) and fits(state.data, 2, 3)):
         yield Fault(place, f"data={state.data!r} does not take (context, event)", "pass one of two parameters")
 
@@ -142,189 +199,9 @@ def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
     for double in _doubles(invoke.id for invoke in state.invoke):
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:
-        yield from (agent_faults if invoke.agent else function_faults)(place, invoke)
+        yield from (agent_faults if invoke.agent else invoke_faults)(place, invoke)
     if (state.after or state.invoke) and ((state.final and not state.states) or state.history):
         yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")
-
-
-def _kind_faults(state: State[Any]) -> Iterator[Fault]:
-    """Yield a fault for each combination that one state cannot have."""
-    place = f"state {state.name!r}"
-    if state.data is not None and (state.states or not state.final):
-        problem = "it has data and children" if state.final else "it has data, but is not final"
-        remedy = f"give the data to the final child{'' if state.final else ', or add final=True'}"
-        yield Fault(place, problem, remedy)
-    if state.parallel and not state.states:
-        yield Fault(place, "it is parallel and has no regions", "give it states=, or drop parallel=True")
-    if state.parallel and any(child.final for child in state.states):
-        yield Fault(place, "a region of it is final", "make the region compound, with a final child")
-    if state.history is not None and (state.states or state.final or state.on_entry or state.on_exit):
-        yield Fault(place, "it is a history state, which is never active", "leave it only name, history= and initial=")
-
-
-def _failure_faults(root: State[Any]) -> Iterator[Fault]:
-    """Yield faults of `failed`: only a child of the root, or of a final one without regions, can fail the agent."""
-    whole = [state for state in root.states if state.final and not state.parallel]
-    ending = [*root.states, *(child for state in whole for child in state.states)]
-    for state in walk(root.states):
-        place = f"state {state.name!r}"
-        if state.failed and not state.final:
-            yield Fault(place, "it has failed=True, but is not final", "add final=True, or drop failed=True")
-        elif state.failed and state.states:
-            yield Fault(
-                place, "it has failed=True, but its children end it", "mark the final children that are failures"
-            )
-        elif state.failed and not any(state is each for each in ending):
-            problem = "it has failed=True, but ends only the state around it, not the agent"
-            yield Fault(
-                place, problem, "let that state's end lead to a final state at the top level, and mark that one"
-            )
-
-
-def _end_faults(state: State[Any], root: State[Any]) -> Iterator[Fault]:
-    """Yield faults of a final state with children: it ends the agent once they have ended."""
-    if not state.final or not state.states:
-        return
-    place, problem = f"state {state.name!r}", "it is final and has children"
-    if not any(state is each for each in root.states):
-        yield Fault(place, f"{problem}, but is not at the top level", "let a child be final, or drop final=True")
-    elif not _can_end(state):
-        yield Fault(place, f"{problem} that never end it", "let a child be final, or drop final=True")
-
-
-def _can_end(state: State[Any]) -> bool:
-    """Tell whether a state with children can end: by a final child, or by the ends of all its regions."""
-    if state.parallel:
-        return all(_can_end(child) for child in state.states if child.history is None)
-    return any(child.final for child in state.states)
-
-
-def _initial_faults(place: str, state: State[Any]) -> Iterator[Fault]:
-    """Yield a fault for each initial state outside its state. For history states see `_history_faults`."""
-    if state.initial is None or state.history is not None:
-        return
-    if state.parallel:
-        yield Fault(place, "it is parallel and has an initial state", "leave it out; all regions are entered")
-        return
-    inside = tuple(child.name for child in walk(state.states))
-    for target in state.initial.targets:
-        if _is_missing(target, inside):
-            remedy = suggestion(target, inside) if inside else "leave it out, or give the state children"
-            yield Fault(place, f"its initial state {target!r} is not inside it", remedy)
-    yield from _action_faults(f"{place}, initial", state.initial.actions)
-
-
-def _is_missing(target: str, inside: Sequence[str]) -> bool:
-    """Tell whether no state has this name. An unreadable name may have been meant, so then the answer is no."""
-    return target not in inside and len(texts(inside)) == len(inside)
-
-
-def _history_faults(parent: State[Any]) -> Iterator[Fault]:
-    inside = tuple(child.name for child in walk(parent.states) if child.history is None)
-    recalling = {child.name for child in walk(parent.states) if child.history is not None}
-    for child in parent.states:
-        place = f"state {child.name!r}"
-        if child.history is None:
-            continue
-        if child.initial is None:
-            yield Fault(place, "nothing says where to go while it remembers nothing", "give it initial=")
-            continue
-        for target in child.initial.targets:
-            if target in recalling:
-                problem = f"its initial state {target!r} is a history state"
-                yield Fault(place, problem, "name the states to enter while nothing is remembered")
-            elif _is_missing(target, inside):
-                yield Fault(
-                    place, f"its initial state {target!r} is not inside {parent.name!r}", suggestion(target, inside)
-                )
-        yield from _action_faults(f"{place}, initial", child.initial.actions)
-
-
-def _transition_faults(states: Sequence[State[Any]], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
-    named = tuple(state for state in walk(states) if isinstance(state.name, str))
-    inside = {state.name: set(texts(child.name for child in walk((state,)))) for state in named}
-    finals = {state.name for state in named if state.final and not _can_end(state)}
-    inside[ANY] = set(inside)
-    parents = {child.name: state.name for state in named for child in state.states}
-    histories = {state.name: parents.get(state.name, ANY) for state in named if state.history is not None}
-    for transition in transitions:
-        place = f"transition {transition.label!r}"
-        if transition.event is not None and (not isinstance(transition.event, str) or not transition.event):
-            yield Fault(place, f"its event is {transition.event!r}", "use a text that is not empty, or None for none")
-        if transition.source in finals:
-            yield Fault(place, "it leaves a final state, in which every event is refused", "drop it, or final=True")
-        if transition.source in histories:
-            yield Fault(place, "it leaves a history state, which is never active", "let it leave the parent")
-        if transition.event is None and transition.guard is None and not transition.targets:
-            yield Fault(place, "without event, guard and target it would be taken forever", "give it one of them")
-        yield from _target_faults(place, transition, inside, histories)
-        if transition.guard is not None:
-            yield from _guard_faults(place, transition.guard)
-        yield from _action_faults(place, transition.actions)
-
-
-def _target_faults(
-    place: str, transition: Transition[Any], inside: dict[str, set[str]], histories: Mapping[str, str]
-) -> Iterator[Fault]:
-    """Yield faults of a transition's targets. histories: the parent of each history state."""
-    if ANY in transition.targets:
-        yield Fault(place, f"{ANY!r} cannot be a target", "name the state to enter")
-    source = transition.source
-    if not transition.internal or source == ANY:
-        return
-    outside = [name for name in transition.targets if name not in inside.get(source, (name,))]
-    # The states that a history state around the source remembers may lie inside the source; the kernel checks each
-    # time.
-    outside = [name for name in outside if source not in inside.get(histories.get(name, ""), ())]
-    if outside:
-        yield Fault(place, f"it is internal, but {outside[0]!r} lies outside its source", "drop internal=True")
-
-
-def _region_faults(root: State[Any], transitions: Sequence[Transition[Any]]) -> Iterator[Fault]:
-    """Yield a fault for targets that are not in different regions of a parallel state, and so exclude each other."""
-    lines = {state.name: (*line, state) for state, line in _lines(root) if isinstance(state.name, str)}
-    aims = [(f"transition {each.label!r}", each.targets) for each in transitions]
-    aims += [(f"state {state.name!r}, initial", state.initial.targets) for state, _ in _lines(root) if state.initial]
-    for place, targets in aims:
-        for first, second in combinations(dict.fromkeys(texts(targets)), 2):
-            if first in lines and second in lines and not _are_regions_apart(lines[first], lines[second]):
-                problem = f"{first!r} and {second!r} cannot be active together"
-                yield Fault(place, problem, "name states of different regions of a parallel state")
-
-
-def _shared_invoke_faults(root: State[Any]) -> Iterator[Fault]:
-    """Yield a fault for invokes that can run at once under the same id. Their events are named after it."""
-    lines: defaultdict[str, list[tuple[State[Any], ...]]] = defaultdict(list)
-    for state, line in _lines(root):
-        for invoke_id in dict.fromkeys(invoke.id for invoke in state.invoke):
-            lines[invoke_id].append((*line, state))
-    for invoke_id, sharing in lines.items():
-        for first, second in combinations(sharing, 2):
-            if _are_nested(first, second) or _are_regions_apart(first, second):
-                problem = f"{first[-1].name!r}, which can be active with it, has an invoke {invoke_id!r}, too"
-                yield Fault(f"state {second[-1].name!r}", problem, "give one of them another id=")
-
-
-def _lines(state: State[Any], line: tuple[State[Any], ...] = ()) -> Iterator[tuple[State[Any], tuple[State[Any], ...]]]:
-    yield state, line
-    for child in state.states:
-        yield from _lines(child, (*line, state))
-
-
-def _are_nested(outer: tuple[State[Any], ...], inner: tuple[State[Any], ...]) -> bool:
-    """Tell whether the first line from the root is the beginning of the second."""
-    return len(outer) < len(inner) and inner[len(outer) - 1] is outer[-1]
-
-
-def _are_regions_apart(first: tuple[State[Any], ...], second: tuple[State[Any], ...]) -> bool:
-    """Tell whether two lines from the root part at a parallel state, so that both their ends can be active.
-
-    A history state of the parallel state itself represents all its regions, so it is not apart from any of them.
-    """
-    shared = [one for one, other in zip(first, second, strict=False) if one is other]
-    if not shared[-1].parallel or len(shared) == min(len(first), len(second)):
-        return False
-    return first[len(shared)].history is None and second[len(shared)].history is None
 
 
 def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fault]:
@@ -339,7 +216,7 @@ def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fa
 def _entry_faults(entry: EntryPoint, context: object) -> Iterator[Fault]:
     place = f"entry point {entry.name!r}"
     if entry.guard is not None:
-        yield from _guard_faults(place, entry.guard)
+        yield from guard_faults(place, entry.guard)
     if entry.takes is None:
         if entry.maps is not None:
             yield Fault(place, "it maps a payload but takes none", "declare takes=, or drop maps=")
@@ -385,24 +262,49 @@ def _trigger_faults(entry_points: Sequence[EntryPoint]) -> Iterator[Fault]:
             yield Fault(place, f"it opens {', '.join(doors)}", "let one entry point of a graph open on it")
 
 
-def _guard_faults(place: str, guard: Callable[..., Any]) -> Iterator[Fault]:
-    if not callable(guard):
-        yield Fault(place, f"guard {guard!r} cannot be called", "pass a function of (context, event)")
-    elif is_async(guard):
-        yield Fault(place, f"guard {callable_name(guard)} is async", "ask at once: a guard is a fast, plain function")
-    elif not fits(guard, 2, 3):
-        yield Fault(place, f"guard {callable_name(guard)} does not take (context, event)", "give it two parameters")
+def allowance_faults(
+    allow: Sequence[Any], tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
+) -> tuple[Fault, ...]:
+    """Return the faults of a graph's allowances: unknown codes, unknown places, missing reasons."""
+    if not allow:
+        return ()
+    places = tuple(dict.fromkeys(_places(tree, transitions, entry_points)))
+    known = frozenset(places)
+    found = (
+        fault
+        for index, each in enumerate(allow)
+        for fault in _faults_of_allowance(f"allow[{index}]", each, places, known)
+    )
+    return tuple(islice(found, _MOST_FAULTS))
 
 
-def _action_faults(place: str, actions: Sequence[Callable[..., Any]]) -> Iterator[Fault]:
-    for action in actions:
-        if isinstance(action, Handoff):
-            yield from handoff_faults(place, action)
-        elif not callable(action):
-            yield Fault(place, f"action {action!r} cannot be called", "pass a function of (context, event)")
-        elif not fits(action, 2, 3):
-            problem = f"action {callable_name(action)} takes neither (context, event) nor (context, event, turn)"
-            yield Fault(place, problem, "give it two or three parameters")
-        elif yields(action):
-            problem = f"action {callable_name(action)} yields, so it would never run"
-            yield Fault(place, problem, "let it return, or await with async def")
+def _faults_of_allowance(here: str, each: Any, places: Sequence[str], known: frozenset[str]) -> Iterator[Fault]:
+    if not isinstance(each, Allow) or not all(isinstance(text, str) for text in (each.code, each.place, each.reason)):
+        yield Fault(here, f"{each!r} is not an allowance", "write Allow(code, place, reason), all of them texts")
+        return
+    if not _CODE.fullmatch(each.code):
+        yield Fault(f"{here}, code", f"{each.code!r} is not the code of a finding", "write it as in GC102")
+    if each.place not in known:
+        near = nearest(each.place, places, 3)
+        remedy = f"did you mean {' or '.join(near)}?" if near else "write it as `check` does, such as state 'WAITING'"
+        yield Fault(f"{here}, place", f"unknown place {each.place!r}", remedy)
+    if not each.reason.strip():
+        yield Fault(f"{here}, reason", "it gives no reason", "say why it is meant to be so")
+
+
+def _places(
+    tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
+) -> Iterator[str]:
+    """Yield all places that a finding can have, as findings name them."""
+    states = tuple(walk(tree))
+    yield from (f"state {name!r}" for name in (*(state.name for state in states), ROOT))
+    yield from (f"entry point {entry.name!r}" for entry in entry_points)
+    written = (each for each in transitions if isinstance(each, Transition))
+    delayed = (each for state in states for each in delayed_transitions(state))
+    labels: Counter[str] = Counter()
+    for each in (*written, *delayed):
+        label = each.label
+        labels[label] += 1
+        yield f"transition {label if labels[label] == 1 else f'{label} #{labels[label]}'!r}"
+        if each.event is not None:
+            yield f"state {each.source!r}, event {each.event!r}"

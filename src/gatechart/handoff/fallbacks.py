@@ -7,7 +7,8 @@ from datetime import datetime
 from math import inf
 from typing import Any, Final
 
-from gatechart.graph.fallbacks import Fallbacks, Human, OtherGraph, SameTarget, Step
+from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.graph.handoff import Fallback
 from gatechart.handoff.packet import FALLBACK_FIELDS, Attempt, FallbackKind, FallbackStep, HandoffPacket, readable
 from gatechart.values import Obstacle, Retry
 
@@ -32,7 +33,7 @@ def longest_wait_s(packet: Mapping[str, Any]) -> float:
     return max((each["most_s"] for each in again), default=inf)
 
 
-def _fallback_step(step: Step) -> FallbackStep:
+def _fallback_step(step: Fallback) -> FallbackStep:
     if isinstance(step, SameTarget):
         return FallbackStep(
             kind=FallbackKind.SAME_TARGET,
@@ -45,7 +46,7 @@ def _fallback_step(step: Step) -> FallbackStep:
     return FallbackStep(kind=kind, graph=step.graph, entry_point=step.at, agent=step.agent)
 
 
-def _step(step: FallbackStep) -> Step:
+def _step(step: FallbackStep) -> Fallback:
     if step.kind is FallbackKind.SAME_TARGET:
         return SameTarget(attempts=step.attempts, first_s=step.first_s, factor=step.factor, most_s=step.most_s)
     kind = Human if step.kind is FallbackKind.HUMAN else OtherGraph

@@ -33,9 +33,8 @@ from gatechart.api import (
     StopCommand,
 )
 from gatechart.api.routes import MOST, ROUTES, Route
-from gatechart.graph.delays import PATTERN
 from gatechart.handoff.packet import FallbackKind, Time
-from gatechart.values import HIGHEST_NUMBER, LONGEST_NAME, LONGEST_REASON, RESERVED_PATTERN
+from gatechart.values import HIGHEST_NUMBER, LONGEST_NAME, LONGEST_REASON, PATTERN, RESERVED_PATTERN
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")]
 """An id to look up. It may be longer than a new one, as ids were not always bounded."""

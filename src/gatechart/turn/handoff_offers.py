@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from gatechart.errors import PayloadError
-from gatechart.graph import AnyGraph, Delay, graph_name, seconds_of
+from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import (
     Fallbacks,
     HandoffPacket,
@@ -25,6 +25,7 @@ from gatechart.values import (
     OFFERED,
     AgentId,
     ChangeHandoff,
+    Delay,
     HandoffChange,
     HandoffRecord,
     HandoffStatus,
@@ -38,6 +39,7 @@ from gatechart.values import (
     Send,
     Side,
     name_of,
+    seconds_of,
 )
 
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext
 from gatechart.errors import PayloadError, UnknownHandoffError
-from gatechart.graph import AnyGraph, Delay, graph_name, seconds_of
+from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
     check_targets,
@@ -32,6 +32,7 @@ from gatechart.turn.payload import plain_payload
 from gatechart.values import (
     AgentId,
     CancelTimer,
+    Delay,
     Effect,
     Event,
     HandoffStatus,
@@ -45,6 +46,7 @@ from gatechart.values import (
     Side,
     StateName,
     Timer,
+    seconds_of,
 )
 
 ServicesT = TypeVar("ServicesT", default=Any)

@@ -1,7 +1,6 @@
 """The frozen values that all other packages share: events, snapshots, effects, mail, records, history."""
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
-from gatechart.values.capabilities import Capabilities
 from gatechart.values.commits import (
     Answer,
     MailChange,
@@ -16,6 +15,7 @@ from gatechart.values.commits import (
     Verdict,
     refuse_unknown_unit,
 )
+from gatechart.values.delays import LONGEST_S, PATTERN, Delay, Retry, delay_text, seconds_of
 from gatechart.values.effects import (
     Cancel,
     CancelAll,
@@ -41,6 +41,7 @@ from gatechart.values.handoffs import (
     Reason,
     Side,
 )
+from gatechart.values.homes import Capabilities, Role
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
@@ -68,8 +69,6 @@ from gatechart.values.names import (
     unkept,
 )
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
-from gatechart.values.retry import Retry
-from gatechart.values.roles import Role
 
 __all__ = [
     "EARLIEST",
@@ -78,7 +77,9 @@ __all__ = [
     "LATEST",
     "LONGEST_NAME",
     "LONGEST_REASON",
+    "LONGEST_S",
     "OFFERED",
+    "PATTERN",
     "RESERVED_PATTERN",
     "STARTED",
     "WITHDRAWN",
@@ -92,6 +93,7 @@ __all__ = [
     "CancelTimer",
     "Capabilities",
     "ChangeHandoff",
+    "Delay",
     "Effect",
     "EntryVersions",
     "Event",
@@ -150,11 +152,13 @@ __all__ = [
     "TurnRecord",
     "Unit",
     "Verdict",
+    "delay_text",
     "in_utc",
     "is_count",
     "is_reserved",
     "name_of",
     "refuse_unknown",
     "refuse_unknown_unit",
+    "seconds_of",
     "unkept",
 ]

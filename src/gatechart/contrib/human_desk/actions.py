@@ -17,10 +17,10 @@ from gatechart.contrib.human_desk.context import (
     SubtaskStatus,
     Taken,
 )
-from gatechart.graph import Guard, seconds_of
+from gatechart.graph import Guard
 from gatechart.handoff import Priority
 from gatechart.turn import Turn
-from gatechart.values import OFFERED, STARTED, Event, Mode, Payload
+from gatechart.values import OFFERED, STARTED, Event, Mode, Payload, seconds_of
 
 OPERATOR = "operator"
 """The role of what people at the desk say."""

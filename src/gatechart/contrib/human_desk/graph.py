@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from gatechart.contrib.human_desk import actions as do
 from gatechart.contrib.human_desk.context import Answered, DeskContext, Resolved, Taken
-from gatechart.graph import Accepts, AnyGraph, Delay, EntryPoint, State, StateTransitionGraph, Then, Transition
+from gatechart.graph import Accepts, AnyGraph, EntryPoint, State, StateTransitionGraph, Then, Transition
 from gatechart.handoff import Priority
+from gatechart.values import Delay
 
 RANKS: Final[Mapping[Priority, int]] = MappingProxyType(
     {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}

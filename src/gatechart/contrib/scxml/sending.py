@@ -28,8 +28,8 @@ from gatechart.contrib.scxml.scope import (
 )
 from gatechart.contrib.scxml.xml import Element
 from gatechart.errors import PayloadError, ReservedEventError
-from gatechart.graph.delays import seconds_of
 from gatechart.turn import Turn, plain_payload
+from gatechart.values import seconds_of
 
 _MOST_DIGITS: Final = 300
 

@@ -5,8 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from gatechart.graph import seconds_of
-from gatechart.graph.delays import LONGEST_S
+from gatechart.values import LONGEST_S, seconds_of
 
 HUNDRED_YEARS = timedelta(days=36525)
 
