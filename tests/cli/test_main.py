@@ -8,7 +8,7 @@ import pytest
 from typer.main import get_command
 
 import gatechart.cli as package
-from gatechart.cli.app import COMMANDS, MAIL_COMMANDS, app
+from gatechart.cli.commands import COMMANDS, MAIL_COMMANDS, app
 from gatechart.cli.errors import ExitCode
 from gatechart.stores import MemoryStore
 from tests.homes import POSTGRESQL

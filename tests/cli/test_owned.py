@@ -118,13 +118,41 @@ def test_an_agent_is_erased_by_the_host(host, gatechart):
 
 
 @on_both
+def test_an_agent_is_rolled_back_and_stopped_by_the_host(host, gatechart):
+    assert gatechart("send", "o-0", "ASKED").code == 0
+    restored = gatechart("rollback", "o-0", "1", "--reason", "asked twice", "--json")
+    assert (restored.code, restored.err, restored.document["version"]) == (0, "", 3)
+    stopped = gatechart("stop", "o-0", "--json")
+    assert (stopped.code, stopped.err, stopped.document["status"]) == (0, "", "stopped")
+    assert gatechart("send", "o-0", "ASKED").code == 1
+    events = [turn["event"]["name"] for turn in gatechart("history", "o-0", "--json").document["history"]]
+    assert events == ["agent.started.TALKING", "ASKED", "agent.rolled_back", "agent.stopped"]
+
+
+@on_both
+def test_mail_is_discarded_by_the_host_unless_one_of_it_waits(host, gatechart):
+    for _ in range(2):
+        gatechart("post", "o-0", "NEVER_HEARD_OF")
+    later = gatechart("post", "o-0", "GIVE", "--due", "2030-01-01", "--json").document["mail"]
+    assert within_seconds(lambda: len(mail_of(gatechart, "refused")) == 2)
+    numbers = mail_of(gatechart, "refused")
+    assert gatechart("mail", "discard", *numbers, later).code == 4
+    assert mail_of(gatechart, "refused") == numbers
+    discarded = gatechart("mail", "discard", *numbers, numbers[0])
+    assert (discarded.code, discarded.err) == (0, "")
+    assert discarded.out == "".join(f"mail {number} was deleted, for o-0: NEVER_HEARD_OF\n" for number in numbers)
+    assert mail_of(gatechart, "refused") == []
+
+
+def mail_of(gatechart, status):
+    return [each["number"] for each in gatechart("mail", "--status", status, "--json").document["mail"]]
+
+
+@on_both
 def test_other_commands_that_write_name_the_owner(host, home, gatechart):
     for command in (
-        ("stop", "o-0"),
-        ("rollback", "o-0", "1", "--reason", "x"),
         ("prune", "--older-than", "1d", "--yes"),
         ("migrate",),
-        ("mail", "discard", "1"),
         ("run", "--once"),
         ("upgrade",),
     ):
@@ -201,6 +229,15 @@ DIES = dedent(
 )
 
 
+DOES = {
+    "send": ["GIVE"],
+    "post": [],
+    "handoff": ["handoff.requested"],
+    "stop": ["agent.stopped"],
+    "rollback": ["agent.rolled_back"],
+}
+
+
 @pytest.mark.parametrize(
     ("command", "agent"),
     [
@@ -208,6 +245,8 @@ DIES = dedent(
         (("send", "o-0", "GIVE", "--json"), "o-0"),
         (("post", "o-0", "GIVE", "--due", "2h", "--json"), "o-0"),
         (("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--json"), "o-0"),
+        (("stop", "o-0", "--json"), "o-0"),
+        (("rollback", "o-0", "1", "--reason", "wrong", "--json"), "o-0"),
     ],
 )
 def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, agent, app, home, gatechart):
@@ -222,8 +261,7 @@ def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, ag
         assert [each["agent_id"] for each in agents] == ["o-0", done.document["agent_id"]]
     else:
         events = [turn["event"]["name"] for turn in gatechart("history", agent, "--json").document["history"]]
-        expected = {"send": ["GIVE"], "post": [], "handoff": ["handoff.requested"]}[command[0]]
-        assert events == ["agent.started.TALKING", *expected]
+        assert events == ["agent.started.TALKING", *DOES[command[0]]]
     assert not done.document.get("repeat")
     assert len(handoffs) == (command[0] in ("send", "handoff"))
     assert asked(home) == 0

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from gatechart.api import AgentHome
 from gatechart.cli.agent_views import outcome_document, print_agent, print_outcome, snapshot_document
-from gatechart.cli.apps import Graphs, load_graphs, newest
+from gatechart.cli.connection import Connection, TimeoutOption, execute
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.hosting import TimeoutOption, Way, carried_out, hint_at_waiting, visit
 from gatechart.cli.inputs import read_payload
+from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings, YesOption
-from gatechart.cli.output import is_confirmed, print_document, print_hint, print_line, print_warning
+from gatechart.cli.output import emit, is_confirmed, print_hint, print_warning
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import StoreCorruptError
 from gatechart.graph import AnyGraph, EntryPoint
@@ -87,12 +88,12 @@ async def start_agent(
     # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
     fit_payload(chosen.name, entry, brought)
 
-    async def start(way: Way) -> None:
-        started = (await way.verbs.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
+    async def start(connection: Connection) -> None:
+        started = (await connection.home.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
         _print(settings, chosen, started)
-        await way.hint_at_waiting(settings, chosen, started)
+        await connection.hint_at_waiting(settings, chosen, started)
 
-    await carried_out(settings, (chosen,), start, timeout_s=timeout)
+    await execute(settings, (chosen,), start, timeout_s=timeout)
     if settings.store == MEMORY_URL:
         print_warning(f"this agent is gone already, as {MEMORY_URL} keeps nothing; name a database with --store")
 
@@ -122,34 +123,38 @@ async def send_event(
     brought = read_payload(payload)
     graph, before = await _stored(agent, settings)
 
-    async def send(way: Way) -> ExitCode | None:
-        await way.verbs.read(agent)
-        await _hint_at_waits(way.verbs, agent)
-        outcome = await way.verbs.send(agent, event, brought, event_id=id)
-        after = await way.verbs.read(agent)
-        await _hint_at_turns_before(way.verbs, before, outcome)
-        if settings.json:
-            print_document(outcome_document(agent, outcome))
-        else:
-            print_outcome(graph, after, outcome)
-        await way.hint_at_waiting(settings, graph, after)
+    async def send(connection: Connection) -> ExitCode | None:
+        await connection.home.read(agent)
+        await _hint_at_waits(connection.home, agent)
+        outcome = await connection.home.send(agent, event, brought, event_id=id)
+        after = await connection.home.read(agent)
+        await _hint_at_turns_before(connection.home, before, outcome)
+        emit(settings, outcome_document(agent, outcome), partial(print_outcome, graph, after, outcome))
+        await connection.hint_at_waiting(settings, graph, after)
         return None if outcome.applied else ExitCode.REFUSED
 
-    return await carried_out(settings, (graph,), send, timeout_s=timeout)
+    return await execute(settings, (graph,), send, timeout_s=timeout)
 
 
-async def stop_agent(settings: Settings, agent: AgentArgument) -> None:
+async def stop_agent(
+    settings: Settings,
+    agent: AgentArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
     """Stop an agent in its current state.
 
-    A stopped agent refuses every event. Its history stays, and no action runs.
+    A stopped agent refuses every event. Its history stays, and no action runs. If a host is running, such as
+    `gatechart run`, it stops the agent.
 
     Examples:
       gatechart stop case-1
     """
     graph, _ = await _stored(agent, settings)
-    async with visit(settings, (graph,)) as runtime:
-        snapshot = await runtime.stop(agent)
-    _print(settings, graph, snapshot)
+
+    async def stop(connection: Connection) -> Snapshot:
+        return await connection.home.stop(agent)
+
+    _print(settings, graph, await execute(settings, (graph,), stop, timeout_s=timeout))
 
 
 async def erase_agent(
@@ -174,33 +179,37 @@ async def erase_agent(
         print_hint("nothing was erased")
         return
 
-    async def erase(way: Way) -> None:
-        await way.verbs.erase(agent)
+    async def erase(connection: Connection) -> None:
+        await connection.home.erase(agent)
 
-    await carried_out(settings, (), erase, timeout_s=timeout)
-    if settings.json:
-        print_document({"agent_id": agent, "erased": True})
-    else:
-        print_line(f"erased {agent} and its history")
+    await execute(settings, (), erase, timeout_s=timeout)
+    emit(settings, {"agent_id": agent, "erased": True}, f"erased {agent} and its history")
 
 
 async def roll_back_agent(
-    settings: Settings, agent: AgentArgument, version: VersionArgument, reason: ReasonOption
+    settings: Settings,
+    agent: AgentArgument,
+    version: VersionArgument,
+    reason: ReasonOption,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
     """Restore an earlier version of an agent.
 
     The restored state becomes a new version; the history keeps all turns and the reason. No action runs, and mail that
-    was sent stays sent. Timers and invokes of the restored states start again. To look first, use
-    `gatechart show AGENT --version VERSION`.
+    was sent stays sent. Timers and invokes of the restored states start again. If a host is running, such as
+    `gatechart run`, it does this. To look first, use `gatechart show AGENT --version VERSION`.
 
     Examples:
       gatechart rollback case-1 7 --reason "answered the wrong customer"
     """
     graph, _ = await _stored(agent, settings)
-    async with visit(settings, (graph,)) as runtime:
-        snapshot = await (await runtime.resume(agent)).rollback(version, reason=reason)
+
+    async def restore(connection: Connection) -> None:
+        snapshot = await connection.home.rollback(agent, version, reason=reason)
         _print(settings, graph, snapshot)
-        await hint_at_waiting(settings, runtime, graph, snapshot)
+        await connection.hint_at_waiting(settings, graph, snapshot)
+
+    await execute(settings, (graph,), restore, timeout_s=timeout)
 
 
 def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:
@@ -227,9 +236,9 @@ async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     return Registry(graphs).graph_for(snapshot), snapshot
 
 
-async def _hint_at_waits(verbs: AgentHome, agent: str) -> None:
+async def _hint_at_waits(home: AgentHome, agent: str) -> None:
     """Say why the event may take a while: failed mail holds the queue until it is tried again."""
-    for mail in await verbs.mail(agent, status=MailStatus.WAITING):
+    for mail in await home.mail(agent, status=MailStatus.WAITING):
         if mail.retry_at is not None and mail.due is None:
             print_hint(
                 f"the event waits for mail {mail.number} ({mail.event}), which failed and is tried again at "
@@ -237,10 +246,10 @@ async def _hint_at_waits(verbs: AgentHome, agent: str) -> None:
             )
 
 
-async def _hint_at_turns_before(verbs: AgentHome, before: Snapshot, outcome: Outcome) -> None:
+async def _hint_at_turns_before(home: AgentHome, before: Snapshot, outcome: Outcome) -> None:
     """Say which events were applied before this one."""
     own = outcome.applied and not outcome.repeat
-    entries = await verbs.history(before.agent_id, after=before.version)
+    entries = await home.history(before.agent_id, after=before.version)
     last = outcome.version - own  # a host may have applied more since
     earlier = [entry.event.name for entry in entries if outcome.repeat or entry.version <= last]
     if earlier:
@@ -248,7 +257,4 @@ async def _hint_at_turns_before(verbs: AgentHome, before: Snapshot, outcome: Out
 
 
 def _print(settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
-    if settings.json:
-        print_document(snapshot_document(snapshot))
-    else:
-        print_agent(graph, snapshot)
+    emit(settings, snapshot_document(snapshot), partial(print_agent, graph, snapshot))

@@ -6,17 +6,18 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from gatechart.cli.agent_views import outcome_document, print_outcome
-from gatechart.cli.apps import Graphs, load_graphs, newest
+from gatechart.cli.connection import Connection, TimeoutOption, execute
 from gatechart.cli.desk_views import Case, case_document, print_case, print_cases, whole_document
 from gatechart.cli.errors import ExitCode, NoCaseError, NoDeskError, NoWayBackError, UsageError
-from gatechart.cli.hosting import TimeoutOption, Way, carried_out
+from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import Settings
-from gatechart.cli.output import print_document, print_hint, print_warning
+from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.contrib.human_desk import DeskContext
@@ -135,15 +136,17 @@ async def list_cases(
         found = [case async for case in _cases(store, desks, state)]
     chosen = sorted((case for case in found if operator in (None, case.context.operator)), key=lambda case: case.rank)
     cases, now = chosen[:limit], datetime.now(UTC)
-    if settings.json:
-        print_document({"cases": [case_document(case, now) for case in cases], "more": len(chosen) - len(cases)})
-        return
-    if cases:
-        print_cases(cases, now)
-    else:
-        print_hint("no open cases found")
-    if len(chosen) > len(cases):
-        print_hint(f"there are {len(chosen) - len(cases)} more; add --limit {len(chosen)}")
+    more = len(chosen) - len(cases)
+
+    def show() -> None:
+        if cases:
+            print_cases(cases, now)
+        else:
+            print_hint("no open cases found")
+        if more:
+            print_hint(f"there are {more} more; add --limit {len(chosen)}")
+
+    emit(settings, {"cases": [case_document(case, now) for case in cases], "more": more}, show)
 
 
 async def show_case(settings: Settings, case: CaseArgument) -> None:
@@ -155,10 +158,7 @@ async def show_case(settings: Settings, case: CaseArgument) -> None:
     """
     _, found = await _found(settings, case)
     now = datetime.now(UTC)
-    if settings.json:
-        print_document(whole_document(found, now))
-    else:
-        print_case(found, now)
+    emit(settings, whole_document(found, now), partial(print_case, found, now))
     if found.context.evidence:
         print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the whole packet")
 
@@ -351,19 +351,17 @@ async def _send(
     """Send an event to the agent of the case, and print the outcome."""
     agent_id = case.snapshot.agent_id
 
-    async def send(way: Way) -> ExitCode | None:
-        outcome = await way.verbs.send(agent_id, event, payload)
-        if settings.json:
-            print_document(outcome_document(agent_id, outcome))
-        else:
-            print_outcome(graph, await way.verbs.read(agent_id), outcome)
+    async def send(connection: Connection) -> ExitCode | None:
+        outcome = await connection.home.send(agent_id, event, payload)
+        after = await connection.home.read(agent_id)
+        emit(settings, outcome_document(agent_id, outcome), partial(print_outcome, graph, after, outcome))
         if not outcome.applied:
             _hint_at_what_would_do(case, outcome)
-        elif way.runtime is not None:
-            await _hint_at_news(way.runtime, case)
+        elif connection.runtime is not None:
+            await _hint_at_news(connection.runtime, case)
         return None if outcome.applied else ExitCode.REFUSED
 
-    return await carried_out(settings, (graph,), send, timeout_s=timeout_s)
+    return await execute(settings, (graph,), send, timeout_s=timeout_s)
 
 
 def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:

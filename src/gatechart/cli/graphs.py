@@ -12,12 +12,13 @@ import typer
 from rich.text import Text
 
 from gatechart.checks import Allowed, Finding, Report, Severity, reach, report
-from gatechart.cli.apps import Graphs, is_chart, load_graphs, newest
 from gatechart.cli.errors import ExitCode, UsageError
+from gatechart.cli.loading import Graphs, is_chart, load_graphs, newest
 from gatechart.cli.options import Settings
 from gatechart.cli.output import (
     Cell,
     Document,
+    emit,
     print_document,
     print_line,
     print_table,
@@ -213,11 +214,12 @@ async def check_graphs(
     severities = {finding.severity for each in reports.values() for finding in each.findings}
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
     has_failed = not severities.isdisjoint(failing)
-    if settings.json:
-        print_document(check_document(chosen, reports, has_failed=has_failed))
-    else:
+
+    def show() -> None:
         print_graphs(chosen)
         print_reports(reports, with_allowed=allowed)
+
+    emit(settings, check_document(chosen, reports, has_failed=has_failed), show)
     return ExitCode.DEFINITION if has_failed else None
 
 
@@ -292,9 +294,11 @@ def _draw(
     """Write the file, or print the source if there is none."""
     if file is None:
         written = language or Language.DOT
-        _print_text(settings, drawn, written, _WRITERS[written](drawn, **stands_out))
+        text = _WRITERS[written](drawn, **stands_out)
+        emit(settings, {**_names(drawn), "format": written, "text": text}, lambda: typer.echo(text.rstrip("\n")))
     else:
-        _print_file(settings, drawn, draw(drawn, file, **stands_out))
+        path = draw(drawn, file, **stands_out)
+        emit(settings, {**_names(drawn), "path": str(path)}, f"drew {_title(drawn)} to {path}")
 
 
 def _only_file(path: Path | None, output: Path | None, language: Language | None) -> Path | None:
@@ -330,20 +334,10 @@ def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> AnyG
     return graph
 
 
-def _print_text(settings: Settings, drawn: AnyGraph | Graphs, language: Language, text: str) -> None:
-    if settings.json:
-        print_document({**_names(drawn), "format": language, "text": text})
-    else:
-        typer.echo(text.rstrip("\n"))
-
-
-def _print_file(settings: Settings, drawn: AnyGraph | Graphs, file: Path) -> None:
-    if settings.json:
-        print_document({**_names(drawn), "path": str(file)})
-    elif isinstance(drawn, StateTransitionGraph):
-        print_line(f"drew {drawn.name} to {file}")
-    else:
-        print_line(f"drew a map of {', '.join(graph.name for graph in drawn)} to {file}")
+def _title(drawn: AnyGraph | Graphs) -> str:
+    if isinstance(drawn, StateTransitionGraph):
+        return drawn.name
+    return f"a map of {', '.join(graph.name for graph in drawn)}"
 
 
 def _names(drawn: AnyGraph | Graphs) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from typing import Annotated, Final
 import typer
 
 from gatechart.api import AgentHome
-from gatechart.cli.apps import Graphs, load_graphs, newest
+from gatechart.cli.connection import Connection, TimeoutOption, execute, host
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
 from gatechart.cli.handoff_views import handoff_document, print_handoff, print_handoffs, print_whole_handoff
-from gatechart.cli.hosting import TimeoutOption, Way, carried_out, host
 from gatechart.cli.inputs import read_deadline
+from gatechart.cli.loading import Graphs, load_graphs, newest
 from gatechart.cli.options import AgentArgument, Settings
-from gatechart.cli.output import print_document, print_hint, print_line, print_page
+from gatechart.cli.output import emit, print_hint, print_page
 from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
@@ -133,21 +133,21 @@ async def hand_on(
         if living is not None:
             _check_graph(await store.load(living), target)
 
-    async def hand(way: Way) -> tuple[HandoffRecord, bool]:
-        context = committed_context(graph, await way.verbs.read(agent))
+    async def hand(connection: Connection) -> tuple[HandoffRecord, bool]:
+        context = committed_context(graph, await connection.home.read(agent))
         packet = _packet(packet_of(context, reason), problem)
 
         async def ask() -> str:
-            return await way.verbs.handoff(
+            return await connection.home.handoff(
                 agent, to=target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due
             )
 
-        asked = await (_answered(way, agent, ask, timeout) if wait else ask())
-        return (await way.verbs.handoffs(request=asked))[-1], way.runtime is None
+        asked = await (_answered(connection, agent, ask, timeout) if wait else ask())
+        return (await connection.home.handoffs(request=asked))[-1], connection.runtime is None
 
     opening = partial(host, settings, graphs, SystemClock()) if wait else None
-    made, is_hosted = await carried_out(settings, graphs, hand, timeout_s=timeout, opening=opening)
-    _print(settings, made)
+    made, is_hosted = await execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
+    emit(settings, handoff_document(made), partial(print_handoff, made))
     if made.status is HandoffStatus.PENDING and not is_hosted:
         print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
     return None if made.status in (HandoffStatus.PENDING, *_GOES_ON) else ExitCode.REFUSED
@@ -191,12 +191,13 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
     async with open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
         attempts = await store.handoffs(HandoffQuery(request=found.request))
-    if settings.json:
-        print_document({**handoff_document(found), "packet": found.packet})
-        return
-    print_whole_handoff(found)
-    if len(attempts) > 1:
-        print_hint(f"one of {len(attempts)} attempts; see `gatechart handoffs list --request {found.request}`")
+
+    def show() -> None:
+        print_whole_handoff(found)
+        if len(attempts) > 1:
+            print_hint(f"one of {len(attempts)} attempts; see `gatechart handoffs list --request {found.request}`")
+
+    emit(settings, {**handoff_document(found), "packet": found.packet}, show)
 
 
 async def cancel_handoff(
@@ -217,18 +218,18 @@ async def cancel_handoff(
         found = await known_handoff(store, handoff)
     _check_can_be_cancelled(found)
 
-    async def cancel(way: Way) -> tuple[Receipt, bool]:
-        return await way.verbs.cancel_handoff(handoff, reason=reason), way.runtime is None
+    async def cancel(connection: Connection) -> tuple[Receipt, bool]:
+        return await connection.home.cancel_handoff(handoff, reason=reason), connection.runtime is None
 
-    receipt, is_hosted = await carried_out(settings, (), cancel, timeout_s=timeout)
-    if settings.json:
-        print_document({**handoff_document(found), "mail": receipt.number})
-        return
-    if found.status is HandoffStatus.UNREADABLE:
-        print_line(f"the unreadable handoff {handoff} was deleted")
-        return
-    print_line(f"mail {receipt.number} withdraws handoff {handoff} from {found.target}")
-    if not is_hosted:
+    receipt, is_hosted = await execute(settings, (), cancel, timeout_s=timeout)
+    is_deleted = found.status is HandoffStatus.UNREADABLE
+    withdraws = f"mail {receipt.number} withdraws handoff {handoff} from {found.target}"
+    emit(
+        settings,
+        {**handoff_document(found), "mail": receipt.number},
+        f"the unreadable handoff {handoff} was deleted" if is_deleted else withdraws,
+    )
+    if not (settings.json or is_deleted or is_hosted):
         print_hint("it waits for a host: `gatechart run` delivers it")
 
 
@@ -268,31 +269,24 @@ def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
     return packet if problem is None else packet.model_copy(update={"current_problem": problem})
 
 
-async def _answered(way: Way, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
+async def _answered(connection: Connection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
     """Ask for a handoff, and return its id once an offer is accepted or the last one has failed.
 
     timeout_s: how long to wait if another process hosts the agents; the handoff may still be pending then.
     """
-    if way.runtime is None:
+    if connection.runtime is None:
         asked, ends = await ask(), monotonic() + timeout_s
-        while monotonic() < ends and await _is_offered(way.verbs, agent, asked):  # noqa: ASYNC110  nobody tells a reader
+        while monotonic() < ends and await _is_offered(connection.home, agent, asked):  # noqa: ASYNC110  nobody tells a reader
             await asyncio.sleep(_LOOKS_S)
         return asked
-    async with way.runtime.changes() as changes:
+    async with connection.runtime.changes() as changes:
         asked = await ask()
-        while await _is_offered(way.verbs, agent, asked):
+        while await _is_offered(connection.home, agent, asked):
             with suppress(FeedLaggedError):
                 await anext(changes)
     return asked
 
 
-async def _is_offered(verbs: AgentHome, agent: AgentId, request: str) -> bool:
-    standing = (await verbs.read(agent)).handoffs
+async def _is_offered(home: AgentHome, agent: AgentId, request: str) -> bool:
+    standing = (await home.read(agent)).handoffs
     return any(each.side is Side.ASKED and each.request == request and not each.is_accepted for each in standing)
-
-
-def _print(settings: Settings, made: HandoffRecord) -> None:
-    if settings.json:
-        print_document(handoff_document(made))
-    else:
-        print_handoff(made)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Literal
 
 import typer
 
 from gatechart.cli.agent_views import mail_document, print_mail, print_whole_mail
 from gatechart.cli.agents import ReasonOption
+from gatechart.cli.connection import Connection, TimeoutOption, check_there, execute
 from gatechart.cli.errors import UsageError
-from gatechart.cli.hosting import TimeoutOption, Way, carried_out, check_there, visit
 from gatechart.cli.inputs import read_due, read_json, read_payload
 from gatechart.cli.options import AgentArgument, PayloadOption, Settings
-from gatechart.cli.output import print_document, print_line, print_page, print_warning
+from gatechart.cli.output import emit, print_page, print_warning
 from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import UnknownMailError
 from gatechart.ports import Store
-from gatechart.runtime import Runtime
 from gatechart.stores import open_store
 from gatechart.values import Mail, MailQuery, MailStatus, Receipt, Role
 
@@ -85,16 +84,17 @@ async def post_event(
     async with open_store(settings.store, role=Role.READER) as store:
         is_known = bool(await store.load_many([agent]))
 
-    async def post(way: Way) -> Receipt:
-        return await way.verbs.post(agent, event, brought, event_id=id, due=moment)
+    async def post(connection: Connection) -> Receipt:
+        return await connection.home.post(agent, event, brought, event_id=id, due=moment)
 
-    receipt = await carried_out(settings, (), post, timeout_s=timeout)
-    if settings.json:
-        print_document({"agent_id": agent, "event": event, "mail": receipt.number, "repeat": receipt.repeat})
-    elif receipt.repeat:
-        print_line(f"mail with the id {id} was posted before; it was not posted again")
-    else:
-        print_line(f"mail {receipt.number} waits for {agent}")
+    receipt = await execute(settings, (), post, timeout_s=timeout)
+    emit(
+        settings,
+        {"agent_id": agent, "event": event, "mail": receipt.number, "repeat": receipt.repeat},
+        f"mail with the id {id} was posted before; it was not posted again"
+        if receipt.repeat
+        else f"mail {receipt.number} waits for {agent}",
+    )
     if not is_known:
         print_warning(f"unknown agent {agent!r}; the mail waits until it is started")
 
@@ -132,10 +132,7 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
     """
     async with open_store(settings.store, role=Role.READER) as store:
         mail = await _numbered(store, number)
-    if settings.json:
-        print_document(mail_document(mail))
-    else:
-        print_whole_mail(mail)
+    emit(settings, mail_document(mail), partial(print_whole_mail, mail))
 
 
 async def retry_mail(
@@ -157,38 +154,39 @@ async def retry_mail(
             found = await _numbered(store, number)
             if found.status is MailStatus.WAITING and found.retry_at is None:
                 raise UnknownMailError(number)
-    done: dict[int, Mail] = {}
-
-    async def retry(way: Way) -> None:
-        for number in numbers:
-            if number not in done:
-                done[number] = await way.verbs.retry(number)
-
-    await carried_out(settings, (), retry, timeout_s=timeout)
-    _print_done(settings, list(done.values()), "is waiting again for")
+    _print_done(settings, await _each(settings, numbers, "retry", timeout), "is waiting again for")
 
 
-async def discard_mail(settings: Settings, numbers: NumbersArgument) -> None:
+async def discard_mail(
+    settings: Settings,
+    numbers: NumbersArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
     """Delete refused or dead mail for good. If one of the numbers is wrong, nothing is done.
 
     Examples:
       gatechart mail discard 17 18
     """
-    async with _ended(settings, numbers) as runtime:
-        mail = [await runtime.discard(number) for number in dict.fromkeys(numbers)]
-    _print_done(settings, mail, "was deleted, for")
-
-
-@asynccontextmanager
-async def _ended(settings: Settings, numbers: Sequence[int]) -> AsyncIterator[Runtime]:
-    """Open a runtime if all these numbers are of refused or dead mail. Raises UnknownMailError."""
-    await check_there(settings)
-    async with visit(settings) as runtime:
+    async with open_store(settings.store, role=Role.READER) as store:
         for number in numbers:
-            found = await runtime.mail(after=number - 1, limit=1)
-            if not found or found[0].number != number or found[0].status is MailStatus.WAITING:
+            if (await _numbered(store, number)).status is MailStatus.WAITING:
                 raise UnknownMailError(number)
-        yield runtime
+    _print_done(settings, await _each(settings, numbers, "discard", timeout), "was deleted, for")
+
+
+async def _each(
+    settings: Settings, numbers: Sequence[int], verb: Literal["retry", "discard"], timeout_s: float
+) -> Sequence[Mail]:
+    """Retry or discard mail by its numbers, each once, even if the owner of the database ends meanwhile."""
+    done: dict[int, Mail] = {}
+
+    async def work(connection: Connection) -> None:
+        for number in numbers:
+            if number not in done:
+                done[number] = await getattr(connection.home, verb)(number)
+
+    await execute(settings, (), work, timeout_s=timeout_s)
+    return list(done.values())
 
 
 async def _numbered(store: Store, number: int) -> Mail:
@@ -199,11 +197,8 @@ async def _numbered(store: Store, number: int) -> Mail:
 
 
 def _print_done(settings: Settings, mail: Sequence[Mail], what: str) -> None:
-    if settings.json:
-        print_document({"mail": list(map(mail_document, mail))})
-        return
-    for each in mail:
-        print_line(f"mail {each.number} {what} {each.recipient}: {each.event}")
+    lines = (f"mail {each.number} {what} {each.recipient}: {each.event}" for each in mail)
+    emit(settings, {"mail": list(map(mail_document, mail))}, "\n".join(lines))
 
 
 InvokeArgument = Annotated[str, typer.Argument(metavar="INVOKE", help="The id of the invoke.", show_default=False)]
@@ -247,14 +242,11 @@ async def fire_timer(
     """
     await check_there(settings)
 
-    async def fire(way: Way) -> Mail:
-        return await way.verbs.fire_timer(number, reason=reason)
+    async def fire(connection: Connection) -> Mail:
+        return await connection.home.fire_timer(number, reason=reason)
 
-    fired = await carried_out(settings, (), fire, timeout_s=timeout)
-    if settings.json:
-        print_document(mail_document(fired))
-    else:
-        print_line(f"mail {fired.number} is due now for {fired.recipient}: {fired.event}")
+    fired = await execute(settings, (), fire, timeout_s=timeout)
+    emit(settings, mail_document(fired), f"mail {fired.number} is due now for {fired.recipient}: {fired.event}")
 
 
 async def end_invoke(
@@ -281,13 +273,14 @@ async def end_invoke(
     given = read_json("--result", result)
     await check_there(settings)
 
-    async def end(way: Way) -> Receipt:
-        return await way.verbs.end_invoke(agent, invoke, given, error=error, reason=reason, idempotency_key=id)
+    async def end(connection: Connection) -> Receipt:
+        return await connection.home.end_invoke(agent, invoke, given, error=error, reason=reason, idempotency_key=id)
 
-    receipt = await carried_out(settings, (), end, timeout_s=timeout)
-    if settings.json:
-        print_document({"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat})
-    elif receipt.repeat:
-        print_line(f"this was done before, under the id {id}; nothing was ended again")
-    else:
-        print_line(f"invoke {invoke} of {agent} was ended; mail {receipt.number} tells the agent")
+    receipt = await execute(settings, (), end, timeout_s=timeout)
+    emit(
+        settings,
+        {"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat},
+        f"this was done before, under the id {id}; nothing was ended again"
+        if receipt.repeat
+        else f"invoke {invoke} of {agent} was ended; mail {receipt.number} tells the agent",
+    )

@@ -16,7 +16,7 @@ import typer
 from gatechart.api import (
     facts_of,
 )
-from gatechart.cli.app import parse
+from gatechart.cli.commands import parse
 from gatechart.cli.errors import ExitCode, UsageError, code_of
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line

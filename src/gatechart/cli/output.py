@@ -43,6 +43,16 @@ def print_json_line(document: Document, *, stderr: bool = False) -> None:
     typer.echo(to_json(document).decode(), err=stderr)
 
 
+def emit(settings: Settings, document: Document, shown: Cell | Callable[[], None]) -> None:
+    """Print the result of a command: the document with --json, else a line or what a function prints."""
+    if settings.json:
+        print_document(document)
+    elif callable(shown):
+        shown()
+    else:
+        print_line(shown)
+
+
 def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
     """Print names and values, a row each."""
     grid = Table.grid(padding=(0, 2))
@@ -148,15 +158,16 @@ def print_page(
     """
     rows = found[:limit]
     next_after = rows[-1].number if len(found) > limit else None
-    if settings.json:
-        print_document({kind: list(map(document, rows)), "next": next_after})
-        return
-    if rows:
-        table(rows)
-    else:
-        print_hint(f"no {kind} found")
-    if next_after is not None:
-        print_hint(f"there are more; add --after {next_after}")
+
+    def show() -> None:
+        if rows:
+            table(rows)
+        else:
+            print_hint(f"no {kind} found")
+        if next_after is not None:
+            print_hint(f"there are more; add --after {next_after}")
+
+    emit(settings, {kind: list(map(document, rows)), "next": next_after}, show)
 
 
 Document: TypeAlias = dict[str, Any]

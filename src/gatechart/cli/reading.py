@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final
 
 import typer
@@ -23,10 +24,10 @@ from gatechart.cli.agent_views import (
     running_document,
     snapshot_document,
 )
-from gatechart.cli.apps import find_app, load_graphs
 from gatechart.cli.errors import ExitCode
+from gatechart.cli.loading import find_app, load_graphs
 from gatechart.cli.options import AgentArgument, Settings
-from gatechart.cli.output import print_document, print_hint, print_warning
+from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.errors import DefinitionError, GatechartError
 from gatechart.hosting.registry import Registry
 from gatechart.ports import Store
@@ -87,17 +88,23 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
         dead = await store.mail(MailQuery(agent, MailStatus.DEAD, limit=_MOST_WAITING))
         running = [each for _, each in await store.running(agent_id=agent, after=0, limit=_MOST_WAITING)]
     accepted, problem = _accepted(settings, snapshot)
-    if settings.json:
-        accepts = None if accepted is None else accepted_document(accepted)
-        waits = {"mail": list(map(mail_document, mail)), "invokes": list(map(running_document, running))}
-        lost = {"dead": list(map(mail_document, dead))}
-        print_document({**snapshot_document(snapshot), "accepts": accepts, "problem": problem, **waits, **lost})
-        return _told_of(snapshot, dead)
-    print_whole_agent(snapshot, accepted or {})
-    print_waiting(mail, running)
-    print_dead(dead)
-    if problem is not None:
-        print_hint(f"cannot tell which events it accepts: {problem}")
+
+    def show() -> None:
+        print_whole_agent(snapshot, accepted or {})
+        print_waiting(mail, running)
+        print_dead(dead)
+        if problem is not None:
+            print_hint(f"cannot tell which events it accepts: {problem}")
+
+    document = {
+        **snapshot_document(snapshot),
+        "accepts": None if accepted is None else accepted_document(accepted),
+        "problem": problem,
+        "mail": list(map(mail_document, mail)),
+        "invokes": list(map(running_document, running)),
+        "dead": list(map(mail_document, dead)),
+    }
+    emit(settings, document, show)
     return _told_of(snapshot, dead)
 
 
@@ -119,10 +126,7 @@ def _is_told_in(snapshot: Snapshot, mail: Mail) -> bool:
 
 
 def _show_past(settings: Settings, snapshot: Snapshot) -> None:
-    if settings.json:
-        print_document(snapshot_document(snapshot))
-    else:
-        print_whole_agent(snapshot, {})
+    emit(settings, snapshot_document(snapshot), partial(print_whole_agent, snapshot, {}))
 
 
 async def list_agents(
@@ -148,15 +152,16 @@ async def list_agents(
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
             _check_known(settings, graph)
-    if settings.json:
-        print_document({"agents": [snapshot_document(found) for found in page.agents], "next": page.next})
-        return
-    if page.agents:
-        print_agents(page.agents)
-    else:
-        print_hint("no agents found")
-    if page.next is not None:
-        print_hint(f"there are more; add --after {page.next}, or --all")
+
+    def show() -> None:
+        if page.agents:
+            print_agents(page.agents)
+        else:
+            print_hint("no agents found")
+        if page.next is not None:
+            print_hint(f"there are more; add --after {page.next}, or --all")
+
+    emit(settings, {"agents": [snapshot_document(found) for found in page.agents], "next": page.next}, show)
 
 
 async def show_history(
@@ -174,13 +179,14 @@ async def show_history(
         found = await store.history(agent, after=after, limit=limit + 1)
     entries = found[:limit]
     next_after = entries[-1].version if len(found) > limit else None
-    if settings.json:
-        documents = [entry_document(entry) for entry in entries]
-        print_document({"agent_id": agent, "history": documents, "next": next_after})
-        return
-    print_history(entries)
-    if next_after is not None:
-        print_hint(f"there are more; add --after {next_after}")
+
+    def show() -> None:
+        print_history(entries)
+        if next_after is not None:
+            print_hint(f"there are more; add --after {next_after}")
+
+    documents = [entry_document(entry) for entry in entries]
+    emit(settings, {"agent_id": agent, "history": documents, "next": next_after}, show)
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:

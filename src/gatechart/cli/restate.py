@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatechart.cli.apps import load_graphs, load_packet_migrations, newest, opened_services
+from gatechart.cli.connection import check_there
 from gatechart.cli.errors import ExtraMissingError, UsageError
-from gatechart.cli.hosting import check_there
+from gatechart.cli.loading import load_graphs, load_packet_migrations, newest, opened_services
 from gatechart.cli.options import Settings
-from gatechart.cli.output import Document, print_document, print_facts, print_hint, print_line, working
+from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working
 
 if TYPE_CHECKING:
     from gatechart.restate.migration import Moved
@@ -138,10 +139,8 @@ async def register_service(
       gatechart restate register http://agents:9080 --admin http://restate:9070
     """
     names = await _extra().register(admin, service, breaking=breaking)
-    if settings.json:
-        print_document({"service": service, "admin": admin, "offers": list(names)})
-    else:
-        print_line(f"registered {', '.join(names)} of {service} with {admin}")
+    registered = {"service": service, "admin": admin, "offers": list(names)}
+    emit(settings, registered, f"registered {', '.join(names)} of {service} with {admin}")
 
 
 def _extra() -> Any:
@@ -202,10 +201,7 @@ async def move_agents(
         raise UsageError(f"--to: {to!r} is not the address of an engine; write it like http://127.0.0.1:8080")
     await check_there(settings)
     moved = await _moved(settings.store, to, namespace=namespace, turns=turns, dry_run=dry_run)
-    if settings.json:
-        print_document(moved_document(moved))
-    else:
-        _print_moved(moved)
+    emit(settings, moved_document(moved), partial(_print_moved, moved))
 
 
 async def _moved(store: str, to: str, **how: Any) -> Moved:

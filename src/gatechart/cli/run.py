@@ -17,9 +17,9 @@ from typing import Annotated, Final
 import typer
 
 from gatechart.cli.agent_views import entry_document
-from gatechart.cli.apps import load_graphs, newest
+from gatechart.cli.connection import host
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.hosting import host
+from gatechart.cli.loading import load_graphs, newest
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import print_hint, print_json_line, print_line, print_warning
 from gatechart.drawing.text import visible

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.apps import load_graphs, newest
+from gatechart.cli.connection import host as hosting
 from gatechart.cli.errors import ExtraMissingError
-from gatechart.cli.hosting import host as hosting
+from gatechart.cli.loading import load_graphs, newest
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
 from gatechart.cli.run import spare_the_collector, told_or_lost, told_to_go

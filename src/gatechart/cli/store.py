@@ -6,21 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
-from gatechart.cli.apps import load_graphs
+from gatechart.cli.connection import check_there, visit
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.hosting import check_there, visit
 from gatechart.cli.inputs import read_age, read_duration
+from gatechart.cli.loading import load_graphs
 from gatechart.cli.options import Settings, YesOption
 from gatechart.cli.output import (
     Cell,
     Document,
+    emit,
     is_confirmed,
-    print_document,
     print_hint,
     print_line,
     print_table,
@@ -132,11 +133,9 @@ async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> E
         async with visit(settings, graphs) as runtime:
             found = [each async for each in runtime.migrate()]
     counts = Counter(each.fate for each in found)
-    if settings.json:
-        numbers = {fate.value: counts[fate] for fate in Fate}
-        print_document({"dry_run": dry_run, "agents": list(map(migrated_document, found)), "counts": numbers})
-    else:
-        _print_fates(found, counts, dry_run=dry_run)
+    numbers = {fate.value: counts[fate] for fate in Fate}
+    document = {"dry_run": dry_run, "agents": list(map(migrated_document, found)), "counts": numbers}
+    emit(settings, document, partial(_print_fates, found, counts, dry_run=dry_run))
     return ExitCode.REFUSED if counts[Fate.STUCK] else None
 
 
@@ -206,13 +205,10 @@ async def prune_store(
 
 
 def _print_forgotten(settings: Settings, done: Forgotten, *, dry_run: bool) -> None:
-    if settings.json:
-        print_document({"dry_run": dry_run, "agents": done.agents, "turns": done.turns, "mail": done.mail})
-    elif dry_run:
-        print_line(f"would delete: {_amount(done)}")
+    document = {"dry_run": dry_run, "agents": done.agents, "turns": done.turns, "mail": done.mail}
+    emit(settings, document, f"{'would delete' if dry_run else 'deleted'}: {_amount(done)}")
+    if dry_run and not settings.json:
         print_hint("nothing was changed: this was a dry run")
-    else:
-        print_line(f"deleted: {_amount(done)}")
 
 
 def _question(settings: Settings, goes: Mapping[str, str | None]) -> str:
@@ -280,9 +276,10 @@ async def upgrade_database(settings: Settings) -> None:
       gatechart upgrade --store sqlite+aiosqlite:///agents.db
     """
     before, after = await upgrade_store(settings.store)
-    if settings.json:
-        print_document({"store": settings.store, "before": before, "after": after})
-    elif before == after:
-        print_line(f"{settings.store} already has the newest schema, {after}")
-    else:
-        print_line(f"upgraded {settings.store} from {before or 'an empty database'} to schema {after}")
+    emit(
+        settings,
+        {"store": settings.store, "before": before, "after": after},
+        f"{settings.store} already has the newest schema, {after}"
+        if before == after
+        else f"upgraded {settings.store} from {before or 'an empty database'} to schema {after}",
+    )

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Annotated, Final, TypeAlias, TypeVar
 
 from gatechart.api import AgentHome, UnderRequest
-from gatechart.cli.apps import load_packet_migrations, opened_services
+from gatechart.cli.loading import load_packet_migrations, opened_services
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import print_hint
 from gatechart.clients.database import TIMEOUT_S, DatabaseClient, open_database_client
@@ -113,10 +113,10 @@ TimeoutOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Connection:
     """How a command reaches the agents."""
 
-    verbs: AgentHome
+    home: AgentHome
     runtime: Runtime | None  # None if another process hosts the agents
 
     async def hint_at_waiting(self, settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
@@ -125,11 +125,11 @@ class Way:
             await hint_at_waiting(settings, self.runtime, graph, snapshot)
 
 
-Work: TypeAlias = Callable[[Way], Awaitable[T]]
+Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 
-async def carried_out(
+async def execute(
     settings: Settings,
     graphs: Sequence[AnyGraph],
     work: Work[T],
@@ -151,7 +151,9 @@ async def carried_out(
         try:
             async with visit(settings, graphs) if opening is None else opening() as runtime:
                 return await _settled(
-                    settings, begun, work(Way(runtime if request is None else UnderRequest(runtime, request), runtime))
+                    settings,
+                    begun,
+                    work(Connection(runtime if request is None else UnderRequest(runtime, request), runtime)),
                 )
         except StoreOwnedError as error:
             owned = error
@@ -159,7 +161,7 @@ async def carried_out(
         opened = partial(open_database_client, settings.store, graphs=graphs, timeout_s=left_s, request=request)
         try:
             async with _interruptible(opened) as asker:
-                return await work(Way(asker, None))
+                return await work(Connection(asker, None))
         except OwnerGoneError as gone:
             begun = None if gone.withdrawn else gone
         except StoreMissingError:  # its owner has only just started to create it
