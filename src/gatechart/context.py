@@ -12,6 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from gatechart.errors import ContextInvalidError
+
 LISTED: Final = 10
 """How many problems of a value are listed one by one."""
 
@@ -96,6 +98,26 @@ def write_context(context: AgentContext) -> str:
     """
     serializer = type(context).__pydantic_serializer__
     return serializer.to_json(context, round_trip=True, by_alias=False, warnings=False).decode()
+
+
+def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) -> tuple[str, ContextT | None]:
+    """Return the context's JSON text, and the context read back from it; None if the text is the one before.
+
+    agent_id, event: whose context it is, and what changed it, for the error. Raises ContextInvalidError if the context
+    does not come back from JSON as it is.
+    """
+    kind = type(context)
+    try:
+        text = write_context(context)
+        if text == before:
+            return text, None
+        restored = read_context(kind, text)
+        problems = changed_by_writing(context, restored)
+    except (ValidationError, PydanticSerializationError) as error:
+        raise ContextInvalidError(agent_id, event, kind.__name__, problems_of(error)) from error
+    if problems:
+        raise ContextInvalidError(agent_id, event, kind.__name__, problems)
+    return text, restored
 
 
 @dataclass(frozen=True, slots=True)

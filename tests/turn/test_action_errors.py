@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from gatechart.errors import ActionFailedError, MicrostepLimitError
 from gatechart.graph import ANY, State, StateTransitionGraph, Transition
 from gatechart.turn import ERROR_EXECUTION, take_turn
-from gatechart.turn.internal_events import told
+from gatechart.turn.turn_context import told
 from gatechart.values import Event, GuardError, RefusalReason, Snapshot, Status
 from tests.support import (
     NOW,

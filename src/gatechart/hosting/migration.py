@@ -10,8 +10,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from gatechart.context import changed_by_writing, problems_of, read_context, write_context
-from gatechart.errors import IncompatibleGraphError, PayloadError, contained, failure_in
+from gatechart.context import problems_of, read_context, rewritten
+from gatechart.errors import ContextInvalidError, IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import AnyGraph, Migration, callable_name
 from gatechart.hosting.rollback import attended
 from gatechart.kernel import misfit
@@ -157,17 +157,18 @@ def _taken(step: Migration, graph: AnyGraph, before: Snapshot, stored: Stored) -
 
 
 def _context_text(graph: AnyGraph, before: Snapshot, stored: Stored) -> str:
+    cause: Exception
     try:
         with contained():
             context = read_context(graph.context, json.dumps(stored.context))
-            text = write_context(context)
-            changed = changed_by_writing(context, read_context(graph.context, text))
-        if changed:
-            raise ValueError("; ".join(changed))
+            return rewritten(context, None, before.agent_id, MIGRATED)[0]
+    except ContextInvalidError as error:
+        problems, cause = "; ".join(error.problems), error
+    except ValidationError as error:
+        problems, cause = "; ".join(problems_of(error)), error
     except Exception as error:
-        problems = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else told(error)
-        raise _unfit(graph, before, f"its context would be no {graph.context.__name__}: {problems}") from error
-    return text
+        problems, cause = told(error), error
+    raise _unfit(graph, before, f"its context would be no {graph.context.__name__}: {problems}") from cause
 
 
 def _mail_effects(before: Sequence[Mail], stored: Stored, after: Snapshot) -> Iterator[Effect]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
+from gatechart.api import HandoffsCommand
 from gatechart.errors import (
     AmbiguousTriggerError,
     DuplicateGraphError,
@@ -16,11 +17,21 @@ from gatechart.errors import (
     UnknownTriggerError,
 )
 from gatechart.graph import AnyGraph, EntryPoint, Migration, StateTransitionGraph, graph_name, way
-from gatechart.hosting.arguments import check_limit
 from gatechart.kernel import misfit, path_of
 from gatechart.ports import Store
-from gatechart.turn import committed_context, known_id
-from gatechart.values import ActiveIn, AgentId, KnownGraph, Name, Query, Snapshot, StateName, Status, name_of
+from gatechart.turn import check_limit, committed_context, known_id, sought_id
+from gatechart.values import (
+    ActiveIn,
+    AgentId,
+    HandoffQuery,
+    KnownGraph,
+    Name,
+    Query,
+    Snapshot,
+    StateName,
+    Status,
+    name_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +155,17 @@ def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
             extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
         )
     graph.contexts.keep(snapshot.agent_id, snapshot.context, committed_context(graph, snapshot))
+
+
+def handoff_query(command: HandoffsCommand) -> HandoffQuery:
+    """Return the query of a command. Raises PayloadError, and UnknownAgentError if no agent can have the id."""
+    for agent_id in (command.source, command.target):
+        if agent_id is not None:
+            known_id(agent_id)
+    request, handoff_id = sought_id(command.request, "request"), sought_id(command.handoff_id)
+    return HandoffQuery(
+        command.source, command.target, command.status, request, handoff_id, command.after, command.limit
+    )
 
 
 def known_graph(graph: AnyGraph) -> KnownGraph:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from gatechart.errors import UnknownAgentError
 from gatechart.graph import AnyGraph
-from gatechart.hosting.arguments import check_version
 from gatechart.hosting.subscriptions import ended
 from gatechart.restate.state import OUTCOME, SNAPSHOT, plain
-from gatechart.turn import checked_id, checked_name, checked_words, plain_payload
+from gatechart.turn import check_version, checked_id, checked_name, checked_words, plain_payload
 from gatechart.values import HistoryEntry, Name, Outcome, Snapshot, Status, name_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from pydantic_core import to_json
 
 from gatechart.errors import IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import AnyGraph
-from gatechart.hosting.mail_failures import after_failure, after_refusal, unchanged
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.state import LARGE_BYTES, digest_of
 from gatechart.restate.unit_of_work import UnitOfWork
@@ -20,6 +19,8 @@ from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn import (
     Rejection,
     Void,
+    after_failure,
+    after_refusal,
     begin_with_offer,
     error_mail,
     is_about_handoff,
@@ -32,6 +33,7 @@ from gatechart.turn import (
     rejection,
     take_mail,
     take_turn,
+    unchanged,
     withdrawn,
 )
 from gatechart.values import (

@@ -49,13 +49,8 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
-from gatechart.hosting.arguments import (
-    checked_operator_reason,
-    ending,
-    handoff_query,
-)
 from gatechart.hosting.idempotency import is_withdrawn
-from gatechart.hosting.registry import Registry, in_full
+from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import check_outside_turns
@@ -68,7 +63,9 @@ from gatechart.stores import open_store
 from gatechart.turn import (
     checked_addressee,
     checked_due,
+    checked_ending,
     checked_id,
+    checked_operator_reason,
     checked_words,
     fit_payload,
     known_handoff,
@@ -338,7 +335,7 @@ class RestateRuntime(AgentHome):
         return MAIL.validate_python((await self.ask("fire_timer", to, told))["mail"])
 
     async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
-        kind, payload = ending(command.invoke, command.result, command.error)
+        kind, payload = checked_ending(command.invoke, command.result, command.error)
         told = {
             "invoke": command.invoke,
             "kind": kind,

@@ -13,10 +13,9 @@ from gatechart.errors import (
     StaleAgentError,
     UnknownAgentError,
 )
-from gatechart.hosting.mail_failures import after_failure, after_refusal
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
-from gatechart.turn import error_mail, is_awaited, is_word_of_handoff
+from gatechart.turn import after_failure, after_refusal, error_mail, is_awaited, is_word_of_handoff
 from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, Verdict
 
 logger = logging.getLogger(__name__)

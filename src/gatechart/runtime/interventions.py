@@ -9,12 +9,11 @@ from typing import Any
 
 from gatechart.context import canonical_json
 from gatechart.errors import EventIdReusedError, NoInvokeError, NoTimerError, RuntimeClosedError
-from gatechart.hosting.arguments import checked_operator_reason, ending
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.runtime.core import Core
 from gatechart.runtime.effects import Effects
-from gatechart.turn import checked_id, known_id
+from gatechart.turn import checked_ending, checked_id, checked_operator_reason, known_id
 from gatechart.values import (
     HIGHEST_NUMBER,
     AgentId,
@@ -55,7 +54,7 @@ async def end_invoke(
     idempotency_key: str | None,
 ) -> Receipt:
     """End a running invoke with a result or an error. Raises NoInvokeError, PayloadError."""
-    kind, payload = ending(invoke, result, error)
+    kind, payload = checked_ending(invoke, result, error)
     why, event_id = checked_operator_reason(reason), checked_id(idempotency_key)
     await core.store.load(known_id(agent_id))  # raises UnknownAgentError, which says more than that there is no invoke
     event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)

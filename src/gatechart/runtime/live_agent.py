@@ -18,10 +18,8 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.graph import AnyGraph, OnRefusal
-from gatechart.hosting.arguments import check_part, check_version
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
-from gatechart.hosting.mail_failures import unchanged
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
 from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn, run_at_once
@@ -35,6 +33,8 @@ from gatechart.turn import (
     Rejection,
     Turn,
     Void,
+    check_part,
+    check_version,
     checked_id,
     checked_name,
     checked_words,
@@ -43,6 +43,7 @@ from gatechart.turn import (
     requested,
     take_mail,
     take_turn,
+    unchanged,
 )
 from gatechart.values import (
     AgentId,

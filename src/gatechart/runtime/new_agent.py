@@ -8,13 +8,12 @@ from gatechart.errors import OutsideError, StaleAgentError, UnknownGraphError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import HandoffPacket
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
-from gatechart.hosting.mail_failures import unchanged
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import answer, no_place
-from gatechart.turn import Rejection, begin_with_offer, readable, rejection, withdrawn
+from gatechart.turn import Rejection, begin_with_offer, readable, rejection, unchanged, withdrawn
 from gatechart.values import (
     WITHDRAWN,
     AgentId,

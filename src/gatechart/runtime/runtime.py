@@ -41,11 +41,10 @@ from gatechart.api import (
 from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration, is_open
-from gatechart.hosting.arguments import handoff_query
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import is_withdrawn, turn_of, with_id
 from gatechart.hosting.limits import Limits
-from gatechart.hosting.registry import Registry
+from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.rollback import stopped
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id

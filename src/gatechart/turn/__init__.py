@@ -1,38 +1,54 @@
 """The processing of one event to completion, SCXML's macrostep: the only place that calls guards and actions."""
 
 from gatechart.turn.arguments import (
+    check_finite,
+    check_limit,
+    check_numbers_kept,
+    check_part,
+    check_version,
     checked_addressee,
     checked_due,
+    checked_ending,
+    checked_event,
     checked_id,
     checked_key,
     checked_moment,
     checked_name,
+    checked_operator_reason,
     checked_words,
+    fit_payload,
     known_handoff,
     known_id,
     known_number,
+    own_copy,
+    plain_payload,
     raised_name,
     sought_id,
 )
-from gatechart.turn.dead_letter_notices import error_mail, keeps
-from gatechart.turn.handoff_acceptance import begin_with_offer
-from gatechart.turn.handoff_dispatch import (
-    REQUESTED,
-    delegated,
+from gatechart.turn.handoff_acceptance import (
+    Rejection,
+    Void,
+    begin_with_offer,
+    readable,
+    rejected,
+    rejection,
+    withdrawn,
+)
+from gatechart.turn.handoff_offers import ACCEPTED
+from gatechart.turn.handoff_state import Standing, failures, still_awaited
+from gatechart.turn.handoff_turns import REQUESTED, delegated, error_mail, keeps, requested
+from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.mail import (
+    after_failure,
+    after_refusal,
     is_about_handoff,
     is_awaited,
     is_word_of_handoff,
     no_later,
-    requested,
     take_mail,
+    unchanged,
 )
-from gatechart.turn.handoff_offers import ACCEPTED
-from gatechart.turn.handoff_rejections import Rejection, Void, readable, rejected, rejection, withdrawn
-from gatechart.turn.handoff_state import Standing, failures, still_awaited
-from gatechart.turn.internal_events import ERROR_EXECUTION, told
-from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.payload import check_finite, check_numbers_kept, fit_payload, own_copy, plain_payload
-from gatechart.turn.turn_context import Turn, log_of
+from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, told
 from gatechart.turn.turns import begin, beginnings, committed_context, take_turn
 
 __all__ = [
@@ -44,17 +60,25 @@ __all__ = [
     "Standing",
     "Turn",
     "Void",
+    "after_failure",
+    "after_refusal",
     "begin",
     "begin_with_offer",
     "beginnings",
     "check_finite",
+    "check_limit",
     "check_numbers_kept",
+    "check_part",
+    "check_version",
     "checked_addressee",
     "checked_due",
+    "checked_ending",
+    "checked_event",
     "checked_id",
     "checked_key",
     "checked_moment",
     "checked_name",
+    "checked_operator_reason",
     "checked_words",
     "committed_context",
     "delegated",
@@ -82,5 +106,6 @@ __all__ = [
     "take_mail",
     "take_turn",
     "told",
+    "unchanged",
     "withdrawn",
 ]

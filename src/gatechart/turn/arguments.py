@@ -1,22 +1,41 @@
-"""Checks of what senders pass: ids, names, keys and reasons that every store can keep, and valid times.
+"""Checks of what senders pass: ids, names, keys, reasons, times, numbers and payloads that every store can keep.
 
-Every input passes here, so that all runtimes refuse the same. Names of things that may be older than the limits, such
-as the id of an agent that is looked up, may be longer.
+Every input passes here, so that all homes of agents refuse the same. Names of things that may be older than the limits,
+such as the id of an agent that is looked up, may be longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
+from math import isfinite
+from typing import Any, Final
 
-from gatechart.errors import NoHandoffError, PayloadError, ReservedEventError, UnknownAgentError, UnknownMailError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from gatechart.context import describe_fields, problems_of, values_of
+from gatechart.errors import (
+    NoHandoffError,
+    PayloadError,
+    ReservedEventError,
+    UnknownAgentError,
+    UnknownMailError,
+    contained,
+)
+from gatechart.graph import EntryPoint
 from gatechart.values import (
+    HIGHEST_NUMBER,
     LONGEST_NAME,
     LONGEST_REASON,
     AgentId,
+    Event,
     EventName,
     Mode,
     Name,
+    Payload,
     Reason,
     in_utc,
     is_count,
@@ -25,7 +44,17 @@ from gatechart.values import (
     unkept,
 )
 
-_SHOWN = 60  # characters of a refused text shown in the error
+DEEPEST: Final = 150
+"""Maximum nesting of objects and arrays in a payload. Readers go down 200 levels, and documents add some around it."""
+
+_ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+_LOST: Final = (b"null", b"NaN", b"Infinity")
+"""What JSON text may contain in place of numbers that JSON does not have."""
+
+_READ: Final = 200  # maximum nesting that pydantic reads
+_EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
+_SHOWN: Final = 60  # characters of a refused text shown in the error
+_NAMES: Final = 1_024  # names of events that are remembered as checked
 
 
 def checked_id(given: str | None, what: str = "id") -> str | None:
@@ -38,6 +67,8 @@ def checked_id(given: str | None, what: str = "id") -> str | None:
 
 def checked_key(key: str, what: str = "key") -> str:
     """Return the id, name or key unchanged. Raises PayloadError if it is not a text that every store can keep."""
+    if _is_plain(key):
+        return key
     problem = unkept(key, LONGEST_NAME) or ("" if key else "it is empty")
     if not problem:
         return key
@@ -50,20 +81,31 @@ def checked_name(event: Name) -> EventName:
 
     Raises PayloadError if it is not a text that every store can keep, ReservedEventError if the name is reserved.
     """
-    name = event if type(event) is str and _is_plain(event) else raised_name(event)
+    return _checked_name(event) if type(event) is str else _checked_name(raised_name(event))
+
+
+@lru_cache(_NAMES)  # the same few names come again and again
+def _checked_name(event: str) -> EventName:
+    name = raised_name(event)
     if is_reserved(name):
         raise ReservedEventError(name)
     return name
 
 
-def _is_plain(name: str) -> bool:
-    """Tell quickly that a name is fine, as nearly all are."""
-    return 0 < len(name) <= LONGEST_NAME and name.isascii() and "\0" not in name
+def checked_event(event: Name, payload: Any, event_id: str | None, now: datetime) -> Event:
+    """Return an event that somebody outside sends now. Raises PayloadError, and ReservedEventError."""
+    name = checked_name(event)
+    return Event(name, plain_payload(payload, name), now, checked_id(event_id))
+
+
+def _is_plain(text: object) -> bool:
+    """Tell quickly that a text can be kept as an id or name, as nearly all can."""
+    return type(text) is str and 0 < len(text) <= LONGEST_NAME and text.isascii() and "\0" not in text
 
 
 def raised_name(event: Name) -> EventName:
     """Return the name of an event that a turn raises for itself; reserved names are allowed. Raises PayloadError."""
-    return checked_key(name_of(event), "event")
+    return checked_key(event if type(event) is str else name_of(event), "event")
 
 
 def checked_words(text: str, what: str = "reason") -> str:
@@ -94,7 +136,7 @@ def checked_moment(moment: datetime, what: str) -> datetime:
 
 def known_id(agent_id: AgentId) -> AgentId:
     """Return the id of an agent to look up, unchanged. Raises UnknownAgentError if no agent can have it."""
-    if agent_id and not unkept(agent_id):
+    if _is_plain(agent_id) or (agent_id and not unkept(agent_id)):
         return agent_id
     raise UnknownAgentError(agent_id)
 
@@ -123,7 +165,7 @@ def sought_id(given: str | None, what: str = "id") -> str | None:
 
 def checked_addressee(agent_id: AgentId) -> AgentId:
     """Return the id of an agent that may not exist yet. Raises UnknownAgentError; PayloadError if it is too long."""
-    return checked_key(known_id(agent_id), "agent id")
+    return agent_id if _is_plain(agent_id) else checked_key(known_id(agent_id), "agent id")
 
 
 def checked_mode(mode: Mode | str) -> Mode:
@@ -147,7 +189,164 @@ def check_targets(targets: Sequence[str], what: str = "fallbacks") -> None:
             checked_key(each, what)
 
 
+def check_part(call: str, after: int, limit: int | None) -> None:
+    """Raise PayloadError unless `after` and `limit` describe a part of a history."""
+    if not is_count(after) or not (limit is None or is_count(limit)):
+        raise PayloadError(call, (f"after is {after!r}, limit is {limit!r}",), "whole numbers from 0 on")
+
+
+def check_version(call: str, version: int) -> None:
+    """Raise PayloadError if the version is outside every store's range."""
+    if not isinstance(version, int) or abs(version) >= HIGHEST_NUMBER:
+        raise PayloadError(call, (f"version is {version!r}",), "a whole number, as the history has it")
+
+
+def check_limit(call: str, limit: int) -> None:
+    """Raise PayloadError if the limit is not a possible page size."""
+    if not is_count(limit) or limit == 0:
+        raise PayloadError(call, (f"limit is {limit!r}",), "a whole number of 1 or more")
+
+
+def checked_operator_reason(reason: str) -> str:
+    """Return the reason. Raises PayloadError if it is empty or is a text that not every store can keep."""
+    if checked_words(reason):
+        return reason
+    raise PayloadError("reason", ("it is empty",), "a text that says why, for the history")
+
+
+def checked_ending(invoke: str, result: Any, error: str | None) -> tuple[str, Payload]:
+    """Return the kind and payload of the event that reports how an operator ended an invoke. Raises PayloadError."""
+    if error is None:
+        return "done", plain_payload({"result": result}, f"done.invoke.{invoke}")
+    if result is not None:
+        raise PayloadError("end_invoke", ("it has both a result and an error",), "one of them")
+    payload = {"type": "OperatorError", "message": error, "traceback": "", "attempts": 0}
+    return "error", plain_payload(payload, f"error.invoke.{invoke}")
+
+
 def _shown(text: object) -> str:
     """Return the text as the error shows it."""
     shown = repr(text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+
+
+def plain_payload(payload: Any, event: EventName) -> Payload:
+    """Return the payload as JSON values, in a new copy: what a store would give back.
+
+    payload: None, a mapping with text keys, or a pydantic model.
+    Raises PayloadError, also for too deep nesting, and for numbers that JSON does not have, which would come back
+    changed.
+    """
+    if payload is None:
+        return {}
+    if isinstance(payload, Mapping):
+        payload = dict(payload)
+        for name in payload:
+            if not isinstance(name, str):
+                raise PayloadError(_taker(event), (f"{name!r} is no text",), _EXPECTED)
+    elif not isinstance(payload, BaseModel):
+        raise PayloadError(_taker(event), (f"it is a {type(payload).__name__}",), _EXPECTED)
+    try:
+        text = to_json(payload, by_alias=False, fallback=_mapping, bytes_mode="base64", inf_nan_mode="constants")
+        _check_depth(text)
+        if any(sign in text for sign in _LOST):
+            check_finite(payload)
+        plain: Payload = from_json(text)
+    except (PydanticSerializationError, ValueError) as error:
+        raise PayloadError(_taker(event), (str(error),), _EXPECTED) from error
+    return plain
+
+
+def check_finite(value: Any) -> None:
+    """Raise ValueError if a number is infinite or NaN; the error names its place.
+
+    value: JSON values, and models and dataclasses, which may write such numbers as null or as text.
+
+    >>> check_finite({"a": [1.0, {"b": 1e400}]})
+    Traceback (most recent call last):
+    ValueError: a.1.b is inf, and JSON has no such number
+    """
+    for place, number in _odd_numbers(value):
+        raise ValueError(f"{place or 'it'} is {number}, and JSON has no such number")
+
+
+def check_numbers_kept(before: Any, after: Any) -> None:
+    """Check like `check_finite`, but allow numbers in `before` that are still there in `after`."""
+    odd = list(_odd_numbers(before))
+    kept = Counter(str(number) for _, number in _odd_numbers(after))
+    if Counter(str(number) for _, number in odd) - kept:
+        check_finite(before)
+
+
+def _taker(event: EventName) -> str:
+    return f"event {event!r}"
+
+
+def _check_depth(text: bytes) -> None:
+    """Raise ValueError for too deep nesting. Parsing with extra levels around it uses the parser's own limit."""
+    if text.count(b"{") + text.count(b"[") <= DEEPEST:
+        return
+    around = _READ - DEEPEST
+    try:
+        from_json(b"[" * around + text + b"]" * around)
+    except ValueError:
+        raise ValueError(f"more than {DEEPEST} objects and arrays lie in each other; bring less depth") from None
+
+
+def _odd_numbers(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield the places and values of numbers that JSON does not have."""
+    python = _ANY.dump_python(value, warnings=False)
+    text = to_json(python, inf_nan_mode="constants", bytes_mode="base64", fallback=repr)
+    if b"Infinity" in text or b"NaN" in text:  # possibly only inside a text
+        yield from _odd(python, "")
+
+
+def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
+    within: Iterable[tuple[Any, Any]] = ()
+    match value:
+        case Mapping():
+            within = value.items()
+        case list() | tuple() | set() | frozenset():
+            within = enumerate(value)
+        case float() if not isfinite(value):
+            yield place, value
+    for name, each in within:
+        yield from _odd(each, f"{place}.{name}" if place else f"{name}")
+
+
+def own_copy(event: Event) -> Event:
+    """Copy the event with its payload, so that code that writes into the payload does not change the original."""
+    payload = from_json(to_json(event.payload)) if event.payload else {}
+    return Event(event.name, payload, event.time, event.id, event.sender, event.operator_reason)
+
+
+def _mapping(value: object) -> dict[Any, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise PydanticSerializationError(f"Unable to serialize unknown type: {type(value)}")
+
+
+def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None:
+    """Validate the payload against the entry point's schema; return None if there is none. Raises PayloadError."""
+    if entry.takes is None and (payload is None or payload == {}):
+        return None
+    taker = f"entry point {entry.name!r} of {graph!r}"
+    if entry.takes is None:
+        raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to bring one")
+    try:
+        with contained():
+            return entry.takes.model_validate(
+                _values(payload), by_alias=True, by_name=True, from_attributes=isinstance(payload, BaseModel)
+            )
+    except ValidationError as error:
+        expected = f"{entry.takes.__name__}({describe_fields(entry.takes)})"
+        raise PayloadError(taker, problems_of(error), expected) from error
+
+
+def _values(payload: Any) -> Any:
+    """Return the values to validate: a copy of a model's values, because a model itself would pass unchecked."""
+    if isinstance(payload, RootModel):
+        return payload.root
+    if isinstance(payload, BaseModel):
+        return values_of(payload.model_copy(deep=True))
+    return {} if payload is None else payload

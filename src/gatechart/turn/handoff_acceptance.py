@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Any
 
 from gatechart.context import AgentContext
-from gatechart.errors import EntryGuardError, PayloadError
+from gatechart.errors import EntryGuardError, PacketError, PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import (
     MOST_HOPS,
@@ -17,14 +17,16 @@ from gatechart.handoff import (
     HandoffPacket,
     PacketMigration,
     fields_for,
+    read_packet,
 )
+from gatechart.handoff.packet import readable as text
+from gatechart.handoff.reading import unreadable
 from gatechart.kernel import plan_entry
-from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, answer_payload, conclusion
-from gatechart.turn.handoff_rejections import Rejection, Void, readable, rejection, withdrawn
+from gatechart.turn.arguments import fit_payload
+from gatechart.turn.handoff_offers import ACCEPTED, CANCELLED, EXPIRED, FAILED, REJECTED, answer_payload, conclusion
 from gatechart.turn.handoff_state import failures
-from gatechart.turn.handoff_turns import macrostep_of, open_handoff, reacted, unmoved
-from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.payload import fit_payload
+from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
+from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
 from gatechart.values import (
     AgentId,
@@ -37,12 +39,69 @@ from gatechart.values import (
     Mode,
     Obstacle,
     OpenHandoff,
+    Payload,
     Send,
     Side,
     Snapshot,
     Status,
     TurnRecord,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A rejected offer: the answer to the source agent, and the change of the handoff."""
+
+    settle: ChangeHandoff
+    event: str
+    told: Payload
+    asked_by: AgentId
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """Mail about a handoff that no longer changes anything."""
+
+
+def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
+    """Reject an offer."""
+    why = text(details)
+    settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
+    told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle)
+    return Rejection(settle, REJECTED, told, packet.source_agent)
+
+
+def withdrawn(event: Event, late: str = "") -> Rejection:
+    """Reject an offer that was withdrawn before it was accepted. late: the id of one that came after its deadline."""
+    is_late = bool(late) or event.payload.get("expired", False)
+    after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
+    told_why = "" if late else event.payload.get("reason")
+    details = told_why or ("not accepted before its deadline" if is_late else "withdrawn")
+    handoff = late or event.payload["handoff"]
+    told = {"handoff": handoff, "status": after.value, "details": details}
+    settle = ChangeHandoff(handoff, HandoffStatus.PENDING, after, details)
+    return Rejection(settle, EXPIRED if is_late else FAILED, told, event.sender or "")
+
+
+def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
+    """Read the packet of an offer; if it cannot be read, return the rejection, which keeps it as it came.
+
+    The mail decides which handoff it is and who sent it: a migration may have lost that.
+    """
+    mail = {"handoff_id": event.id or "", "source_agent": event.sender or ""}
+    try:
+        packet = read_packet(event.payload, migrations)
+        is_so = (packet.handoff_id, packet.source_agent) == tuple(mail.values())
+        return packet if is_so else packet.model_copy(update=mail)
+    except PacketError as error:
+        kept = unreadable(event.payload, str(error)).model_copy(update=mail)
+        return rejection(kept, Obstacle.UNREADABLE, str(error))
+
+
+def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> Rejection:
+    """Reject an offer as it came: for this obstacle, or because nobody can read it."""
+    packet = readable(event, migrations)
+    return packet if isinstance(packet, Rejection) else rejection(packet, obstacle, details)
 
 
 async def begin_with_offer(

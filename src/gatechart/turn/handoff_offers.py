@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from gatechart.errors import PayloadError
-from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import (
     Fallbacks,
     HandoffPacket,
@@ -19,8 +18,7 @@ from gatechart.handoff import (
     next_offer,
     with_attempt,
 )
-from gatechart.turn.arguments import checked_moment
-from gatechart.turn.payload import plain_payload
+from gatechart.turn.arguments import checked_moment, plain_payload
 from gatechart.values import (
     OFFERED,
     AgentId,
@@ -30,7 +28,6 @@ from gatechart.values import (
     HandoffRecord,
     HandoffStatus,
     Mode,
-    Name,
     Obstacle,
     Offer,
     OpenHandoff,
@@ -38,7 +35,6 @@ from gatechart.values import (
     Reason,
     Send,
     Side,
-    name_of,
     seconds_of,
 )
 
@@ -52,8 +48,8 @@ def stamped(
     packet: HandoffPacket,
     *,
     reason: Reason | None,
-    to: Name | AnyGraph,
-    at: Name,
+    to: str,
+    at: str,
     agent: AgentId | None,
     mode: Mode,
     due: datetime | None,
@@ -72,9 +68,9 @@ def stamped(
             "source_agent": step.agent,
             "source_graph": step.graph,
             "source_state": step.state,
-            "target_graph": graph_name(to),
+            "target_graph": to,
             "target_agent": agent or new_id(ids),
-            "entry_point": name_of(at),
+            "entry_point": at,
             "is_new": agent is None,
             "reason": reason or packet.reason,
             "mode": mode,

@@ -18,8 +18,8 @@ from gatechart.handoff import (
     read_packet,
     with_attempt,
 )
+from gatechart.turn.handoff_acceptance import Void
 from gatechart.turn.handoff_offers import ACCEPTED, COMPLETED, FAILED, REJECTED, conclusion, next_attempt, source_of
-from gatechart.turn.handoff_rejections import Void
 from gatechart.turn.handoff_state import failures, taken_transfers
 from gatechart.turn.handoff_turns import open_handoff, reacted, unmoved
 from gatechart.values import (

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
-from gatechart.context import AgentContext
+from gatechart.errors import EventRefusedError
 from gatechart.graph import AnyGraph
 from gatechart.kernel import candidates, plan_microstep
-from gatechart.turn.dead_letter_notices import noted
-from gatechart.turn.macrostep import Macrostep
-from gatechart.turn.payload import own_copy
+from gatechart.turn.arguments import own_copy
+from gatechart.turn.handoff_offers import asked
+from gatechart.turn.handoff_state import Standing
+from gatechart.turn.macrostep import macrostep_of
 from gatechart.turn.turn_context import Turn, TurnLog
-from gatechart.turn.turns import committed_context, recorded
+from gatechart.turn.turns import committed_context, delegate, recorded
 from gatechart.values import (
+    ERROR_MAIL,
     AgentId,
     Effect,
     Event,
+    EventName,
     Mail,
-    Memory,
+    Offer,
     OpenHandoff,
+    Payload,
+    ReplaceMail,
+    Send,
     Side,
     Snapshot,
     StateName,
     Status,
     TurnRecord,
 )
+
+REQUESTED: Final = "handoff.requested"
+NOTED: Final = "noted"
+"""Key in the payload of dead mail about a handoff: only the chart has yet to handle it."""
+
+_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # events by which a chart learns the result of a handoff
 
 
 async def reacted(
@@ -89,30 +103,73 @@ def unmoved(
     return TurnRecord(previous, after, event, (), 0, (), effects)
 
 
-def macrostep_of(
-    graph: AnyGraph,
-    previous: Snapshot | None,
-    agent_id: AgentId,
-    context: AgentContext | None,
-    event: Event,
-    handoffs: tuple[OpenHandoff, ...],
-    services: Any,
-) -> Macrostep:
-    """Prepare the microsteps of a turn.
-
-    previous: None for an agent's first turn. context: None if nothing in the turn needs it.
-    """
-    version, leaves, memory = (1, (), ()) if previous is None else _where(previous)
-    turn = Turn(agent_id, version, own_copy(event), services, graph.name, handoffs, context, TurnLog(leaves))
-    return Macrostep(graph, leaves, memory, context, turn)
-
-
-def _where(previous: Snapshot) -> tuple[int, tuple[StateName, ...], Memory]:
-    return previous.version + 1, previous.configuration, previous.memory
-
-
 def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | None:
     """Find the handoff that mail is about, in which the agent has this part. The peer or the agent itself sent it."""
     wanted, own = event.payload.get("handoff"), previous.agent_id
     known = (each for each in previous.handoffs if each.side is side and event.sender in (each.peer, own))
     return next((each for each in known if each.id == wanted), None)
+
+
+def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
+    """Build the mail that tells an agent of its dead mail. If that belonged to a state, so does this."""
+    whose = dead.recipient
+    return Mail(number, whose, ERROR_MAIL, _told(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
+
+
+def is_noted(name: EventName, payload: Payload, sender: AgentId | None) -> bool:
+    """Tell whether mail reports the result of a handoff that only the chart has yet to handle."""
+    return sender is not None and NOTED in payload and "handoff" in payload and name.startswith(_NAMES)
+
+
+def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
+    """Return the effects that record what dead mail says, without the chart. event: the form that the chart handles.
+
+    The mail is kept, so that a retry delivers it to the chart alone.
+    """
+    payload = {"handoff": dead.payload["handoff"], **event.payload, NOTED: True}
+    kept = replace(dead, event=event.name, payload=payload)
+    if previous.status is not Status.ACTIVE:
+        return (ReplaceMail(dead.number, kept),)
+    return ReplaceMail(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _told(kept))
+
+
+def keeps(turn: TurnRecord, dead: Mail) -> bool:
+    """Tell whether the turn keeps the mail as dead, rather than having handled it after all."""
+    return any(isinstance(each, ReplaceMail) and each.number == dead.number for each in turn.effects)
+
+
+def _told(dead: Mail) -> Payload:
+    about = {"handoff": dead.payload["handoff"]} if is_noted(dead.event, dead.payload, dead.sender) else {}
+    return {"event": dead.event, "number": dead.number, "attempts": dead.attempts, "reason": dead.reason, **about}
+
+
+def requested(
+    graph: AnyGraph, previous: Snapshot, event: Event, ask: Callable[[Turn], object], services: Any = None
+) -> TurnRecord:
+    """Let an outside caller have the agent hand on its work, in a turn without actions; the agent waits where it is.
+
+    Raises PayloadError, and EventRefusedError if the agent has ended.
+    """
+    if previous.status is not Status.ACTIVE:
+        raise EventRefusedError(previous.agent_id, event.name, f"the agent is {previous.status.value}")
+    context = committed_context(graph, previous)
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services)
+    ask(macrostep.turn)
+    return recorded(macrostep, previous, event, perf_counter_ns())
+
+
+def delegated(
+    graph: AnyGraph, after: Snapshot, states: Sequence[StateName], event: Event, services: Any = None
+) -> Standing:
+    """Offer work to the agents that the given states invoke, if the states became active outside a turn.
+
+    Offers that an invoke has made already stay. Raises what the functions that make packets raise.
+    """
+    context, log = committed_context(graph, after), TurnLog(after.configuration)
+    turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)
+    under_way = frozenset(each.invoke for each in after.handoffs)
+    for state in states:
+        delegate(graph, state, turn, under_way)
+    offers = [each for each in log.asked if isinstance(each, Offer)]
+    new = [asked(offer, after.version, *log.awaits[offer.handoff.id]) for offer in offers]
+    return Standing((*after.handoffs, *new), tuple(log.asked))

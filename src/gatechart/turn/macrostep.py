@@ -9,13 +9,26 @@ from collections.abc import Sequence
 from inspect import isawaitable, iscoroutine
 from typing import Any
 
+from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, is_failure
 from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
-from gatechart.turn.internal_events import ERROR_EXECUTION, Failure, Raised, told
-from gatechart.turn.payload import plain_payload
-from gatechart.turn.turn_context import Turn, log_of
-from gatechart.values import EventName, GuardError, Memory, Payload, Refusal, RefusalReason, StateName, Status
+from gatechart.turn.arguments import own_copy, plain_payload
+from gatechart.turn.turn_context import ERROR_EXECUTION, Failure, Raised, Turn, TurnLog, log_of, told
+from gatechart.values import (
+    AgentId,
+    Event,
+    EventName,
+    GuardError,
+    Memory,
+    OpenHandoff,
+    Payload,
+    Refusal,
+    RefusalReason,
+    Snapshot,
+    StateName,
+    Status,
+)
 
 
 class Macrostep:
@@ -62,11 +75,6 @@ class Macrostep:
         self._has_eventless = False  # whether the current configuration has eventless transitions
         self.log = log_of(turn)
         self._raised = self.log.raised
-
-    @property
-    def asks(self) -> bool:
-        """Whether the turn has effects besides its commit."""
-        return bool(self.left or self.attended or self.log.asked or self.is_final)
 
     @property
     def failed_in(self) -> StateName:
@@ -155,6 +163,8 @@ class Macrostep:
     def _enabled(self, name: EventName | None) -> tuple[Edge, ...]:
         """Return, for each active leaf, the first transition whose guard agrees."""
         groups = candidates(self.graph, self.configuration, name)
+        if len(groups) == 1 and groups[0][0].ask is None:  # as usual in a flat chart
+            return groups[0][:1]
         return tuple([edge for edges in groups if (edge := self._first(edges)) is not None])
 
     def _first(self, edges: Sequence[Edge]) -> Edge | None:
@@ -248,6 +258,27 @@ class Macrostep:
     def _data(self, data: Step) -> Any:
         """Return the output of a final state; like actions, its function may take the turn."""
         return data.function(self.context, self.event, *([self.turn] if data.takes_turn else []))
+
+
+def macrostep_of(
+    graph: AnyGraph,
+    previous: Snapshot | None,
+    agent_id: AgentId,
+    context: AgentContext | None,
+    event: Event,
+    handoffs: tuple[OpenHandoff, ...],
+    services: Any,
+) -> Macrostep:
+    """Prepare the microsteps of a turn.
+
+    previous: None for an agent's first turn. context: None if nothing in the turn needs it.
+    """
+    event = own_copy(event)
+    if previous is None:
+        return Macrostep(graph, (), (), context, Turn(agent_id, 1, event, services, graph.name, handoffs, context))
+    leaves, version = previous.configuration, previous.version + 1
+    turn = Turn(agent_id, version, event, services, graph.name, handoffs, context, TurnLog(leaves))
+    return Macrostep(graph, leaves, previous.memory, context, turn)
 
 
 def _period(taken: Sequence[str]) -> int:

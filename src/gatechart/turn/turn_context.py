@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from random import Random
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
+from pydantic import ValidationError
 from typing_extensions import TypeVar
 
-from gatechart.context import AgentContext
-from gatechart.errors import PayloadError, UnknownHandoffError
+from gatechart.context import AgentContext, problems_of
+from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
@@ -23,18 +26,18 @@ from gatechart.turn.arguments import (
     checked_name,
     checked_reason,
     checked_words,
+    plain_payload,
     raised_name,
     sought_id,
 )
 from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped
-from gatechart.turn.internal_events import Raised
-from gatechart.turn.payload import plain_payload
 from gatechart.values import (
     AgentId,
     CancelTimer,
     Delay,
     Effect,
     Event,
+    EventName,
     HandoffStatus,
     Mode,
     Name,
@@ -49,7 +52,53 @@ from gatechart.values import (
     seconds_of,
 )
 
+ERROR_EXECUTION: Final[EventName] = "error.execution"
+
+
 ServicesT = TypeVar("ServicesT", default=Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception of a guard or an action."""
+
+    name: str
+    place: str
+    cause: Event
+    error: BaseException
+    undoes: bool  # whether it undoes the turn, unless a transition handles it
+
+    def raised(self) -> Raised:
+        """Return the event `error.execution` that reports it."""
+        payload = {
+            "type": type(self.error).__name__,
+            "message": message_of(self.error),
+            "raised_by": self.name,
+            "place": self.place,
+            "event": self.cause.name,
+        }
+        return Raised(Event(ERROR_EXECUTION, payload, self.cause.time), self)
+
+    def failed(self, agent_id: AgentId, event: EventName) -> ActionFailedError:
+        """Return the error that undoes the turn, with the exception as its cause."""
+        error = ActionFailedError(agent_id, event, self.name, self.place, told(self.error))
+        error.__cause__ = self.error
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An event on the internal queue of a turn."""
+
+    event: Event
+    failure: Failure | None = None
+
+
+def told(error: BaseException) -> str:
+    """Describe the exception in one line that every store can keep: its type, and its message if it has one."""
+    message = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else message_of(error)
+    line = " ".join(message.encode(errors="replace").decode().replace("\0", "").split())
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__
 
 
 class TurnLog:
@@ -121,7 +170,7 @@ class Turn(Generic[ServicesT]):
     def random(self) -> Random:
         """Source of random numbers, seeded with the agent, the turn and its time."""
         if self._random is None:
-            self._random = source_of(self.agent_id, self.version, self.now)
+            self._random = source_of(self.agent_id, self.version, self.event.time)
         return self._random
 
     def raise_event(self, event: Name, payload: Any = None) -> None:
@@ -212,33 +261,38 @@ class Turn(Generic[ServicesT]):
         on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
         PayloadError, and later HandoffNotAwaitedError if the turn ends in a final state.
         """
-        wanted = checked_mode(mode)
-        check_targets([graph_name(to)], "handoff")
+        target, door = graph_name(to), raised_name(at)
+        wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
+        peer, step = None if agent is None else checked_addressee(agent), self._step(achieved)
+        check_targets([target], "handoff")
         if fallbacks is not None:
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
-        taken = next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None)
-        state = ", ".join(self._log.left or sorted(self._log.active))
+        ids = self.random
         made = stamped(
             packet or packet_of(self.context, Reason.OTHER),
-            reason=None if reason is None else checked_reason(reason),
-            to=to,
-            at=raised_name(at),
-            agent=None if agent is None else checked_addressee(agent),
+            reason=why,
+            to=target,
+            at=door,
+            agent=peer,
             mode=wanted,
-            due=deadline_of(deadline, self.now),
+            due=deadline_of(deadline, self.event.time),
             fallbacks=fallbacks,
-            step=PathStep(
-                agent=self.agent_id,
-                graph=self.graph,
-                state=state,
-                achieved=checked_words(achieved, "achieved"),
-                time=self.now,
-            ),
-            taken=taken,
-            ids=self.random,
+            step=step,
+            taken=next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None),
+            ids=ids,
         )
-        self._log.asked += offers_of(made, self.now, self.random, progressed)
+        self._log.asked += offers_of(made, self.event.time, ids, progressed)
         return made.handoff_id
+
+    def _step(self, achieved: str) -> PathStep:
+        """Return the agent's own step on the path of the work that it hands on."""
+        return PathStep(
+            agent=self.agent_id,
+            graph=self.graph,
+            state=", ".join(self._log.left or sorted(self._log.active)),
+            achieved=checked_words(achieved, "achieved"),
+            time=self.event.time,
+        )
 
     def complete(self, handoff: str, result: Any = None) -> None:
         """End a handoff that this agent accepted, with a result for the agent that waits for it.
@@ -265,6 +319,5 @@ class Turn(Generic[ServicesT]):
         return new_id(self.random)
 
 
-def log_of(turn: Turn[Any]) -> TurnLog:
-    """Return the requests of a turn so far. For the framework alone: actions use the methods of the turn."""
-    return turn._log
+log_of: Final[Callable[[Turn[Any]], TurnLog]] = attrgetter("_log")
+"""Return the requests of a turn so far. For the framework alone: actions use the methods of the turn."""

@@ -12,27 +12,24 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError
 
 from gatechart.context import (
     AgentContext,
     ContextT,
-    changed_by_writing,
     describe_fields,
     new_context,
     problems_of,
     read_context,
-    write_context,
+    rewritten,
 )
-from gatechart.errors import ContextInvalidError, EntryGuardError, IncompatibleGraphError, PayloadError, is_failure
+from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import plan_entry
+from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_state import Standing, standing_after
-from gatechart.turn.internal_events import told
-from gatechart.turn.macrostep import Macrostep, agrees
-from gatechart.turn.payload import own_copy
-from gatechart.turn.turn_context import Turn, TurnLog, log_of
+from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
+from gatechart.turn.turn_context import Turn, log_of, told
 from gatechart.values import (
     AgentId,
     Cancel,
@@ -67,11 +64,7 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
         return _refused(previous, event, Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ()))
     started = perf_counter_ns()
     context = committed_context(graph, previous)
-    version = previous.version + 1
-    leaves, handoffs = previous.configuration, previous.handoffs
-    log = TurnLog(leaves)
-    turn = Turn(previous.agent_id, version, own_copy(event), services, graph.name, handoffs, context, log)
-    macrostep = Macrostep(graph, leaves, previous.memory, context, turn)
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services)
     await macrostep.react()
     if not macrostep.taken:
         return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))
@@ -93,8 +86,7 @@ async def begin(
     started = perf_counter_ns()
     context = beginning_context(graph, entry, entry_fields(graph, entry, payload))
     ask_entry_guard(graph, entry, context, event)
-    turn = Turn(agent_id, 1, own_copy(event), services, graph.name, (), context)
-    macrostep = Macrostep(graph, (), (), context, turn)
+    macrostep = macrostep_of(graph, None, agent_id, context, event, (), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
     return recorded(macrostep, None, event, started)
 
@@ -169,7 +161,8 @@ def recorded(
     text = _text_after(macrostep, previous)
     for state in () if macrostep.is_final else macrostep.attended:  # a final state that contains states may end at once
         delegate(graph, state, turn)
-    asks = macrostep.asks  # otherwise the turn ends no state and requests nothing: entry versions and status stay
+    # A plain turn ends no state and requests nothing: entry versions and status stay.
+    is_plain = not (macrostep.left or macrostep.attended or macrostep.log.asked or macrostep.is_final)
     standing = _standing(macrostep, replied) if turn.handoffs or macrostep.log.asked else NO_HANDOFFS
     epochs = previous.entered if previous else ()
     snapshot = Snapshot(
@@ -180,13 +173,13 @@ def recorded(
         macrostep.configuration,
         text,
         turn.version,
-        macrostep.status if asks else Status.ACTIVE,
+        Status.ACTIVE if is_plain else macrostep.status,
         macrostep.memory,
-        _entered(macrostep, epochs) if asks else epochs,
+        epochs if is_plain else _entered(macrostep, epochs),
         standing.handoffs,
     )
     took_us = (perf_counter_ns() - started) // 1000
-    effects = effects_of(macrostep) if asks else ()
+    effects = () if is_plain else effects_of(macrostep)
     return TurnRecord(
         previous,
         snapshot,
@@ -250,28 +243,12 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     context, before = macrostep.context, None if previous is None else previous.context
     if context is None and before is not None:  # the turn did not need it
         return before
-    text, restored = _valid_text(context, macrostep.turn, before)
+    text, restored = rewritten(context, before, macrostep.turn.agent_id, macrostep.turn.event.name)
     # Not that of a new agent: where many start, each would only push another one out. A validator may have built an
     # object of another class.
     if previous is not None and type(restored) is macrostep.graph.context:
         macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
     return text
-
-
-def _valid_text(context: AgentContext, turn: Turn, before: str | None) -> tuple[str, AgentContext | None]:
-    """Return the context's text, and the context read back from it; None if unchanged. Raises ContextInvalidError."""
-    kind = type(context)
-    try:
-        text = write_context(context)
-        if text == before:
-            return text, None
-        restored = read_context(kind, text)
-        problems = changed_by_writing(context, restored)
-    except (ValidationError, PydanticSerializationError) as error:
-        raise ContextInvalidError(turn.agent_id, turn.event.name, kind.__name__, problems_of(error)) from error
-    if problems:
-        raise ContextInvalidError(turn.agent_id, turn.event.name, kind.__name__, problems)
-    return text, restored
 
 
 def _refused(snapshot: Snapshot, event: Event, refusal: Refusal, guard_errors: tuple[GuardError, ...] = ()) -> Outcome:

@@ -1,46 +1,43 @@
-"""Turns about handoffs.
+"""Mail to an agent: what it is about, the turns that apply it, and what becomes of it if it is refused or fails.
 
-Only mail between agents leads to them: an event of such a name from a person is an ordinary event.
+Only mail between agents leads to turns about handoffs: an event of such a name from a person is an ordinary event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
-from gatechart.errors import EventRefusedError
+from gatechart.errors import EventIdReusedError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.fallbacks import longest_wait_s
-from gatechart.turn.dead_letter_notices import is_noted
-from gatechart.turn.handoff_acceptance import take_offer, take_withdrawal
-from gatechart.turn.handoff_offers import ANSWERS, asked
-from gatechart.turn.handoff_rejections import Rejection, Void
+from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_withdrawal
+from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
-from gatechart.turn.handoff_state import Standing
-from gatechart.turn.handoff_turns import macrostep_of, reacted
-from gatechart.turn.payload import own_copy
-from gatechart.turn.turn_context import Turn, TurnLog
-from gatechart.turn.turns import committed_context, delegate, recorded, take_turn
+from gatechart.turn.handoff_turns import is_noted, reacted
+from gatechart.turn.turn_context import told
+from gatechart.turn.turns import take_turn
 from gatechart.values import (
     ERROR_MAIL,
     OFFERED,
     WITHDRAWN,
     Event,
     Mail,
-    Offer,
+    MailStatus,
     Outcome,
+    Retry,
     Snapshot,
-    StateName,
     Status,
     TurnRecord,
 )
 
-REQUESTED = "handoff.requested"
-PROGRESS = "progress.invoke."
+logger = logging.getLogger(__name__)
+
+PROGRESS: Final = "progress.invoke."
 
 
 def is_about_handoff(mail: Mail | Event) -> bool:
@@ -119,33 +116,29 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
     return await reacted(graph, previous, event, previous.handoffs, (), services)
 
 
-def requested(
-    graph: AnyGraph, previous: Snapshot, event: Event, ask: Callable[[Turn], object], services: Any = None
-) -> TurnRecord:
-    """Let an outside caller have the agent hand on its work, in a turn without actions; the agent waits where it is.
-
-    Raises PayloadError, and EventRefusedError if the agent has ended.
-    """
-    if previous.status is not Status.ACTIVE:
-        raise EventRefusedError(previous.agent_id, event.name, f"the agent is {previous.status.value}")
-    context = committed_context(graph, previous)
-    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services)
-    ask(macrostep.turn)
-    return recorded(macrostep, previous, event, perf_counter_ns())
+def after_refusal(mail: Mail, reason: str) -> Mail:
+    """Return the mail marked as refused by its recipient."""
+    facts = {"agent_id": mail.recipient, "event": mail.event, "reason": reason}
+    logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
+    return replace(mail, status=MailStatus.REFUSED, reason=reason)
 
 
-def delegated(
-    graph: AnyGraph, after: Snapshot, states: Sequence[StateName], event: Event, services: Any = None
-) -> Standing:
-    """Offer work to the agents that the given states invoke, if the states became active outside a turn.
+def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry) -> Mail:
+    """Return the mail after another failed attempt: to be tried again, dead, or refused because its id was reused."""
+    if isinstance(error, EventIdReusedError):  # another attempt would fail the same way
+        return after_refusal(mail, str(error))
+    attempts = mail.attempts + 1
+    wait_s = retry.wait_s(attempts)
+    failed = replace(mail, attempts=attempts, reason=told(error))
+    known = {"agent_id": mail.recipient, "event": mail.event, "number": mail.number}
+    known |= {"attempts": attempts, "reason": failed.reason}
+    if wait_s is None:
+        logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
+        return replace(failed, status=MailStatus.DEAD, retry_at=None)
+    logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
+    return replace(failed, retry_at=now + timedelta(seconds=wait_s))
 
-    Offers that an invoke has made already stay. Raises what the functions that make packets raise.
-    """
-    context, log = committed_context(graph, after), TurnLog(after.configuration)
-    turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)
-    under_way = frozenset(each.invoke for each in after.handoffs)
-    for state in states:
-        delegate(graph, state, turn, under_way)
-    offers = [each for each in log.asked if isinstance(each, Offer)]
-    new = [asked(offer, after.version, *log.awaits[offer.handoff.id]) for offer in offers]
-    return Standing((*after.handoffs, *new), tuple(log.asked))
+
+def unchanged(event: Event) -> Outcome:
+    """Return the outcome of handoff mail that was answered without a turn."""
+    return Outcome(event.name, (), 0, Status.ACTIVE)
