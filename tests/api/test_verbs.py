@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from gatechart import (
     Fallbacks,
+    Handoff,
     HandoffPacket,
     HandoffStatus,
     Human,
@@ -123,18 +124,17 @@ async def test_a_start_made_again_under_its_id_begins_nothing_again(verbs):
 
 async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
-    asked = {
-        "to": shade,
-        "at": "UP",
-        "packet": HandoffPacket(current_problem="too bright"),
-        "reason": Reason.OUT_OF_SCOPE,
-        "mode": "delegate",
-        "deadline": timedelta(hours=1),
-        "fallbacks": Fallbacks(SameTarget(attempts=2), OtherGraph("lamp", at="ON"), Human("lamp", at="OFF", agent="b")),
-        "idempotency_key": "h",
-    }
-    made = await verbs.handoff("a", **asked)
-    assert await verbs.handoff("a", **asked) == made
+    handoff = Handoff(
+        "shade",
+        at="UP",
+        packet=HandoffPacket(current_problem="too bright"),
+        reason=Reason.OUT_OF_SCOPE,
+        mode="delegate",
+        deadline=timedelta(hours=1),
+        fallbacks=Fallbacks(SameTarget(attempts=2), OtherGraph("lamp", at="ON"), Human("lamp", at="OFF", agent="b")),
+    )
+    made = await verbs.handoff("a", handoff, idempotency_key="h")
+    assert await verbs.handoff("a", handoff, idempotency_key="h") == made
     (record,) = await verbs.handoffs(source="a")
     assert (record.id, record.mode, record.reason) == (made, Mode.DELEGATE, Reason.OUT_OF_SCOPE)
     assert record.packet["current_problem"] == "too bright"
@@ -144,9 +144,31 @@ async def test_a_handoff_is_asked_for_and_withdrawn_from_elsewhere_each_once(ver
     assert not receipt.repeat
 
 
+WITH_A_REASON = {
+    "rollback": lambda verbs, reason: verbs.rollback("a", 1, reason=reason),
+    "an agent's rollback": lambda verbs, reason: on_agent(verbs, reason),
+    "cancel_handoff": lambda verbs, reason: verbs.cancel_handoff("h", reason=reason),
+    "fire_timer": lambda verbs, reason: verbs.fire_timer(1, reason=reason),
+    "end_invoke": lambda verbs, reason: verbs.end_invoke("a", "call", reason=reason),
+}
+
+
+async def on_agent(verbs, reason):
+    await (await verbs.resume("a")).rollback(1, reason=reason)
+
+
+@pytest.mark.parametrize("reason", ["", " ", "\n\t\u2003"])
+@pytest.mark.parametrize("verb", list(WITH_A_REASON))
+async def test_a_blank_reason_is_refused_and_nothing_is_changed(verb, reason, verbs):
+    await verbs.start("lamp", at="ON", agent_id="a")
+    with pytest.raises(PayloadError, match=r"says nothing.*a text that says why"):
+        await WITH_A_REASON[verb](verbs, reason)
+    assert (await verbs.read("a")).version == 1
+
+
 async def test_a_handoff_that_is_over_by_then_was_withdrawn_by_this_call_or_by_another(verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
-    made = await verbs.handoff("a", to="shade", at="UP", mode="delegate")
+    made = await verbs.handoff("a", Handoff("shade", at="UP", mode="delegate"))
     await until(verbs, made, HandoffStatus.ACCEPTED)
     assert not (await verbs.cancel_handoff(made, reason="never mind", idempotency_key="c")).repeat
     await until(verbs, made, HandoffStatus.CANCELLED)
@@ -155,11 +177,48 @@ async def test_a_handoff_that_is_over_by_then_was_withdrawn_by_this_call_or_by_a
         await verbs.cancel_handoff(made, reason="too late", idempotency_key="d")
 
 
+@pytest.mark.parametrize(
+    ("said", "stored"), [(None, Reason.TIMEOUT), ("tool failure", Reason.TOOL_FAILURE), ("other", Reason.OTHER)]
+)
+async def test_the_reason_of_a_handoff_goes_before_that_of_its_packet(said, stored, verbs):
+    await verbs.start("lamp", at="ON", agent_id="a")
+    packet = HandoffPacket(reason=Reason.TIMEOUT)
+    made = await verbs.handoff("a", Handoff("shade", at="UP", packet=packet, reason=said))
+    (record,) = await verbs.handoffs(handoff_id=made)
+    assert (record.reason, record.packet["reason"]) == (stored, stored)
+
+
+async def test_a_handoff_without_packet_and_reason_has_another_reason(verbs):
+    await verbs.start("lamp", at="ON", agent_id="a")
+    made = await verbs.handoff("a", Handoff("shade", at="UP"))
+    (record,) = await verbs.handoffs(handoff_id=made)
+    assert record.reason is Reason.OTHER
+
+
+@pytest.mark.parametrize(
+    "handoff",
+    [
+        Handoff("shade", at="UP", packet=lambda context, event: HandoffPacket()),
+        Handoff("shade", at="UP", agent=lambda context, event: "b"),
+        Handoff("shade", at="UP", achieved=lambda context, event: "much"),
+        Handoff("shade", at="UP", packet=Note()),
+        Handoff(shade, at="UP"),
+        "shade",
+        shade,
+    ],
+)
+async def test_a_handoff_that_only_an_action_can_make_or_that_is_none_is_refused(handoff, verbs):
+    await verbs.start("lamp", at="ON", agent_id="a")
+    with pytest.raises(PayloadError, match="handoff"):
+        await verbs.handoff("a", handoff)
+    assert not await verbs.handoffs()
+
+
 @pytest.mark.parametrize("deadline", ["10", "2026", "soon", "2026-07-01T12:00:00"])
 async def test_a_deadline_that_is_neither_a_moment_nor_a_delay_is_told_as_such_elsewhere_too(deadline, verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
     with pytest.raises(PayloadError, match=re.escape(f"{deadline!r} is no delay")):
-        await verbs.handoff("a", to="shade", at="UP", deadline=deadline)
+        await verbs.handoff("a", Handoff("shade", at="UP", deadline=deadline))
     assert not await verbs.handoffs()
 
 
@@ -167,7 +226,7 @@ async def test_a_deadline_that_is_neither_a_moment_nor_a_delay_is_told_as_such_e
 async def test_a_deadline_is_a_moment_or_a_delay_elsewhere_too(deadline, verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
     before = datetime.now(UTC)
-    await verbs.handoff("a", to="shade", at="UP", deadline=deadline)
+    await verbs.handoff("a", Handoff("shade", at="UP", deadline=deadline))
     (record,) = await verbs.handoffs()
     if deadline is NOON:
         assert record.deadline == NOON
@@ -215,7 +274,7 @@ async def test_a_graph_that_asks_for_an_error_on_refusal_gets_it_here():
         ("read", {"agent_id": "\ud800"}),
         ("stop", {"agent_id": "a\ud800"}),
         ("rollback", {"agent_id": "a", "version": 1, "reason": "\udfff"}),
-        ("handoff", {"agent_id": "a", "to": "shade", "at": "\ud800"}),
+        ("handoff", {"agent_id": "a", "handoff": Handoff("shade", at="\ud800")}),
     ],
 )
 async def test_what_cannot_be_asked_is_told_before_it_travels(verb, given, verbs):

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from gatechart import Fallbacks, Human, OtherGraph, Runtime
+from gatechart import Fallbacks, Handoff, Human, OtherGraph, Runtime
 from tests.cli.homes import on_both
 from tests.contrib.human_desk.support import answered
 from tests.contrib.human_desk.support import office as office_graphs
@@ -249,7 +249,7 @@ async def climb():
     """Has the agent turn to graphs that are not there, and at last to a person; returns the id of the first attempt."""
     async with Runtime.open(graphs=office_graphs) as runtime:
         fallbacks = Fallbacks(OtherGraph("nowhere_else", at="X"), Human("human_desk", at="LOW"))
-        request = await runtime.handoff("o-1", to="nowhere", at="X", fallbacks=fallbacks)
+        request = await runtime.handoff("o-1", Handoff("nowhere", at="X", fallbacks=fallbacks))
         while (await answered(runtime, request=request)).target_graph != "human_desk":  # noqa: ASYNC110
             await asyncio.sleep(0)
         return request

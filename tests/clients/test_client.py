@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gatechart import Handoff
 from gatechart.clients import (
     AnswerLostError,
     ClientClosedError,
@@ -61,7 +62,7 @@ async def test_the_verbs_give_the_values_that_the_runtime_gives(served, client):
     assert (mail.number, mail.due) == (receipt.number, later)
     assert [mail] == list(await served.runtime.mail("b"))
     assert (await client.rollback("a", 1, reason="a slip")).version == 3
-    handoff = await client.handoff("a", to="shop", at="OPEN", mode=Mode.DELEGATE)
+    handoff = await client.handoff("a", Handoff("shop", at="OPEN", mode=Mode.DELEGATE))
     assert list(await client.handoffs(handoff_id=handoff)) == list(await served.runtime.handoffs(handoff_id=handoff))
     assert (await client.stop("b")).status is Status.STOPPED
     await client.erase("b")
@@ -84,7 +85,7 @@ async def test_a_payload_of_any_depth_that_is_taken_can_be_read_everywhere(clien
     assert (await client.history("a"))[-1].event.payload == deepest
     assert [each.payload for each in await client.mail("a")] == [deepest]
     packet = HandoffPacket(entities={"in": arrays(148)})
-    handoff = await client.handoff("a", to="shop", at="OPEN", packet=packet, mode=Mode.DELEGATE)
+    handoff = await client.handoff("a", Handoff("shop", at="OPEN", packet=packet, mode=Mode.DELEGATE))
     assert (await client.handoffs(handoff_id=handoff))[0].packet["entities"] == packet.entities
 
 
@@ -107,8 +108,8 @@ async def test_a_packet_that_nobody_could_read_again_is_refused(served, client):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     packet = HandoffPacket(entities={"in": arrays(149)})
     for refused in (
-        client.handoff("a", to="shop", at="OPEN", packet=packet),
-        served.runtime.handoff("a", to="shop", at="OPEN", packet=packet),
+        client.handoff("a", Handoff("shop", at="OPEN", packet=packet)),
+        served.runtime.handoff("a", Handoff("shop", at="OPEN", packet=packet)),
     ):
         with pytest.raises(PayloadError, match="lie in each other"):
             await refused
@@ -149,8 +150,11 @@ async def test_a_call_under_an_id_of_its_own_is_done_once(client):
     await client.send(first.agent_id, "COUNTED")
     back = await client.rollback(first.agent_id, 1, reason="a slip", idempotency_key="r1")
     assert await client.rollback(first.agent_id, 1, reason="a slip", idempotency_key="r1") == back
-    asked = await client.handoff(first.agent_id, to="shop", at="OPEN", mode=Mode.DELEGATE, idempotency_key="h1")
-    assert await client.handoff(first.agent_id, to="shop", at="OPEN", mode=Mode.DELEGATE, idempotency_key="h1") == asked
+    asked = await client.handoff(first.agent_id, Handoff("shop", at="OPEN", mode=Mode.DELEGATE), idempotency_key="h1")
+    assert (
+        await client.handoff(first.agent_id, Handoff("shop", at="OPEN", mode=Mode.DELEGATE), idempotency_key="h1")
+        == asked
+    )
 
 
 async def test_more_than_a_server_gives_at_once_is_asked_for_in_parts(client, monkeypatch):
@@ -244,7 +248,7 @@ ON_AN_AGENT = [
     lambda verbs, agent: verbs.history(agent),
     lambda verbs, agent: verbs.snapshot_at(agent, 1),
     lambda verbs, agent: verbs.rollback(agent, 1, reason="x"),
-    lambda verbs, agent: verbs.handoff(agent, to="shop", at="OPEN"),
+    lambda verbs, agent: verbs.handoff(agent, Handoff("shop", at="OPEN")),
     lambda verbs, agent: verbs.cancel_handoff(agent, reason="x"),
 ]
 UNFIT = [
@@ -257,8 +261,11 @@ UNFIT = [
     lambda verbs: verbs.snapshot_at("a", 2**70),
 ]
 NARROWER = [
+    lambda verbs: verbs.rollback("a", 1, reason=" "),
+    lambda verbs: verbs.cancel_handoff("h", reason="\n"),
+    lambda verbs: verbs.fire_timer(1, reason=""),
+    lambda verbs: verbs.end_invoke("a", "call", reason=" "),
     lambda verbs: verbs.snapshot_at("a", 0),
-    lambda verbs: verbs.rollback("a", 1, reason=""),
     lambda verbs: verbs.handoffs(handoff_id=""),
     lambda verbs: verbs.send("a", "NOTED", {"note": "x" * 2**20}),
 ]

@@ -7,7 +7,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import Field
 
-from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart import (
+    ANY,
+    AgentContext,
+    Handoff,
+    Invoke,
+    Limits,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Status,
+    Transition,
+)
 from gatechart.errors import (
     ActionFailedError,
     AgentTooLargeError,
@@ -450,12 +461,9 @@ async def test_an_operator_hands_on_what_an_agent_does_and_takes_it_back(runtime
     fallbacks = Fallbacks(SameTarget(attempts=2), Human("desk", at="WORKING"))
     made = await runtime.handoff(
         agent.id,
-        to="second",
-        at="WORKING",
-        mode="delegate",
-        deadline="1h",
-        reason="complexity exceeded",
-        fallbacks=fallbacks,
+        Handoff(
+            "second", at="WORKING", mode="delegate", deadline="1h", reason="complexity exceeded", fallbacks=fallbacks
+        ),
     )
 
     async def is_taken():

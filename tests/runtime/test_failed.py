@@ -111,7 +111,7 @@ async def test_a_living_agent_that_ends_in_a_failure_fails_what_it_took(place):
     async with house(place, *GRAPHS) as runtime:
         living = await runtime.start("repairs", at="RESTING")
         agent = await runtime.start("shop", at="TALKING")
-        await runtime.handoff(agent.id, to="repairs", at="WORKING", agent=living.id, mode=Mode.DELEGATE)
+        await runtime.handoff(agent.id, Handoff("repairs", at="WORKING", agent=living.id, mode=Mode.DELEGATE))
         await rest(runtime)
         await living.send("GAVE_UP", {"part": "the fan"})
         await rest(runtime)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gatechart import Runtime
+from gatechart import Handoff, Runtime
 from gatechart.errors import NoHandoffError, ReservedEventError
 from gatechart.values import HandoffQuery, Mail, Mode, Posting, Side, Status
 from tests.runtime.handovers import (
@@ -257,7 +257,7 @@ async def test_a_person_cannot_forge_an_offer(place):
 async def test_an_operator_hands_on_what_an_agent_does(place):
     async with house(place) as runtime:
         agent = await runtime.start("first", at="WORKING")
-        made = await runtime.handoff(agent.id, to="desk", at="WORKING", reason="user escalation")
+        made = await runtime.handoff(agent.id, Handoff("desk", at="WORKING", reason="user escalation"))
         await rest(runtime)
         row = await only(runtime)
         assert (row.id, row.status, row.reason.value) == (made, ACCEPTED, "user escalation")

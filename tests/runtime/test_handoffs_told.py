@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gatechart import HandoffPacket, Runtime, State, StateTransitionGraph, Transition
+from gatechart import Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, OpenHandoffError, StoreFailedError
 from gatechart.handoff import PacketMigration
 from gatechart.stores import open_store
@@ -28,10 +28,10 @@ from tests.runtime.handovers import (
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing
 
 
-async def test_a_delegation_that_is_cancelled_for_no_reason_is_told_to_the_one_that_asked(place):
+async def test_a_delegation_that_is_cancelled_is_told_to_the_one_that_asked(place):
     async with house(place) as runtime:
         agent = await asked(runtime, mode="delegate")
-        await runtime.cancel_handoff((await only(runtime)).id, reason="")
+        await runtime.cancel_handoff((await only(runtime)).id, reason="never mind")
         await rest(runtime)
         assert await statuses(runtime) == [CANCELLED]
         assert (agent.configuration, agent.snapshot.handoffs) == (("FAILED",), ())
@@ -48,7 +48,7 @@ async def test_which_handoff_it_is_the_mail_says_whatever_a_migration_makes_of_t
     migration = PacketMigration(0, lambda old: {name: old[name] for name in kept})
     async with house(place, packet_migrations=[migration]) as runtime:
         agent = await runtime.start("first", at="TALKING")
-        await runtime.handoff(agent.id, to="second", at="WORKING", packet=HandoffPacket(schema_version=0))
+        await runtime.handoff(agent.id, Handoff("second", at="WORKING", packet=HandoffPacket(schema_version=0)))
         await rest(runtime)
         assert await statuses(runtime) == [status]
         assert agent.snapshot.handoffs == ()
@@ -65,7 +65,7 @@ async def test_actions_see_the_packet_of_today_where_an_older_one_came(place):
     async with house(place, graph, *ALL, packet_migrations=[migration]) as runtime:
         target, agent = await runtime.start("looker", at="RESTING"), await runtime.start("first", at="TALKING")
         old = HandoffPacket(schema_version=0, problem="no light")
-        await runtime.handoff(agent.id, to="looker", at="WORKING", agent=target.id, packet=old)
+        await runtime.handoff(agent.id, Handoff("looker", at="WORKING", agent=target.id, packet=old))
         await rest(runtime)
         assert target.context.told[0]["current_problem"] == "no light"
 
@@ -73,7 +73,7 @@ async def test_actions_see_the_packet_of_today_where_an_older_one_came(place):
 async def test_a_given_reason_goes_before_that_of_the_packet(place):
     async with house(place) as runtime:
         agent = await runtime.start("first", at="TALKING")
-        await runtime.handoff(agent.id, to="second", at="WORKING", packet=HandoffPacket(), reason="timeout")
+        await runtime.handoff(agent.id, Handoff("second", at="WORKING", packet=HandoffPacket(), reason="timeout"))
         assert (await only(runtime)).reason == "timeout"
 
 

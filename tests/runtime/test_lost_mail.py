@@ -277,7 +277,7 @@ async def test_an_offer_may_hold_a_word_of_ours(place):
     async with house(place, *GRAPHS, limits=ONCE) as runtime:
         agent = await runtime.start("asker", at="TALKING")
         packet = HandoffPacket.model_validate({"noted": True})
-        await runtime.handoff(agent.id, to="helper", at="WORKING", packet=packet, mode=Mode.DELEGATE)
+        await runtime.handoff(agent.id, Handoff("helper", at="WORKING", packet=packet, mode=Mode.DELEGATE))
         await rest(runtime)
         assert (await only(runtime)).packet["noted"] is True
         assert (await target_of(runtime, agent)).configuration == ("WORKING",)

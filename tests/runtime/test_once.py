@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
-from gatechart import ANY, AgentContext, EntryPoint, Runtime, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, EntryPoint, Handoff, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError, EventIdReusedError, NoHandoffError
 from gatechart.hosting.idempotency import MOST_APPLIED_IDS
 from gatechart.stores.sql.store import SqlStore
@@ -70,7 +70,9 @@ async def test_work_is_handed_on_once(runtime):
     agent = await runtime.start("giving", at="ASKING", payload=ADA)
 
     def hand_on(idempotency_key):
-        return runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate", idempotency_key=idempotency_key)
+        return runtime.handoff(
+            agent.id, Handoff("taking", at="WORKING", mode="delegate"), idempotency_key=idempotency_key
+        )
 
     first = await hand_on("h-1")
     await agent.send("NOTED")
@@ -81,7 +83,7 @@ async def test_work_is_handed_on_once(runtime):
 
 async def test_a_handoff_is_withdrawn_once(runtime):
     agent = await runtime.start("giving", at="ASKING", payload=ADA)
-    handoff = await runtime.handoff(agent.id, to="taking", at="WORKING", mode="delegate")
+    handoff = await runtime.handoff(agent.id, Handoff("taking", at="WORKING", mode="delegate"))
     assert [each.id for each in await runtime.handoffs()] == [handoff]
     await runtime.cancel_handoff(handoff, reason="never mind", idempotency_key="c-1")
     await soon(agent.until("LEFT"))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from pydantic import AwareDatetime, BaseModel, Field
 
-from gatechart import ANY, AgentContext, EntryPoint, Invoke, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, EntryPoint, Handoff, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import InvalidGraphError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import Fallbacks, OtherGraph, SameTarget
 from gatechart.values import LATEST, LONGEST_NAME, LONGEST_REASON
@@ -105,9 +105,9 @@ def bad_calls(text):
         "send an event": lambda _, agent: agent.send(text),
         "send with an id": lambda _, agent: agent.send("TOLD", event_id=text),
         "go back once": lambda _, agent: agent.rollback(1, reason="so", idempotency_key=text),
-        "hand on to": lambda runtime, _: runtime.handoff("a", to=text, at="PACKING"),
-        "hand on at": lambda runtime, _: runtime.handoff("a", to="parcel", at=text),
-        "hand on to an agent": lambda runtime, _: runtime.handoff("a", to="parcel", at="PACKING", agent=text),
+        "hand on to": lambda runtime, _: runtime.handoff("a", Handoff(text, at="PACKING")),
+        "hand on at": lambda runtime, _: runtime.handoff("a", Handoff("parcel", at=text)),
+        "hand on to an agent": lambda runtime, _: runtime.handoff("a", Handoff("parcel", at="PACKING", agent=text)),
     }
 
 
@@ -206,7 +206,7 @@ async def test_a_moment_that_utc_does_not_have_is_refused_to_callers(place, mome
             with pytest.raises(PayloadError, match="between the years 1 and 9999"):
                 await runtime.post("a", "TOLD", due=moment)
             with pytest.raises(PayloadError, match=r"between the years 1 and 9999|is no delay"):
-                await runtime.handoff("a", to="parcel", at="PACKING", deadline=moment)
+                await runtime.handoff("a", Handoff("parcel", at="PACKING", deadline=moment))
 
 
 @moments

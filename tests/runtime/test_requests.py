@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Limits, Runtime
+from gatechart import Handoff, Limits, Runtime
 from gatechart.api import SnapshotDocument, StartCommand, read_reply
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
@@ -166,7 +166,7 @@ COMMANDS = {
     "post with an id": lambda asker: asker.post("a", "SWITCHED", event_id="1"),
     "stop": lambda asker: asker.stop("a"),
     "rollback": lambda asker: asker.rollback("a", 1, reason="again"),
-    "handoff": lambda asker: asker.handoff("a", to="shade", at="UP", mode="delegate"),
+    "handoff": lambda asker: asker.handoff("a", Handoff("shade", at="UP", mode="delegate")),
     "cancel": lambda asker: asker.cancel_handoff("h", reason="never mind"),
 }
 
@@ -191,7 +191,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
     async with Runtime.open(place, graphs=GRAPHS) as runtime:
         await runtime.start("lamp", at="ON", agent_id="a")
         if verb == "cancel":
-            handoff = await runtime.handoff("a", to="shade", at="UP", mode="delegate")
+            handoff = await runtime.handoff("a", Handoff("shade", at="UP", mode="delegate"))
             await standing(runtime, HandoffStatus.ACCEPTED)
     async with silent(place, monkeypatch) as (runtime, reached):
         opening = open_database_client(place, graphs=GRAPHS)

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from gatechart import Runtime, State, StateTransitionGraph, Transition
+from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.graph import Accepts
 from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
@@ -409,7 +409,7 @@ async def test_the_trace_of_a_packet_that_was_read_somewhere_is_not_taken_for_th
     async with Runtime.open("memory:", graphs=GRAPHS, clock=clock) as runtime:
         agent = await runtime.start("orders", at="TALKING")
         packet = Case().packet(traceparent=stale)
-        await runtime.handoff(agent.id, to="refunds", at="REVIEWING", packet=packet)
+        await runtime.handoff(agent.id, Handoff("refunds", at="REVIEWING", packet=packet))
         assert (await runtime.handoffs())[0].packet["traceparent"] == ""
 
 
@@ -418,7 +418,7 @@ async def test_an_offer_that_cannot_be_read_is_told_of_as_it_is_stored(watch, cl
     async with Runtime.open(store, graphs=GRAPHS, clock=clock) as runtime:
         agent = await runtime.start("orders", at="TALKING")
         packet = Case().packet("out of scope", schema_version=0)
-        await runtime.handoff(agent.id, to="refunds", at="REVIEWING", packet=packet)
+        await runtime.handoff(agent.id, Handoff("refunds", at="REVIEWING", packet=packet))
         await at_rest(runtime, clock)
     by = ("reason", "source.graph", "target.graph", "obstacle")
     assert watch.counts("rejections", *by) == {("out of scope", "orders", "refunds", "the packet cannot be read"): 1}
@@ -429,7 +429,7 @@ async def test_an_older_packet_that_tells_little_is_accepted_and_counted(watch, 
     async with Runtime.open("memory:", graphs=GRAPHS, clock=clock, packet_migrations=[migration]) as runtime:
         agent = await runtime.start("orders", at="TALKING")
         packet = Case().packet("out of scope", schema_version=0)
-        await runtime.handoff(agent.id, to="refunds", at="REVIEWING", packet=packet)
+        await runtime.handoff(agent.id, Handoff("refunds", at="REVIEWING", packet=packet))
         await at_rest(runtime, clock)
     (hops,) = watch.points("hops")
     assert hops.attributes[PREFIX + "source.graph"] == "orders"

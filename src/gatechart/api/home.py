@@ -37,23 +37,20 @@ from gatechart.api.commands import (
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.context import ContextT, problems_of
 from gatechart.errors import ElsewhereError, PayloadError
-from gatechart.graph import AnyGraph, Fallbacks, StateTransitionGraph, graph_name
-from gatechart.handoff import HandoffPacket, fallback_steps
+from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
+from gatechart.handoff import fallback_steps
 from gatechart.turn import checked_name, known_number, plain_payload
 from gatechart.values import (
     AgentId,
     Capabilities,
-    Delay,
     HandoffRecord,
     HandoffStatus,
     HistoryEntry,
     Mail,
     MailStatus,
-    Mode,
     Name,
     Outcome,
     Page,
-    Reason,
     Receipt,
     Snapshot,
     Status,
@@ -318,36 +315,18 @@ class AgentHome(ABC):
     async def handoff(
         self,
         agent_id: AgentId,
+        handoff: Handoff,
         *,
-        to: Name | AnyGraph,
-        at: Name,
-        packet: HandoffPacket | None = None,
-        reason: Reason | str | None = None,
-        agent: AgentId | None = None,
-        mode: Mode | str = Mode.TRANSFER,
-        deadline: Delay | datetime | None = None,
-        fallbacks: Fallbacks | None = None,
         idempotency_key: str | None = None,
     ) -> str:
         """Let an agent hand on its work, as `Turn.handoff` does, and return the handoff's id.
 
         The agent stays in its state. If its graph does not handle `handoff.accepted`, it ends with that event.
+        handoff: such as `Handoff("refunds", at="REVIEWING")`; without functions, which only a graph can have.
         idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
         Raises UnknownAgentError, PayloadError, and EventRefusedError if the agent has ended.
         """
-        command = made(
-            HandoffCommand,
-            agent_id=agent_id,
-            to=graph_name(to),
-            at=name_of(at),
-            packet=packet,
-            reason=reason,
-            agent=agent,
-            mode=mode,
-            deadline=deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
-            fallbacks=None if fallbacks is None else fallback_steps(fallbacks),
-            idempotency_key=idempotency_key,
-        )
+        command = made(HandoffCommand, agent_id=agent_id, **_handoff_fields(handoff), idempotency_key=idempotency_key)
         handoff_id: str = await self.execute(command)
         return handoff_id
 
@@ -441,6 +420,26 @@ def made(kind: type[C], **given: Any) -> C:
         verb: str = kind.model_fields["verb"].default
         shown = tuple(f"{name} is {given[name]!r}" for name in _WORDS if isinstance(given.get(name), str | int))
         raise PayloadError(verb, (*problems_of(error), *shown), "what the verb takes") from error
+
+
+def _handoff_fields(handoff: Handoff) -> dict[str, Any]:
+    """Return the fields of a command from the handoff. Raises PayloadError if it needs a turn."""
+    if not isinstance(handoff, Handoff):
+        raise PayloadError("handoff", (f"it is {handoff!r}",), 'a Handoff, such as Handoff("refunds", at="REVIEWING")')
+    if handoff.achieved is not None or any(map(callable, handoff.functions)):
+        problem = "it has a function, or says what was achieved, as an action of a graph may"
+        raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
+    deadline, fallbacks = handoff.deadline, handoff.fallbacks
+    return {
+        "to": handoff.to,
+        "at": handoff.at,
+        "packet": handoff.packet,
+        "reason": handoff.reason,
+        "agent": handoff.agent,
+        "mode": handoff.mode,
+        "deadline": deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
+        "fallbacks": None if fallbacks is None else fallback_steps(fallbacks),
+    }
 
 
 def check_writable(command: Command) -> None:

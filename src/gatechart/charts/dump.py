@@ -35,7 +35,7 @@ from gatechart.graph import (
     Transition,
     callable_name,
 )
-from gatechart.values import Delay, Mode, Reason, Retry
+from gatechart.values import Mode, Retry
 
 _PLAIN: Final = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*|\d+(?:ms|s|m|h|d)")
 _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -253,16 +253,17 @@ class _Dumping:
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
         """Return an action that hands on work."""
+        packet, agent, achieved = handoff.functions
         return {
             "to": handoff.to,
             "at": handoff.at,
             **_without_blanks(
                 mode="" if handoff.mode is Mode.TRANSFER else handoff.mode.value,
-                reason="" if handoff.reason is Reason.OTHER else handoff.reason.value,
+                reason="" if handoff.reason is None else handoff.reason.value,
                 deadline=_delay(handoff.deadline),
-                packet=self.told(handoff.packet),
-                agent=self.told(handoff.agent),
-                achieved=self.told(handoff.achieved),
+                packet=self.told(packet),
+                agent=self.told(agent),
+                achieved=self.told(achieved),
             ),
             **_fallbacks(handoff.fallbacks),
         }
@@ -352,7 +353,7 @@ def _reference(state: str) -> str:
     return f"#{state}" if "." in state or state.startswith("#") else state
 
 
-def _delay(delay: Delay | None) -> Any:
+def _delay(delay: Any) -> Any:
     return delay.total_seconds() if isinstance(delay, timedelta) else delay
 
 

@@ -276,7 +276,7 @@ class _Building:
             form.to or "?",
             at=form.at or "?",
             mode=form.mode,
-            reason=form.reason,
+            reason=form.reason or None,
             deadline=form.deadline,
             fallbacks=form.fallbacks,
             packet=self.told(form.packet),

@@ -156,7 +156,7 @@ class Handoffs(References):
             to=self.needed(fields, "to", _TO),
             at=self.needed(fields, "at", _AT),
             mode=fields.choice("mode", _MODES, Mode.TRANSFER.value),
-            reason=fields.choice("reason", _REASONS, Reason.OTHER.value),
+            reason=fields.choice("reason", _REASONS, _REASONS[-1]) if fields.spot.get("reason") else "",
             deadline=self.delay(spot.get("deadline")),
             fallbacks=self.fallbacks(spot.get("fallbacks")),
             packet=self.told(spot, "packet"),

@@ -23,7 +23,7 @@ from gatechart.cli.output import emit, print_hint, print_page
 from gatechart.cli.reading import LimitOption
 from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
-from gatechart.graph import AnyGraph
+from gatechart.graph import AnyGraph, Handoff
 from gatechart.handoff import HandoffPacket, is_open, packet_of
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.system import SystemClock
@@ -138,9 +138,8 @@ async def hand_on(
         packet = _packet(packet_of(context, reason), problem)
 
         async def ask() -> str:
-            return await connection.home.handoff(
-                agent, to=target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due
-            )
+            handoff = Handoff(target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due)
+            return await connection.home.handoff(agent, handoff)
 
         asked = await (_answered(connection, agent, ask, timeout) if wait else ask())
         return (await connection.home.handoffs(request=asked))[-1], connection.runtime is None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeAlias
 
+from pydantic import BaseModel
+
 from gatechart.graph.callables import callable_name
-from gatechart.values import Delay, Mode, Name, Reason, Retry, name_of
+from gatechart.values import AgentId, Delay, Mode, Name, Reason, Retry, name_of
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
 Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
@@ -105,20 +108,24 @@ class Accepts:
 
 @dataclass(frozen=True)
 class Handoff:
-    """An action that offers the work to another agent: `actions=[Handoff("refunds", at="REVIEWING")]`.
+    """An offer of the work to another agent; its effect is described at `Turn.handoff`.
 
-    Because it is declared, drawings show where it leads, and checks can examine it. Its effect is described at
-    `Turn.handoff`. The graph's fingerprint covers `to`, `at`, `mode` and the functions' names.
+    As an action, `actions=[Handoff("refunds", at="REVIEWING")]`, drawings show where it leads, and checks can examine
+    it. Then `packet`, `agent` and `achieved` are functions of (context, event), and the deadline is a delay. The
+    graph's fingerprint covers `to`, `at`, `mode` and the functions' names.
+
+    From outside, `runtime.handoff(agent_id, Handoff("refunds", at="REVIEWING"))`, `packet` is a HandoffPacket and
+    `agent` an id, and nothing is `achieved`.
     """
 
     to: str  # name of the graph
     at: str  # name of the entry point
     mode: Mode
-    reason: Reason
-    deadline: Delay | None
+    reason: Reason | None  # None: OTHER as an action, whatever its packet says; from outside that of the packet
+    deadline: Delay | datetime | None
     fallbacks: Fallbacks | None
-    packet: Told | None  # builds the packet; by default it is built from the context
-    agent: Told | None  # returns the id of an existing agent; a new one by default, and for None
+    packet: Told | BaseModel | None  # by default it is built from the context
+    agent: Told | AgentId | None  # an existing agent; a new one by default, and if the function returns None
     achieved: Told | None  # says what this agent has done
 
     def __init__(
@@ -127,18 +134,18 @@ class Handoff:
         *,
         at: Name,
         mode: Mode | str = Mode.TRANSFER,
-        reason: Reason | str = Reason.OTHER,
-        deadline: Delay | None = None,
+        reason: Reason | str | None = None,
+        deadline: Delay | datetime | None = None,
         fallbacks: Fallbacks | None = None,
-        packet: Told | None = None,
-        agent: Told | None = None,
+        packet: Told | BaseModel | None = None,
+        agent: Told | AgentId | None = None,
         achieved: Told | None = None,
     ) -> None:
         fields = {
             "to": name_of(to),
             "at": name_of(at),
             "mode": Mode(mode),
-            "reason": Reason(reason),
+            "reason": None if reason is None else Reason(reason),
             "deadline": deadline,
             "fallbacks": fallbacks,
             "packet": packet,
@@ -155,19 +162,24 @@ class Handoff:
     @property
     def names(self) -> tuple[str | None, ...]:
         """Own name and the names of its functions."""
-        functions = (self.packet, self.agent, self.achieved)
-        return self.__name__, *(None if each is None else callable_name(each) for each in functions)
+        return self.__name__, *(None if each is None else callable_name(each) for each in self.functions)
+
+    @property
+    def functions(self) -> tuple[Any, Any, Any]:
+        """What builds the packet, finds the agent and says what was achieved, each or None."""
+        return self.packet, self.agent, self.achieved
 
     def __call__(self, context: Any, event: Any, turn: Any) -> None:
         """Offer the work through the turn."""
+        packet, agent, achieved = self.functions
         turn.handoff(
             self.to,
             at=self.at,
-            packet=None if self.packet is None else self.packet(context, event),
-            reason=self.reason,
-            agent=None if self.agent is None else self.agent(context, event),
+            packet=None if packet is None else packet(context, event),
+            reason=self.reason or Reason.OTHER,
+            agent=None if agent is None else agent(context, event),
             mode=self.mode,
             deadline=self.deadline,
             fallbacks=self.fallbacks,
-            achieved="" if self.achieved is None else self.achieved(context, event),
+            achieved="" if achieved is None else achieved(context, event),
         )

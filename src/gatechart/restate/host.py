@@ -10,7 +10,7 @@ from gatechart.errors import UnknownAgentError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.subscriptions import ended
 from gatechart.restate.state import OUTCOME, SNAPSHOT, plain
-from gatechart.turn import check_version, checked_id, checked_name, checked_words, plain_payload
+from gatechart.turn import check_version, checked_id, checked_name, checked_operator_reason, plain_payload
 from gatechart.values import HistoryEntry, Name, Outcome, Snapshot, Status, name_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RestateHost:
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         """See Host. Waits for the projection."""
         check_version("rollback", version)
-        checked_words(reason)
+        checked_operator_reason(reason)
         checked_id(idempotency_key, "idempotency_key")
         target = await self._runtime.snapshot_at(self.snapshot.agent_id, version)
         passed = await self._runtime.given_away(await self._newest("rollback"), target)

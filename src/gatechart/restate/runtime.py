@@ -66,7 +66,6 @@ from gatechart.turn import (
     checked_ending,
     checked_id,
     checked_operator_reason,
-    checked_words,
     fit_payload,
     known_handoff,
     known_id,
@@ -355,7 +354,7 @@ class RestateRuntime(AgentHome):
     async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
         """Cancel a handoff, which must be projected."""
         store, key = self._projection("cancel_handoff"), checked_id(command.idempotency_key)
-        reason, handoff_id = checked_words(command.reason), known_handoff(command.handoff_id)
+        reason, handoff_id = checked_operator_reason(command.reason), known_handoff(command.handoff_id)
         found = await store.handoffs(HandoffQuery(id=handoff_id))
         if not found or not is_open(found[0].status):
             if found and key is not None and await is_withdrawn(store, found[0], reason, key):

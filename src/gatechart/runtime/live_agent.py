@@ -37,7 +37,7 @@ from gatechart.turn import (
     check_version,
     checked_id,
     checked_name,
-    checked_words,
+    checked_operator_reason,
     keeps,
     plain_payload,
     requested,
@@ -189,7 +189,7 @@ class LiveAgent:
         """See Host."""
         self.core.admit("rollback", writes=True)
         check_version("rollback", version)
-        checked_words(reason)
+        checked_operator_reason(reason)
         checked_id(idempotency_key, "idempotency_key")
         return await self._in_turn(lambda: self._roll_back(version, reason, idempotency_key))
 

@@ -65,7 +65,7 @@ from gatechart.turn import (
     checked_due,
     checked_id,
     checked_name,
-    checked_words,
+    checked_operator_reason,
     fit_payload,
     known_handoff,
     known_id,
@@ -364,7 +364,7 @@ class Runtime(AgentHome):
     async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
         self._core.admit("cancel_handoff", writes=True)
         store, key = self._core.store, checked_id(command.idempotency_key, "idempotency_key")
-        reason, handoff_id = checked_words(command.reason), known_handoff(command.handoff_id)
+        reason, handoff_id = checked_operator_reason(command.reason), known_handoff(command.handoff_id)
         found = await store.handoffs(HandoffQuery(id=handoff_id))
         is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
         if is_lost and await store.forget_handoff(handoff_id):

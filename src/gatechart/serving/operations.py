@@ -42,7 +42,10 @@ Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x
 NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 """A new name or id, which every store can keep."""
 
-_Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_REASON, pattern=r"^[^\x00]*$")]
+_Words: TypeAlias = Annotated[
+    str, StringConstraints(min_length=1, max_length=LONGEST_REASON, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
+]
+"""A text that says something."""
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Seconds: TypeAlias = Annotated[float, Field(ge=0, le=36525 * 86400, allow_inf_nan=False)]

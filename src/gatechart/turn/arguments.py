@@ -208,10 +208,10 @@ def check_limit(call: str, limit: int) -> None:
 
 
 def checked_operator_reason(reason: str) -> str:
-    """Return the reason. Raises PayloadError if it is empty or is a text that not every store can keep."""
-    if checked_words(reason):
+    """Return the reason. Raises PayloadError if it is blank or is a text that not every store can keep."""
+    if checked_words(reason).strip():
         return reason
-    raise PayloadError("reason", ("it is empty",), "a text that says why, for the history")
+    raise PayloadError("reason", (f"{reason!r} says nothing",), "a text that says why, for the history")
 
 
 def checked_ending(invoke: str, result: Any, error: str | None) -> tuple[str, Payload]:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from gatechart import Runtime, Status
+from gatechart import Handoff, Runtime, Status
 from gatechart.checks import check
 from gatechart.contrib.human_desk import ENTRY_POINTS, RANKS, SubtaskStatus, desk, human_desk
 from gatechart.handoff import Priority
@@ -69,7 +69,7 @@ async def test_a_case_knows_who_asks_and_why_and_the_whole_conversation(runtime)
 
 async def test_fields_of_the_agent_that_asks_are_not_taken_for_those_of_the_desk(runtime):
     agent = await runtime.start("orders", at="TALKING")
-    handoff_id = await runtime.handoff(agent.id, to="human_desk", at="HIGH", packet=with_operator(agent.context))
+    handoff_id = await runtime.handoff(agent.id, Handoff("human_desk", at="HIGH", packet=with_operator(agent.context)))
     _, case = await accepted(runtime, handoff_id=handoff_id)
     assert case.context.operator == ""
     assert case.context.internal_state["operator"] == "a robot"
@@ -366,13 +366,13 @@ async def test_a_desk_has_a_name_a_time_limit_and_a_capacity_of_its_own(place, c
     small = desk("night_desk", time_limit="10m", capacity=1)
     async with Runtime.open(place, graphs=[orders, refunds, small], clock=clock) as runtime:
         first, second = [await runtime.start("orders", at="TALKING", agent_id=name) for name in ("a", "b")]
-        one = await runtime.handoff(first.id, to="night_desk", at="URGENT", mode="delegate")
+        one = await runtime.handoff(first.id, Handoff("night_desk", at="URGENT", mode="delegate"))
         _, case = await accepted(runtime, handoff_id=one)
-        two = await runtime.handoff(second.id, to="night_desk", at="URGENT", mode="delegate")
+        two = await runtime.handoff(second.id, Handoff("night_desk", at="URGENT", mode="delegate"))
         full = await answered(runtime, handoff_id=two)
         assert "no capacity" in full.changes[-1].details
         await (await taken(case)).send("RESOLVE")
-        three = await runtime.handoff(second.id, to="night_desk", at="LOW", mode="delegate")
+        three = await runtime.handoff(second.id, Handoff("night_desk", at="LOW", mode="delegate"))
         _, case = await accepted(runtime, handoff_id=three)
         await at_rest(runtime, clock)
         clock.advance(600)
