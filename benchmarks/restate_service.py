@@ -14,7 +14,7 @@ from restate.serde import BytesSerde
 
 from benchmarks.ring import FOLLOWING, STATES, ring
 from gatechart.restate import serving
-from gatechart.restate.options import FOREVER
+from gatechart.restate.auxiliary_objects import FOREVER
 from gatechart.restate.service import answering
 
 BYTES = BytesSerde()

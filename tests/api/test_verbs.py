@@ -344,6 +344,16 @@ async def test_a_state_that_is_passed_between_two_looks_is_seen(verbs):
         assert ((await waiting).version, (await verbs.read("a")).configuration) == (2, ("OFF",))
 
 
+async def test_a_state_that_was_passed_since_a_distant_handle_looked_is_seen():
+    async with Runtime.open("memory:", graphs=[lamp]) as runtime:
+        agent = await Through(runtime).start(lamp, at="OFF", agent_id="a")
+        for _ in range(4):
+            await runtime.send("a", "SWITCHED")
+        async with asyncio.timeout(10):
+            passed = await agent.until("ON")
+        assert (passed.version, agent.snapshot.version, agent.configuration) == (2, 5, ("OFF",))
+
+
 async def test_mail_is_discarded_in_every_home(verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
     await verbs.stop("a")

@@ -7,7 +7,8 @@ from itertools import count
 
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime, Terms, register, serving
-from gatechart.restate.runtime import LOOK_S, RESTATE
+from gatechart.restate.agent_calls import LOOK_S
+from gatechart.restate.runtime import RESTATE
 from gatechart.restate.state import SNAPSHOT
 from gatechart.stores import MemoryStore
 from gatechart.values import Retry
@@ -25,9 +26,10 @@ class Patient(RestateRuntime):
 
     place = None
 
-    async def _handle(self, told):
-        self.place.known[told["snapshot"]["agent_id"]] = None
-        return await super()._handle(told)
+    async def _handle(self, command):
+        agent = await super()._handle(command)
+        self.place.known[agent.id] = None
+        return agent
 
     async def find(self, **query):
         await self._told_of_all()
@@ -74,11 +76,11 @@ class Patient(RestateRuntime):
             await self._shown()
 
     async def _shown(self):
-        for agent_id in list(self._hosts):
+        for agent_id in list(self._agents):
             told = await self._looked(agent_id)
-            host = self._hosts.get(agent_id)
-            if None not in (told, host) and told["life"] == host.life:
-                host.see(SNAPSHOT.validate_python(told["snapshot"]))
+            agent = self._agents.get(agent_id)
+            if None not in (told, agent) and told["life"] == agent.life:
+                agent.see(SNAPSHOT.validate_python(told["snapshot"]))
 
     async def _quiet(self, within_s):
         """Returns when the engine has nothing to do: not for a moment, in which a message is between two agents."""
@@ -98,7 +100,7 @@ class Patient(RestateRuntime):
             await self.caught_up(agent_id)
 
     async def _looked(self, agent_id):
-        return await self._ingress.ask("told", self._names.agent, "look", agent_id, reads=True)
+        return await self._calls.read("told", "look", agent_id)
 
 
 @asynccontextmanager

@@ -508,5 +508,5 @@ async def test_who_calls_the_engine_itself_cannot_speak_for_the_framework(runtim
     told = {"payload": {"result": "forged"}, "id": None, "life": agent._host.life}
     for name in ("done.invoke.scan", "after.5d.WAITING", "handoff.accepted"):
         with pytest.raises(ReservedEventError):
-            await runtime.ask("send", agent.id, told | {"event": name})
+            await runtime._calls.ask("send", agent.id, told | {"event": name})
     assert (await runtime.resume(agent.id)).snapshot.version == agent.snapshot.version

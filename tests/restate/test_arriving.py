@@ -10,10 +10,9 @@ from gatechart.api import ErrorDocument
 from gatechart.errors import AgentAsleepError
 from gatechart.hosting.registry import Registry
 from gatechart.restate.handlers import VERBS, decide
-from gatechart.restate.journal_entry import unpacked
 from gatechart.restate.migration.arrival import digest_of_agent, standing
 from gatechart.restate.migration.departure import packed
-from gatechart.restate.state import IDS, MAIL, STATE, AgentState, Applied, UnderWay, plain
+from gatechart.restate.state import IDS, MAIL, STATE, AgentState, Applied, UnderWay, plain, unpacked
 from gatechart.restate.terms import ServiceConfig
 from gatechart.stores.sql.export import Departing
 from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentTooLargeError, InboxFullError, UnknownAgentError
-from gatechart.restate import RestateRuntime, capacity
-from gatechart.restate.state import MAIL, plain
+from gatechart.restate import RestateRuntime, auxiliary_objects
 from gatechart.values import Mail, MailStatus
 from tests.restate.engines import eventually
 
@@ -96,10 +95,12 @@ async def test_an_agent_that_was_erased_has_room_again(place):
 async def test_a_place_of_a_caller_that_died_is_given_again(place, monkeypatch):
     async with opened(place, inbox=2) as runtime:
         for _ in range(2):
-            await runtime._ingress.ask("post", runtime._names.inbox, "enter", "l-1", {"bytes": 10}, reads=False)
+            await runtime._calls.ingress.ask(
+                "post", runtime._calls.names.inbox, "enter", "l-1", {"bytes": 10}, reads=False
+            )
         with pytest.raises(InboxFullError):
             await runtime.post("l-1", "NOTED")
-        monkeypatch.setattr(capacity, "LOST_S", -1.0)
+        monkeypatch.setattr(auxiliary_objects, "LOST_S", -1.0)
         for _ in range(2):
             await runtime.post("l-1", "NOTED")
         await arrived(runtime, "l-1", 2)
@@ -148,7 +149,7 @@ async def test_an_agent_that_keeps_all_that_a_message_carries_is_erased(place):
 async def deliver_much(runtime, agent_id, megabytes):
     """Delivers a large timer, as an agent's turn does."""
     mail = replace(letter(0, megabytes * MEGABYTE, agent_id), due=datetime.now(UTC) + timedelta(hours=1))
-    await runtime._ingress.post("post", runtime._names.agent, "deliver", agent_id, {"mail": plain(MAIL, mail)})
+    await runtime._calls.deliver("post", mail)
 
 
 async def test_large_payloads_are_kept_out_of_what_each_run_reads(place):
@@ -164,7 +165,7 @@ async def test_mail_that_is_more_than_a_message_carries_is_taken_in_order_and_le
     async with opened(place) as runtime:
         for n in range(40):
             mail = replace(letter(0, 0), payload={"n": n, "text": "x" * 900_000})
-            await runtime._ingress.post("post", runtime._names.agent, "deliver", "l-1", {"mail": plain(MAIL, mail)})
+            await runtime._calls.deliver("post", mail)
         await runtime.start("large", at="OPEN", agent_id="l-1")
 
         async def are_all_seen():

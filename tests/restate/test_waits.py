@@ -10,8 +10,7 @@ from gatechart import AgentContext, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import UnknownMailError
 from gatechart.hosting.registry import Registry
 from gatechart.restate.handlers import decide
-from gatechart.restate.journal_entry import unpacked
-from gatechart.restate.state import MAIL, STATE, AgentState, plain
+from gatechart.restate.state import MAIL, STATE, AgentState, plain, unpacked
 from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values import Mail, MailStatus, Retry
 from tests.restate.engines import eventually

@@ -139,7 +139,7 @@ class AgentHome(ABC):
             agent_id=agent_id,
             idempotency_key=idempotency_key,
         )
-        return self._agent(await self.execute(command))
+        return await self._handle(command)
 
     async def start_on(
         self,
@@ -161,7 +161,7 @@ class AgentHome(ABC):
             agent_id=agent_id,
             idempotency_key=idempotency_key,
         )
-        return self._agent(await self.execute(command))
+        return await self._handle(command)
 
     async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """Return the agent as it was last committed; no action runs.
@@ -169,7 +169,7 @@ class AgentHome(ABC):
         Raises UnknownAgentError, UnknownGraphError, and IncompatibleGraphError if the registered graph cannot continue
         the stored agent.
         """
-        return self._agent(await self.read(agent_id))
+        return await self._handle(made(ReadCommand, agent_id=agent_id))
 
     async def read(self, agent_id: AgentId) -> Snapshot:
         """Return the agent's newest committed snapshot. Raises as `resume` does."""
@@ -404,9 +404,9 @@ class AgentHome(ABC):
         """Return the graph that drives an agent. Raises ElsewhereError if this home has no graphs."""
         self._elsewhere(f"the graph {snapshot.graph!r}", "open it with graphs=[...]")
 
-    def _agent(self, snapshot: Snapshot) -> Agent[Any]:
-        """Make the handle of an agent."""
-        return Agent(RemoteAgent(self, snapshot))
+    async def _handle(self, command: Command) -> Agent[Any]:
+        """Execute a command that results in an agent, and return the agent's handle."""
+        return Agent(RemoteAgent(self, await self.execute(command)))
 
     def _elsewhere(self, call: str, instead: str) -> NoReturn:
         raise ElsewhereError(call, self.capabilities.home, instead)

@@ -68,28 +68,35 @@ class RemoteAgent:
         restored = await self._home.rollback(
             self.snapshot.agent_id, version, reason=reason, idempotency_key=idempotency_key
         )
-        return self._see(restored)
+        return self.see(restored)
 
     async def until(self, state: Name) -> Snapshot:
-        """See Host. Polls the history, so that a state that is passed quickly is not missed."""
+        """See Host. Reads the turns after those that the handle shows, so that no state passed quickly is missed."""
         leaves = frozenset(self.graph.leaves(state))
-        now, pause_s = await self._newest(), _FIRST_LOOK_S
-        while leaves.isdisjoint(now.configuration):
+        seen, now, pause_s = self.snapshot.version, await self._newest(), _FIRST_LOOK_S
+        if not leaves.isdisjoint(now.configuration):
+            return now
+        while True:
+            for turn in await self._turns(seen, now):
+                if not leaves.isdisjoint(turn.target):
+                    return self.see(await self.snapshot_at(turn.version))
+                seen = turn.version
+            if not leaves.isdisjoint(now.configuration):  # the history of some homes lags
+                return now
             if now.status is not Status.ACTIVE:
                 raise AgentEndedError(now.agent_id, name_of(state), now.configuration, now.status)
             await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LONGEST_LOOK_S)
-            seen, now = now.version, await self._newest()
-            # Read after `now`, the history has every turn up to it: no state between two reads is missed.
-            for turn in await self.history(after=seen, limit=now.version - seen):
-                if not leaves.isdisjoint(turn.target):
-                    return self._see(await self.snapshot_at(turn.version))
-        return now
+            pause_s, now = min(pause_s * 2, _LONGEST_LOOK_S), await self._newest()
 
-    async def _newest(self) -> Snapshot:
-        return self._see(await self._home.read(self.snapshot.agent_id))
+    async def _turns(self, after: int, now: Snapshot) -> Sequence[HistoryEntry]:
+        """Return the turns after a version. Read after `now`, the history has every turn up to it."""
+        return await self.history(after=after, limit=now.version - after) if now.version > after else ()
 
-    def _see(self, newest: Snapshot) -> Snapshot:
+    def see(self, newest: Snapshot) -> Snapshot:
+        """Show this snapshot from now on, unless a newer one is shown. Returns it."""
         if newest.version > self.snapshot.version:
             self.snapshot = newest
         return newest
+
+    async def _newest(self) -> Snapshot:
+        return self.see(await self._home.read(self.snapshot.agent_id))

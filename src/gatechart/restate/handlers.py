@@ -29,10 +29,9 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
-from gatechart.restate.journal_entry import JournalEntry
 from gatechart.restate.mail import accept, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
-from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, digest_of, plain
+from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import PayloadsNeededError, UnitOfWork
 from gatechart.turn import REQUESTED, Turn, begin, checked_name, fit_payload, no_later, plain_payload, requested

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
+from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
-
-from pydantic_core import to_json
 
 from gatechart.agent import Agent
 from gatechart.api import (
@@ -40,24 +35,19 @@ from gatechart.api import (
     check_writable,
 )
 from gatechart.errors import (
-    EngineRefusedError,
     IncompatibleGraphError,
     NoHandoffError,
-    OpenHandoffError,
-    RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.graph import AnyGraph
+from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.registry import Registry, handoff_query, in_full
-from gatechart.hosting.rollback import check_given_away
 from gatechart.hosting.system import random_id
-from gatechart.hosting.turn_guard import check_outside_turns
 from gatechart.ports import Ids, Store
-from gatechart.restate.host import RestateHost
+from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
-from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
+from gatechart.restate.state import MAIL, MAILS, SNAPSHOT
 from gatechart.restate.terms import Names
 from gatechart.stores import open_store
 from gatechart.turn import (
@@ -79,15 +69,12 @@ from gatechart.values import (
     HandoffRecord,
     HistoryEntry,
     Mail,
-    Name,
     Outcome,
     Page,
     Receipt,
     Role,
     Snapshot,
 )
-
-logger = logging.getLogger(__name__)
 
 RESTATE: Final = Capabilities(
     home="Restate",
@@ -107,11 +94,6 @@ RESTATE: Final = Capabilities(
     keeps_ids=200,
     settles_at_once=False,
 )
-LOOK_S: Final = 0.05
-ANSWERS_S: Final = 2.0  # time for a service to give a place in an inbox
-AWAY_S: Final = 10.0  # pause before the next request after a service failed to answer
-NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
-CATCH_UP: Final = timedelta(seconds=30)
 
 
 class RestateRuntime(AgentHome):
@@ -122,16 +104,12 @@ class RestateRuntime(AgentHome):
         """Features of an engine."""
         return RESTATE
 
-    def __init__(self, ingress: Ingress, registry: Registry, store: Store | None, ids: Ids, names: Names) -> None:
-        self._ingress = ingress
+    def __init__(self, calls: AgentCalls, registry: Registry, store: Store | None, ids: Ids) -> None:
+        self._calls = calls
         self._registry = registry
         self._store = store
         self._ids = ids
-        self._names = names
-        self._is_open = True
-        self._asks_again = 0.0  # earliest time to ask a service for places again, by the loop's clock
-        self._hosts: WeakValueDictionary[AgentId, RestateHost] = WeakValueDictionary()  # of agents with live handles
-        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # keep requests in order
+        self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # those with live handles
 
     @classmethod
     @asynccontextmanager
@@ -162,13 +140,11 @@ class RestateRuntime(AgentHome):
             store = None
             if projection is not None:
                 store = await stack.enter_async_context(open_store(projection, role=Role.READER))
-            runtime = cls(ingress, registry, store, ids, Names(namespace))
+            calls = AgentCalls(ingress, Names(namespace))
             try:
-                yield runtime
+                yield cls(calls, registry, store, ids)
             finally:
-                # New calls are refused first, so that the wait for pending ones can end.
-                runtime._is_open = False
-                await ingress.leave(close_s)
+                await calls.close(close_s)
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
@@ -181,38 +157,33 @@ class RestateRuntime(AgentHome):
 
     async def execute(self, command: Command) -> Any:
         """Execute a command and return its result. Raises what the verb raises."""
+        self._calls.admit(command.verb)
         return await _EXECUTORS[type(command)](self, command)
 
-    async def _start_agent(
-        self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
-    ) -> Agent[Any]:
-        """Start an agent. Its newest ids are recognised as keys, `capabilities.keeps_ids` of them."""
-        self._admit("start")
-        chosen = self._registry.graph(graph)
-        entry = chosen.entry_point(at)
-        fitted = fit_payload(chosen.name, entry, payload)
-        agent_id = checked_id(agent_id) or checked_id(idempotency_key) or self._ids()
-        plain_fitted = plain_payload(fitted, entry.name)
-        told = {"graph": chosen.name, "at": entry.name, "payload": plain_fitted, "once": idempotency_key}
-        return await self._handle(await self.ask("begin", agent_id, told))
+    async def _handle(self, command: Command) -> Agent[Any]:
+        """See AgentHome. All handles of an agent share what they know; a later agent with its id has its own."""
+        self._calls.admit("resume" if isinstance(command, ReadCommand) else command.verb)
+        told = await _FINDERS[type(command)](self, command)
+        snapshot = SNAPSHOT.validate_python(told["snapshot"])
+        await self._check_fits(snapshot)
+        agent = self._agents.get(snapshot.agent_id)
+        if agent is None or agent.life != told["life"]:
+            agent = EngineAgent(self, self._calls, self._store, snapshot, told["life"])
+            self._agents[snapshot.agent_id] = agent
+        agent.see(snapshot)
+        return Agent(agent)
 
-    async def start_on(
-        self,
-        trigger: Name,
-        payload: Any = None,
-        *,
-        agent_id: AgentId | None = None,
-        idempotency_key: str | None = None,
-    ) -> Agent[Any]:
-        """See AgentHome."""
-        graph, entry = self._registry.opened_by(trigger)
-        return await self.start(
-            graph.name, at=entry.name, payload=payload, agent_id=agent_id, idempotency_key=idempotency_key
-        )
+    async def _snapshot_of(self, command: Command) -> Snapshot:
+        return (await self._handle(command)).snapshot
 
-    async def resume(self, agent_id: AgentId) -> Agent[Any]:
-        """See AgentHome."""
-        return await self._handle(await self.looked("resume", agent_id))
+    async def _check_fits(self, snapshot: Snapshot) -> None:
+        """Raise UnknownGraphError or IncompatibleGraphError unless a registered graph can continue the agent."""
+        try:
+            self._registry.graph_for(snapshot)
+        except IncompatibleGraphError as error:
+            if self._store is None:
+                raise
+            raise await in_full(self._store, error, snapshot) from error
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises UnknownGraphError and IncompatibleGraphError."""
@@ -220,15 +191,12 @@ class RestateRuntime(AgentHome):
 
     async def lag(self, agent_id: AgentId) -> int:
         """Return how many committed turns of the agent are not projected yet. Raises UnknownAgentError."""
-        told = await self.looked("lag", agent_id)
+        told = await self._calls.look("lag", agent_id)
         return int(told["snapshot"]["version"]) - int(told["projected"])
 
     async def caught_up(self, agent_id: AgentId) -> None:
         """Return once all turns committed so far are projected. Raises TimeoutError after 30 seconds."""
-        newest = (await self.look("caught_up", agent_id)).version
-        async with asyncio.timeout(CATCH_UP.total_seconds()):
-            while (await self.looked("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
-                await asyncio.sleep(LOOK_S)
+        await self._calls.caught_up(agent_id)
 
     async def prune(self, **_: Any) -> NoReturn:
         """Raise ElsewhereError."""
@@ -238,24 +206,26 @@ class RestateRuntime(AgentHome):
         """Raise ElsewhereError."""
         self._elsewhere("migrate", "each agent migrates when something comes to it")
 
-    async def _start(self, command: StartCommand) -> Snapshot:
-        started = await self.start(
-            command.graph,
-            at=command.at,
-            payload=command.payload,
-            agent_id=command.agent_id,
-            idempotency_key=command.idempotency_key,
-        )
-        return started.snapshot
+    async def _start(self, command: StartCommand) -> Mapping[str, Any]:
+        """Start an agent. Its newest ids are recognised as keys, `capabilities.keeps_ids` of them."""
+        chosen = self._registry.graph(command.graph)
+        return await self._begin(command, chosen, chosen.entry_point(command.at))
 
-    async def _start_on(self, command: StartOnCommand) -> Snapshot:
-        started = await self.start_on(
-            command.trigger, command.payload, agent_id=command.agent_id, idempotency_key=command.idempotency_key
-        )
-        return started.snapshot
+    async def _start_on(self, command: StartOnCommand) -> Mapping[str, Any]:
+        return await self._begin(command, *self._registry.opened_by(command.trigger))
 
-    async def _read(self, command: ReadCommand) -> Snapshot:
-        return (await self.resume(command.agent_id)).snapshot
+    async def _begin(
+        self, command: StartCommand | StartOnCommand, graph: AnyGraph, entry: EntryPoint
+    ) -> Mapping[str, Any]:
+        key = checked_id(command.idempotency_key)
+        agent_id = checked_id(command.agent_id) or key or self._ids()
+        payload = plain_payload(fit_payload(graph.name, entry, command.payload), entry.name)
+        told = {"graph": graph.name, "at": entry.name, "payload": payload, "once": key}
+        answer: Mapping[str, Any] = await self._calls.ask("begin", agent_id, told)
+        return answer
+
+    async def _look(self, command: ReadCommand) -> Mapping[str, Any]:
+        return await self._calls.look("resume", command.agent_id)
 
     async def _send(self, command: SendCommand) -> Outcome:
         agent = await self.resume(command.to)
@@ -276,7 +246,7 @@ class RestateRuntime(AgentHome):
         try:
             return await store.history(agent_id, after=command.after, limit=command.limit)
         except UnknownAgentError:
-            await self.look("history", agent_id)
+            await self._calls.look("history", agent_id)
             return ()
 
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
@@ -286,52 +256,48 @@ class RestateRuntime(AgentHome):
         return await store.snapshot_at(known_id(command.agent_id), command.version)
 
     async def _stop(self, command: StopCommand) -> Snapshot:
-        host = self._hosts.get(known_id(command.agent_id))
-        answer = await self.ask("stop", command.agent_id, {})
+        agent = self._agents.get(known_id(command.agent_id))
+        answer = await self._calls.ask("stop", command.agent_id)
         stopped = SNAPSHOT.validate_python(answer["snapshot"])
-        return stopped if host is None else host.see(stopped)
+        return stopped if agent is None else agent.see(stopped)
 
     async def _erase(self, command: EraseCommand) -> None:
         """Erase the agent. The engine keeps journals until their retention ends, and the projection follows."""
-        await self.ask("erase", known_id(command.agent_id), {})
-        self._hosts.pop(command.agent_id, None)
+        await self._calls.ask("erase", known_id(command.agent_id))
+        self._agents.pop(command.agent_id, None)
 
     async def _post(self, command: PostCommand) -> Receipt:
         """Post mail. The receipt does not tell repeats, which are detected on arrival.
 
         Raises InboxFullError if as much mail waits as the service's `ServiceConfig` allows.
         """
-        self._admit("post")
         to, event_id, due = checked_addressee(command.to), checked_id(command.event_id), checked_due(command.due)
         mail = Mail(0, to, command.event, command.payload, datetime.now(UTC), event_id, due=due)
-        await self._deliver("post", mail, in_place=True)
+        await self._calls.deliver("post", mail, in_place=True)
         return Receipt(0)
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         """List an agent's mail, which is numbered per agent."""
-        self._admit("mail")
-        to = self._recipient("mail", command.to)
-        told = await self._ingress.ask("mail", self._names.agent, "mails", to, reads=True)
+        told = await self._calls.read("mail", "mails", self._recipient("mail", command.to))
         found = [each for each in MAILS.validate_python(told or []) if each.number > command.after]
         return [each for each in found if command.status in (None, each.status)][: command.limit]
 
     async def _retry(self, command: RetryCommand) -> Mail:
-        self._admit("retry")
         to, told = self._recipient("retry", command.to), {"number": command.number}
         # An agent that waits for this very attempt is busy until then: only a shared handler reaches it.
-        lifted = await self._ingress.ask("retry", self._names.agent, "lift", to, told, reads=True)
+        lifted = await self._calls.read("retry", "lift", to, told)
         if lifted is not None:
             return MAIL.validate_python(lifted["mail"])
-        return MAIL.validate_python((await self.ask("retry", to, told))["mail"])
+        return MAIL.validate_python((await self._calls.ask("retry", to, told))["mail"])
 
     async def _discard(self, command: DiscardCommand) -> Mail:
         to = self._recipient("discard", command.to)
-        return MAIL.validate_python((await self.ask("discard", to, {"number": command.number}))["mail"])
+        return MAIL.validate_python((await self._calls.ask("discard", to, {"number": command.number}))["mail"])
 
     async def _fire_timer(self, command: FireTimerCommand) -> Mail:
         to = self._recipient("fire_timer", command.to)
         told = {"number": command.number, "reason": checked_operator_reason(command.reason)}
-        return MAIL.validate_python((await self.ask("fire_timer", to, told))["mail"])
+        return MAIL.validate_python((await self._calls.ask("fire_timer", to, told))["mail"])
 
     async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
         kind, payload = checked_ending(command.invoke, command.result, command.error)
@@ -342,13 +308,13 @@ class RestateRuntime(AgentHome):
             "once": checked_id(command.idempotency_key),
             "reason": checked_operator_reason(command.reason),
         }
-        answer = await self.ask("end_invoke", known_id(command.agent_id), told)
+        answer = await self._calls.ask("end_invoke", known_id(command.agent_id), told)
         return Receipt(answer["number"], answer["repeat"])
 
     async def _handoff(self, command: HandoffCommand) -> str:
         checked_id(command.idempotency_key, "idempotency_key")
         check_writable(command)
-        answer = await self.ask("hand_on", known_id(command.agent_id), command.model_dump(mode="json"))
+        answer = await self._calls.ask("hand_on", known_id(command.agent_id), command.model_dump(mode="json"))
         return str(answer["handoff"])
 
     async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
@@ -362,7 +328,7 @@ class RestateRuntime(AgentHome):
             raise NoHandoffError(handoff_id, found[0].status.value if found else None)
         told = {"handoff": handoff_id, "expired": False, "reason": reason}
         mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), key, sender=found[0].source)
-        await self._deliver("cancel_handoff", mail)
+        await self._calls.deliver("cancel_handoff", mail)
         return Receipt(0)
 
     async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
@@ -372,117 +338,21 @@ class RestateRuntime(AgentHome):
     def _recipient(self, call: str, to: AgentId | None) -> AgentId:
         return self._elsewhere(call, "name the agent whose mail it is with to=") if to is None else known_id(to)
 
-    async def ask(self, verb: str, agent_id: AgentId, told: Mapping[str, Any]) -> Any:
-        """Call the agent's object and return its answer. Raises what the verb raises there.
-
-        Concurrent requests to one agent go to the engine in the order made, which separate connections would not keep.
-        """
-        self._admit(verb)
-        with self._ingress.calling():
-            async with self._lines.setdefault(agent_id, asyncio.Lock()):
-                return await self._ingress.ask(verb, self._names.agent, verb, agent_id, told, reads=False)
-
-    async def look(self, call: str, agent_id: AgentId) -> Snapshot:
-        """Return the agent's newest snapshot. Raises UnknownAgentError."""
-        return SNAPSHOT.validate_python((await self.looked(call, agent_id))["snapshot"])
-
-    async def passed(self, agent_id: AgentId, leaves: frozenset[str], after: int, upto: int) -> Snapshot | None:
-        """Return the first projected snapshot after a version in which one of the leaves was active."""
-        if self._store is None or upto <= after:
-            return None
-        try:
-            turns = await self._store.history(agent_id, after=after)
-        except UnknownAgentError:
-            return None
-        found = next((each.version for each in turns if not leaves.isdisjoint(each.target)), None)
-        return None if found is None else await self._store.snapshot_at(agent_id, found)
-
-    async def passed_at_all(
-        self,
-        agent_id: AgentId,
-        leaves: frozenset[str],
-        after: int,
-        upto: int,
-    ) -> Snapshot | None:
-        """Return the same as `passed`, after waiting until all turns of an agent that has ended are projected."""
-        if self._store is None:
-            return None
-        await self.caught_up(agent_id)
-        return await self.passed(agent_id, leaves, after, upto)
-
-    async def given_away(self, before: Snapshot, target: Snapshot) -> tuple[str, ...]:
-        """Return the projected handoffs that forbid a rollback: others work on what the agent would regain."""
-        try:
-            await check_given_away(self._projection("rollback"), before, target)
-        except OpenHandoffError as error:
-            return error.handoffs
-        return ()
-
-    async def looked(self, call: str, agent_id: AgentId) -> dict[str, Any]:
-        """Return the summary of the agent's object. Raises UnknownAgentError."""
-        self._admit(call)
-        told: dict[str, Any] | None = await self._ingress.ask(
-            call, self._names.agent, "look", known_id(agent_id), reads=True
-        )
-        if told is None:
-            raise UnknownAgentError(agent_id)
-        return told
-
-    async def _handle(self, told: Mapping[str, Any]) -> Agent[Any]:
-        snapshot = SNAPSHOT.validate_python(told["snapshot"])
-        try:
-            graph = self._registry.graph_for(snapshot)
-        except IncompatibleGraphError as error:
-            if self._store is None:
-                raise
-            raise await in_full(self._store, error, snapshot) from error
-        host = self._hosts.get(snapshot.agent_id)
-        if host is None or host.life != told["life"]:
-            host = self._hosts[snapshot.agent_id] = RestateHost(self, graph, snapshot, told["life"])
-        host.see(snapshot)
-        return Agent(host)
-
-    async def _deliver(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
-        """Send mail to an agent. in_place: reserve room in its inbox first; raises InboxFullError if there is none."""
-        told = {"mail": plain(MAIL, mail)}
-        if in_place:
-            told |= await self._place(call, mail.recipient, len(to_json(told, inf_nan_mode="constants")))
-        await self._ingress.post(call, self._names.agent, "deliver", mail.recipient, told)
-
-    async def _place(self, call: str, to: AgentId, size: int) -> Mapping[str, Any]:
-        """Reserve room in an inbox; none while no service answers, because the engine accepts mail without it.
-
-        Raises InboxFullError.
-        """
-        now = asyncio.get_running_loop().time
-        if now() < self._asks_again:
-            return NO_PLACE
-        try:
-            async with asyncio.timeout(ANSWERS_S):
-                told = {"bytes": size}
-                place: dict[str, Any] = await self._ingress.ask(call, self._names.inbox, "enter", to, told, reads=False)
-                return place
-        except (TimeoutError, EngineRefusedError) as error:  # the service is down, or of a release without inboxes
-            logger.info("no service counts what is posted", extra={"agent_id": to}, exc_info=error)
-            self._asks_again = now() + AWAY_S
-            return NO_PLACE
-
     def _projection(self, call: str) -> Store:
-        self._admit(call)
         if self._store is None:
             self._elsewhere(call, "open it with the projection= of the service")
         return self._store
 
-    def _admit(self, call: str) -> None:
-        if not self._is_open:
-            raise RuntimeClosedError(call)
-        check_outside_turns(call)
 
-
-_EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
+_FINDERS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awaitable[Mapping[str, Any]]]]] = {
     StartCommand: RestateRuntime._start,
     StartOnCommand: RestateRuntime._start_on,
-    ReadCommand: RestateRuntime._read,
+    ReadCommand: RestateRuntime._look,
+}
+_EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
+    StartCommand: RestateRuntime._snapshot_of,
+    StartOnCommand: RestateRuntime._snapshot_of,
+    ReadCommand: RestateRuntime._snapshot_of,
     SendCommand: RestateRuntime._send,
     PostCommand: RestateRuntime._post,
     MailCommand: RestateRuntime._mail,

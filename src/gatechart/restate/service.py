@@ -21,10 +21,9 @@ from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.ports import Store
-from gatechart.restate.capacity import capacity_object, inbox_object, room
-from gatechart.restate.invoking import invokes_service
-from gatechart.restate.objects import agent_object
-from gatechart.restate.payloads import payload_object
+from gatechart.restate.agent_object import agent_object
+from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
+from gatechart.restate.invokes import invokes_service
 from gatechart.restate.projection import projection_object
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store

@@ -1,17 +1,21 @@
-"""The state of an agent in the engine, as values and as bytes."""
+"""What the engine keeps of an agent, as values and as bytes: its state, the results of its runs, its invocations."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from gatechart.context import canonical_json
+from gatechart.stores.operations import Content, HandoffState
 from gatechart.values import (
     ActiveInvocation,
+    AgentId,
     ChangeHandoff,
     Event,
     EventName,
@@ -57,8 +61,8 @@ class LargePayload:
 class AgentState:
     """The whole state of an agent, except the ids of its events. A run changes it and stores it again.
 
-    Payloads beyond LARGE_BYTES are set aside, see `payloads`: the engine sends the whole state to each run, and a run
-    writes it anew. Their mail is stored here with an empty payload.
+    Payloads beyond LARGE_BYTES are set aside, see `payload_object`: the engine sends the whole state to each run, and a
+    run writes it anew. Their mail is stored here with an empty payload.
     """
 
     life: str = ""  # identifies this agent: a later one with the same id has another
@@ -71,10 +75,7 @@ class AgentState:
     projected: int = 0  # newest projected version
     is_projecting: bool = False  # whether the projection has been told of new turns
     asleep: int = 0  # while the agent is moved here, number of the first mail that came in the meantime; 0: awake
-    arrived: tuple[int, int] = (
-        0,
-        0,
-    )  # highest place of posted mail that arrived, see `capacity`, and the bytes up to it
+    arrived: tuple[int, int] = (0, 0)  # highest place of posted mail that arrived, and the bytes up to it
     origin: str = ""  # the database from which it is moved here, while it is asleep
     large: dict[int, LargePayload] = field(default_factory=dict)  # payloads that are set aside, by the mail's number
     layout: int = 1  # 1: from a release that set no payloads aside
@@ -179,3 +180,116 @@ def plain(adapter: TypeAdapter[Any], value: Any) -> Any:
 def digest_of(event: EventName, payload: Payload) -> str:
     """Return a digest that tells different events with the same id apart."""
     return sha256(f"{event}\n{canonical_json(payload)}".encode(errors="replace")).hexdigest()[:32]
+
+
+Order: TypeAlias = dict[str, Any]
+"""An order to the object, by its `do`:
+deliver (mail, to)  ·  wake (number, after_s)  ·  call (running, steps)  ·  cancel (engine_id)  ·  project (after_s)  ·
+postpone (argument, after_s)  ·  release (graph, handoff)  ·  forget  ·  unproject  ·  clear (first, last)  ·
+drain (after_s)
+"""
+
+_EMPTY: Final = b""
+
+
+@dataclass(slots=True)
+class JournalEntry:
+    """The result of a run: what to store, what to do, and what to answer. A part that is None is unchanged."""
+
+    state: bytes | None = None
+    ids: bytes | None = None
+    turns: list[tuple[int, bytes]] = field(default_factory=list)  # turns committed in this run, with their versions
+    orders: list[Order] = field(default_factory=list)
+    answer: Any = None  # JSON values
+    following: str = ""  # verb of the next run in this invocation; empty for none
+    wait_s: float = 0.0  # pause before the next run
+    waits_for: int = 0  # mail whose next attempt is awaited, by number; 0 in journals of older releases
+    place: dict[str, Any] | None = None  # slot to reserve before this run is repeated
+    needs: list[int] = field(default_factory=list)  # mail whose payload must be read before this run is repeated
+    payloads: list[tuple[int, bytes]] = field(
+        default_factory=list
+    )  # payloads to set aside, by the number of their mail
+    cleared: list[int] = field(default_factory=list)  # mail whose payload can be deleted
+
+    def packed(self) -> bytes:
+        """Pack the entry as bytes: one line of JSON per part, because JSON text has no line breaks."""
+        head = {
+            "orders": self.orders,
+            "answer": self.answer,
+            "following": self.following,
+            "wait_s": self.wait_s,
+            "waits_for": self.waits_for,
+            "place": self.place,
+            "versions": [version for version, _ in self.turns],
+        }
+        # Only when present, so that most entries stay as small as they were before payloads could be set aside.
+        numbers = [number for number, _ in self.payloads]
+        head |= {name: of for name, of in (("needs", self.needs), ("cleared", self.cleared), ("large", numbers)) if of}
+        texts = [text for _, text in (*self.turns, *self.payloads)]
+        return b"\n".join((to_json(head, inf_nan_mode="constants"), self.state or _EMPTY, self.ids or _EMPTY, *texts))
+
+
+def unpacked(text: bytes) -> JournalEntry:
+    """Unpack an entry."""
+    head, state, ids, *texts = bytes(text).split(b"\n")
+    told = json.loads(head)
+    versions: list[int] = told.pop("versions")
+    numbers: list[int] = told.pop("large", [])
+    turns = list(zip(versions, texts[: len(versions)], strict=True))
+    told["payloads"] = list(zip(numbers, texts[len(versions) :], strict=True))
+    return JournalEntry(state or None, ids or None, turns, **told)
+
+
+class LoadedState:
+    """The state of one agent as a commit sees it. Implements `Loaded`.
+
+    It knows no ids: every recipient detects repeated mail on arrival, even in mail to itself.
+    """
+
+    def __init__(self, state: AgentState) -> None:
+        self._state = state
+
+    def version(self, agent_id: AgentId) -> int:  # noqa: ARG002
+        """See Loaded."""
+        return 0 if self._state.snapshot is None else self._state.snapshot.version
+
+    def waits(self, number: int) -> bool:
+        """See Loaded."""
+        return self._state.waits(number)
+
+    def mail(self, number: int) -> Mail | None:
+        """See Loaded."""
+        return self._state.numbered(number)
+
+    def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:  # noqa: ARG002
+        """See Loaded. No mail is known by its id."""
+        return None
+
+    def applied(self, recipient: AgentId, event_id: str) -> Content | None:  # noqa: ARG002
+        """See Loaded. No event is known by its id."""
+        return None
+
+    def content(self, event: EventName, payload: Payload) -> Content:
+        """See Loaded."""
+        return event, digest_of(event, payload)
+
+    def is_active(self, invocation: Invocation) -> bool:
+        """See Loaded."""
+        return any(each.invocation == invocation for each in self._state.calls)
+
+    def has_result(self, invocation: Invocation, step: str) -> bool:  # noqa: ARG002
+        """See Loaded. Results are in the engine's journal."""
+        return False
+
+    def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
+        """See Loaded. Only the target stores a handoff; for anyone else it has the expected status."""
+        status = self._state.offers.get(handoff_id, expected)
+        return None if status is None else HandoffState(status, ())
+
+    def slot(self, handoff_id: str) -> str | None:
+        """See Loaded."""
+        return self._state.places.get(handoff_id)
+
+    def slots_held(self, graph: str) -> int:  # noqa: ARG002
+        """See Loaded. The graph's object counts slots, and is asked before the turn."""
+        return 0

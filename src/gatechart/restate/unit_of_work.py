@@ -12,8 +12,6 @@ from gatechart.errors import AgentTooLargeError, EventIdReusedError, UnknownAgen
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.hosting.turn_guard import in_turn
-from gatechart.restate.journal_entry import JournalEntry
-from gatechart.restate.loaded import LoadedState
 from gatechart.restate.state import (
     IDS,
     LARGE_BYTES,
@@ -26,7 +24,9 @@ from gatechart.restate.state import (
     AgentState,
     Applied,
     Ids,
+    JournalEntry,
     LargePayload,
+    LoadedState,
     Turn,
     UnderWay,
     digest_of,

@@ -1,31 +1,94 @@
-"""Inbox capacity, counted when callers reserve room before they post.
+"""The objects beside an agent's own, and the options with which all objects are declared.
 
-Posted mail may still wait in the engine's own queue while the agent is busy. So each piece of mail gets a place,
-numbered from 1, and the agent records the highest place that has arrived. Mail with a higher place is still on its way.
+They keep large payloads, count the mail on its way to an agent, and count the slots of a graph.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any, Final
 
-from restate import ObjectContext, ObjectSharedContext, VirtualObject
+from restate import InvocationRetryPolicy, ObjectContext, ObjectSharedContext, RunOptions, VirtualObject
 from restate.serde import BytesSerde, JsonSerde, Serde
 
 from gatechart.api import ErrorDocument
 from gatechart.errors import InboxFullError
-from gatechart.restate.options import patience
 from gatechart.restate.state import STATE
-from gatechart.restate.terms import ServiceConfig, Terms
+from gatechart.restate.terms import Names, ServiceConfig, Terms
 from gatechart.values import MailStatus
 
+MARGIN: Final = timedelta(seconds=60)  # on top of the longest time that a handler works without contact to the engine
+BYTES: Final[Serde[Any]] = BytesSerde()
+AS_BYTES: Final[RunOptions[bytes]] = RunOptions(serde=BYTES, type_hint=bytes)
+FOREVER: Final = InvocationRetryPolicy(
+    initial_interval=timedelta(milliseconds=100),
+    exponentiation_factor=2.0,
+    max_interval=timedelta(seconds=10),
+    max_attempts=2**31 - 1,  # without it the engine's own limit holds, which pauses an agent for good after minutes
+)
+"""Retry policy for failures that only an unavailable service or engine causes: retry until it succeeds."""
 LOST_S: Final = 600.0
 """Seconds after which an unused place no longer counts: its caller died before it posted."""
-
-BYTES: Final[Serde[Any]] = BytesSerde()
+NOTHING: Final = b"{}"
 COUNTS: Final[Serde[Any]] = JsonSerde()
 HANDOFFS: Final[Serde[Any]] = JsonSerde()
+
+
+def patience(longest_s: float) -> dict[str, Any]:
+    """Return options with which the engine does not repeat an invocation that merely takes long."""
+    return {
+        "inactivity_timeout": timedelta(seconds=longest_s) + MARGIN,
+        "abort_timeout": MARGIN,
+        "journal_retention": timedelta(0),
+        "idempotency_retention": timedelta(minutes=10),
+        "invocation_retry_policy": FOREVER,
+    }
+
+
+def payload_object(config: ServiceConfig) -> VirtualObject:
+    """Build the object that keeps one payload per key, that of one piece of an agent's mail.
+
+    The engine sends a service the whole state of an agent with each call, and all of it must fit into one message. A
+    payload that is set aside travels only to the run that needs it. Calls from one agent to one object arrive in the
+    order made, so a payload is kept before it is read.
+    """
+    payloads = VirtualObject(config.names.payloads, **patience(config.terms.turn_s))
+
+    @payloads.handler("keep", input_serde=BYTES)
+    async def keep(ctx: ObjectContext, payload: bytes) -> None:
+        ctx.set("payload", payload, BYTES)
+
+    # Not shared: a shared handler would not wait for `keep`.
+    @payloads.handler("read", output_serde=BYTES)
+    async def read(ctx: ObjectContext) -> bytes:
+        return await ctx.get("payload", BYTES) or NOTHING
+
+    @payloads.handler("drop")
+    async def drop(ctx: ObjectContext) -> None:
+        ctx.clear("payload")
+
+    return payloads
+
+
+def keep_payload(ctx: ObjectContext, names: Names, number: int, payload: bytes) -> None:
+    """Set a mail's payload aside, replacing an earlier one."""
+    ctx.generic_send(names.payloads, "keep", payload, _key(ctx, number))
+
+
+async def read_payload(ctx: ObjectContext | ObjectSharedContext, names: Names, number: int) -> bytes:
+    """Return a payload that was set aside, as JSON text."""
+    return await ctx.generic_call(names.payloads, "read", b"", _key(ctx, number))
+
+
+def drop_payload(ctx: ObjectContext, names: Names, number: int) -> None:
+    """Delete a payload that was set aside."""
+    ctx.generic_send(names.payloads, "drop", b"", _key(ctx, number))
+
+
+def _key(ctx: ObjectContext | ObjectSharedContext, number: int) -> str:
+    return f"{ctx.key()}/{number}"
 
 
 @dataclass
@@ -46,7 +109,11 @@ class Counts:
 
 
 def inbox_object(config: ServiceConfig) -> VirtualObject:
-    """Build the object that gives places in an agent's inbox; its key is the agent's id."""
+    """Build the object that gives places in an agent's inbox; its key is the agent's id.
+
+    Posted mail may still wait in the engine's own queue while the agent is busy. So each piece of mail gets a place,
+    numbered from 1, and the agent records the highest place that has arrived. Mail with a higher place is on its way.
+    """
     inboxes = VirtualObject(config.names.inbox, **patience(config.terms.turn_s))
 
     @inboxes.handler("enter")

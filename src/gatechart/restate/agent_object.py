@@ -13,11 +13,9 @@ from pydantic_core import to_json
 from restate import ObjectContext, ObjectSharedContext, VirtualObject, select
 from restate.serde import JsonSerde, Serde
 
+from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, drop_payload, keep_payload, patience, read_payload
 from gatechart.restate.handlers import VERBS, decide
-from gatechart.restate.journal_entry import JournalEntry, Order, unpacked
 from gatechart.restate.migration.arrival import standing, terms_for
-from gatechart.restate.options import AS_BYTES, BYTES, patience
-from gatechart.restate.payloads import drop_payload, keep_payload, read_payload
 from gatechart.restate.state import (
     MAIL,
     MAILS,
@@ -25,8 +23,11 @@ from gatechart.restate.state import (
     STATE,
     TURNS,
     AgentState,
+    JournalEntry,
+    Order,
     UnderWay,
     plain,
+    unpacked,
     with_payload,
 )
 from gatechart.restate.terms import Names, ServiceConfig

@@ -1,0 +1,171 @@
+"""Calls to the object of an agent from outside, and the handle of an agent that makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from pydantic_core import to_json
+
+from gatechart.api import AgentHome, RemoteAgent
+from gatechart.errors import EngineRefusedError, OpenHandoffError, RuntimeClosedError, UnknownAgentError
+from gatechart.hosting.rollback import check_given_away
+from gatechart.hosting.turn_guard import check_outside_turns
+from gatechart.ports import Store
+from gatechart.restate.ingress import NOTHING, Ingress
+from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, plain
+from gatechart.restate.terms import Names
+from gatechart.turn import check_version, checked_id, checked_name, checked_operator_reason, known_id, plain_payload
+from gatechart.values import AgentId, HistoryEntry, Mail, Name, Outcome, Snapshot, Status
+
+logger = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.05
+CATCH_UP: Final = timedelta(seconds=30)
+ANSWERS_S: Final = 2.0  # time for a service to give a place in an inbox
+AWAY_S: Final = 10.0  # pause before the next request after a service failed to answer
+NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class AgentCalls:
+    """Calls to the objects of agents, as the verbs of a runtime make them."""
+
+    def __init__(self, ingress: Ingress, names: Names) -> None:
+        self.ingress = ingress
+        self.names = names
+        self._is_open = True
+        self._asks_again = 0.0  # earliest time to ask a service for places again, by the loop's clock
+        self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # keep requests in order
+
+    async def close(self, within_s: float) -> None:
+        """Refuse new calls, then wait until none is under way, for a limited time."""
+        self._is_open = False
+        await self.ingress.leave(within_s)
+
+    def admit(self, call: str) -> None:
+        """Raise RuntimeClosedError if the runtime is closed, and InsideTurnError within a turn."""
+        if not self._is_open:
+            raise RuntimeClosedError(call)
+        check_outside_turns(call)
+
+    async def ask(self, verb: str, agent_id: AgentId, told: Mapping[str, Any] = NOTHING) -> Any:
+        """Call the agent's object and return its answer. Raises what the verb raises there.
+
+        Concurrent requests to one agent go to the engine in the order made, which separate connections would not keep.
+        """
+        self.admit(verb)
+        with self.ingress.calling():
+            async with self._lines.setdefault(agent_id, asyncio.Lock()):
+                return await self.ingress.ask(verb, self.names.agent, verb, agent_id, told, reads=False)
+
+    async def read(self, call: str, handler: str, agent_id: AgentId, told: Mapping[str, Any] = NOTHING) -> Any:
+        """Call a shared handler of the agent's object, which answers while the agent is busy."""
+        self.admit(call)
+        return await self.ingress.ask(call, self.names.agent, handler, agent_id, told, reads=True)
+
+    async def look(self, call: str, agent_id: AgentId) -> dict[str, Any]:
+        """Return the summary of the agent's object. Raises UnknownAgentError."""
+        told: dict[str, Any] | None = await self.read(call, "look", known_id(agent_id))
+        if told is None:
+            raise UnknownAgentError(agent_id)
+        return told
+
+    async def caught_up(self, agent_id: AgentId) -> None:
+        """Return once all turns committed so far are projected. Raises TimeoutError after 30 seconds."""
+        newest = (await self.look("caught_up", agent_id))["snapshot"]["version"]
+        async with asyncio.timeout(CATCH_UP.total_seconds()):
+            while (await self.look("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
+                await asyncio.sleep(LOOK_S)
+
+    async def deliver(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
+        """Send mail to an agent. in_place: reserve room in its inbox first; raises InboxFullError if there is none."""
+        self.admit(call)
+        told = {"mail": plain(MAIL, mail)}
+        if in_place:
+            told |= await self._place(call, mail.recipient, len(to_json(told, inf_nan_mode="constants")))
+        await self.ingress.post(call, self.names.agent, "deliver", mail.recipient, told)
+
+    async def _place(self, call: str, to: AgentId, size: int) -> Mapping[str, Any]:
+        """Reserve room in an inbox; none while no service answers, because the engine accepts mail without it.
+
+        Raises InboxFullError.
+        """
+        now = asyncio.get_running_loop().time
+        if now() < self._asks_again:
+            return NO_PLACE
+        try:
+            async with asyncio.timeout(ANSWERS_S):
+                told = {"bytes": size}
+                place: dict[str, Any] = await self.ingress.ask(call, self.names.inbox, "enter", to, told, reads=False)
+                return place
+        except (TimeoutError, EngineRefusedError) as error:  # the service is down, or of a release without inboxes
+            logger.info("no service counts what is posted", extra={"agent_id": to}, exc_info=error)
+            self._asks_again = now() + AWAY_S
+            return NO_PLACE
+
+
+class EngineAgent(RemoteAgent):
+    """A Host that calls the agent's object, and never a later agent with the same id: each has a life of its own."""
+
+    __slots__ = ("__weakref__", "_calls", "_projection", "life")
+
+    def __init__(
+        self, home: AgentHome, calls: AgentCalls, projection: Store | None, snapshot: Snapshot, life: str
+    ) -> None:
+        super().__init__(home, snapshot)
+        self._calls = calls
+        self._projection = projection
+        self.life = life
+
+    async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
+        """See Host."""
+        name = checked_name(event)
+        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(event_id), "life": self.life}
+        answer = await self._calls.ask("send", self.snapshot.agent_id, told)
+        self.see(SNAPSHOT.validate_python(answer["snapshot"]))
+        return OUTCOME.validate_python(answer["outcome"])
+
+    async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
+        """See Host. The history lags, see `capabilities`."""
+        await self._newest()
+        return await super().history(after=after, limit=limit)
+
+    async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
+        """See Host. Waits for the projection."""
+        check_version("rollback", version)
+        checked_operator_reason(reason)
+        checked_id(idempotency_key, "idempotency_key")
+        target = await self.snapshot_at(version)
+        told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": idempotency_key, "life": self.life}
+        told["passed"] = await self._given_away(await self._newest(), target)
+        answer = await self._calls.ask("roll_back", self.snapshot.agent_id, told)
+        return self.see(SNAPSHOT.validate_python(answer["snapshot"]))
+
+    async def _given_away(self, before: Snapshot, target: Snapshot) -> Sequence[str]:
+        """Return the projected handoffs that forbid a rollback: others work on what the agent would regain."""
+        assert self._projection is not None  # otherwise there is no old snapshot to return to
+        try:
+            await check_given_away(self._projection, before, target)
+        except OpenHandoffError as error:
+            return error.handoffs
+        return ()
+
+    async def _turns(self, after: int, now: Snapshot) -> Sequence[HistoryEntry]:
+        """Return the projected turns after a version: all of them if the agent has ended."""
+        if self._projection is None or now.version <= after:
+            return ()
+        if now.status is not Status.ACTIVE:
+            await self._calls.caught_up(now.agent_id)
+        return await super().history(after=after, limit=now.version - after)
+
+    async def _newest(self) -> Snapshot:
+        """Return the newest snapshot. Raises UnknownAgentError if the agent was erased, even if its id was reused."""
+        told = await self._calls.look("read", self.snapshot.agent_id)
+        if told["life"] != self.life:
+            raise UnknownAgentError(self.snapshot.agent_id)
+        return self.see(SNAPSHOT.validate_python(told["snapshot"]))
