@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from gatechart.errors import EngineUnreachableError
-from gatechart.restate import RestateRuntime, options, register, serving
+from gatechart.restate import RestateRuntime, auxiliary_objects, register, serving
 from tests.restate.engines import eventually, free_ports
 from tests.restate.fleet import counting
 
@@ -15,8 +15,8 @@ ENGINES_OWN = 70  # attempts, after which an engine that is told nothing pauses 
 
 async def test_what_was_accepted_is_tried_however_often_the_service_was_not_there(engine, monkeypatch):
     soon = timedelta(milliseconds=10)
-    hasty = replace(options.FOREVER, initial_interval=soon, max_interval=soon, exponentiation_factor=1.0)
-    monkeypatch.setattr(options, "FOREVER", hasty)
+    hasty = replace(auxiliary_objects.FOREVER, initial_interval=soon, max_interval=soon, exponentiation_factor=1.0)
+    monkeypatch.setattr(auxiliary_objects, "FOREVER", hasty)
     (port,) = free_ports(1)
     service = {"graphs": [counting], "namespace": "away"}
 
