@@ -1,5 +1,6 @@
 """What tests share: places to keep agents, and an end to those that hang."""
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -60,6 +61,17 @@ def served(request, settings):
         pytest.skip(f"{LOUD}PostgreSQL: {error}")
     with server:
         yield server
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the collector from going through a million objects again and again that live as long as the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):
