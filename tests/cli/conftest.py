@@ -10,8 +10,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from typer.main import get_command
 
-from gatechart.cli import main
+from gatechart.cli import commands, main
 from tests.cli.homes import Home, file_of, server_of
 
 DESK = dedent(
@@ -216,9 +217,16 @@ def unhurried_shop(shop):
     return shop
 
 
+@pytest.fixture(scope="session")
+def command_tree():
+    """What typer makes of all commands: made once, as that takes longer than most of them."""
+    return get_command(commands.app)
+
+
 @pytest.fixture
-def gatechart(folder, capfd):
+def gatechart(folder, capfd, command_tree, monkeypatch):
     """Runs the command in this process."""
+    monkeypatch.setattr(commands, "get_command", lambda _: command_tree)
 
     def run(*arguments):
         capfd.readouterr()

@@ -278,6 +278,26 @@ def test_a_packet_that_this_release_cannot_read_is_shown_as_it_came(folder, gate
     assert "warning: the packet of" in shown.err
 
 
+def test_rows_that_cannot_be_read_are_listed_and_discarded(folder, gatechart):
+    made = hand_on(gatechart, *REFUNDS)
+    gatechart("post", "nobody", "ASKED")
+    (mail,) = gatechart("mail", "--agent", "nobody", "--json").document["mail"]
+    with closing(sqlite3.connect(folder / "agents.db")) as database:
+        database.execute("UPDATE agents SET context = '['")
+        database.execute("UPDATE mail SET payload = '[' WHERE recipient = 'nobody'")
+        database.execute("UPDATE handoffs SET packet = '['")
+        database.commit()
+    for listing in ("list", "mail", "handoffs"):
+        for options in ((), ("--status", "unreadable")):
+            listed = gatechart(listing, *options)
+            assert (listed.code, "unreadable" in listed.out) == (0, True)
+    assert gatechart("mail", "discard", mail["number"]).code == 0
+    cancelled = gatechart("handoffs", "cancel", made, "--reason", "it cannot be read")
+    assert cancelled.out == f"the unreadable handoff {made} was deleted\n"
+    for listing in ("mail", "handoffs"):
+        assert "unreadable" not in gatechart(listing).out
+
+
 MIGRATIONS = """
 from gatechart.handoff import PacketMigration
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -334,35 +333,3 @@ async def test_moments_beyond_the_calendar_are_read_as_its_first_or_last(url, mo
                 return agent.context.notes.count("DUE") == 8
 
             await until(is_due)
-
-
-async def test_the_command_line_shows_what_cannot_be_read_and_discards_it(sqlite_url):
-    async with Runtime.open(sqlite_url, graphs=[shop(), desk]) as runtime:
-        agent = await runtime.start("shop", at="IDLE", agent_id="a")
-        await agent.send("ASKED")
-        (handoff,) = await runtime.handoffs()
-        await runtime.post("nobody", "NOTED", {"n": 1})
-        (mail,) = await runtime.mail("nobody")
-    await by_hand(
-        sqlite_url,
-        "UPDATE agents SET context = '['",
-        "UPDATE mail SET payload = '[' WHERE recipient = 'nobody'",
-        "UPDATE handoffs SET packet = '['",
-    )
-    for listing in ("list", "mail", "handoffs"):
-        for more in ([], ["--status", "unreadable"]):
-            assert "unreadable" in await _ran(sqlite_url, listing, *more)
-    await _ran(sqlite_url, "mail", "discard", str(mail.number))
-    told = await _ran(sqlite_url, "handoffs", "cancel", handoff.id, "--reason", "it cannot be read")
-    assert told == f"the unreadable handoff {handoff.id} was deleted\n"
-    for listing in ("mail", "handoffs"):
-        assert "unreadable" not in await _ran(sqlite_url, listing)
-
-
-async def _ran(url, *command):
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gatechart", "--store", url, *command, stdout=asyncio.subprocess.PIPE
-    )
-    told, _ = await process.communicate()
-    assert process.returncode == 0
-    return told.decode()
