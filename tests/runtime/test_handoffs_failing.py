@@ -332,7 +332,7 @@ async def test_an_offer_to_a_graph_that_is_gone_by_then_goes_to_the_next(place, 
 
 async def _held_back(runtime, agent, wanted):
     """The id of an offer that is committed, and does not get to its target in this runtime."""
-    runtime._effects.post.deliver = lambda mail: None
+    runtime._effects.inboxes.deliver = lambda mail: None
     await agent.send("ASK", wanted)
     return (await only(runtime)).id
 

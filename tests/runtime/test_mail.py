@@ -695,14 +695,14 @@ async def test_a_poster_that_is_cancelled_at_the_instant_of_its_admission_leaves
         await runtime.post("l-1", "NOTED", {"n": "0"})
         posts = [asyncio.ensure_future(runtime.post("l-1", "NOTED", {"n": str(n)})) for n in (1, 2)]
         await asyncio.sleep(0)
-        post_office = runtime._effects.post
-        finished = post_office.finished
+        effects = runtime._effects
+        finished = effects.finished
 
         def finish(mail):
             finished(mail)
             posts[0].cancel()
 
-        post_office.finished = finish
+        effects.finished = finish
         agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         await soon(posts[1])
         await soon(runtime.post("l-1", "NOTED", {"n": "3"}))

@@ -177,7 +177,7 @@ async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(pl
         await at_rest(runtime, clock)
         await runtime.erase("a")
         await at_rest(runtime, clock)
-        assert not runtime._effects.post._slots.unhosted()
+        assert not runtime._effects.inboxes._slots.unhosted()
         await runtime.post("a", "STAMPED", {"at": "kept"})
         agent = await runtime.start("parcel", at="PACKING", agent_id="a")
         await at_rest(runtime, clock)

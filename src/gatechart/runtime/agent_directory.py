@@ -1,27 +1,164 @@
-"""Directory of the agents in memory: those at work, those in use by callers, and the most recently needed."""
+"""Directory of agents: which are in memory, and for each with something on its way, one slot that says what.
+
+In memory are the agents at work, those in use by callers, and the most recently needed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 from weakref import WeakValueDictionary
 
-from gatechart.errors import DefinitionError, EventError, IncompatibleGraphError
-from gatechart.graph import AnyGraph
-from gatechart.hosting.idempotency import AppliedIds
+from pydantic import BaseModel
+
+from gatechart.errors import AgentExistsError, DefinitionError, EventError, InboxFullError, IncompatibleGraphError
+from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.hosting.idempotency import AppliedIds, turn_of, with_id
+from gatechart.hosting.limits import WhenFull
 from gatechart.hosting.migration import migrated, read_pending
 from gatechart.hosting.registry import Registry, in_full
+from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.runtime.core import Core
 from gatechart.runtime.live_agent import LiveAgent, Surroundings
-from gatechart.values import AgentId, Snapshot, TurnRecord, Verdict
+from gatechart.turn import begin
+from gatechart.values import AgentId, Event, Mail, Snapshot, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)
 
 NOTHING_TO_HOLD: Final = nullcontext()  # with an instant store, nothing else can run in between
+
+
+class SlotState(Enum):
+    """Where mail goes when it is delivered to an agent."""
+
+    OPEN = "open"  # to the agent if it is in memory; otherwise the agent is read first
+    BEING_READ = "being read"  # held until the agent has been read from the store
+    UNHOSTED = "unhosted"  # left in the store: the agent does not exist, or its graph is not registered
+    COLLECTING = "collecting"  # as UNHOSTED, while the mail left in the store is being read
+    OFFERED = "offered"  # queued behind the handoffs offered to an agent that does not exist yet
+
+
+@dataclass(slots=True)
+class AgentSlot:
+    """What is on its way for one agent: mail between its acceptance and the end of its turn, and reads of the agent."""
+
+    waiting: int = 0  # accepted mail that the agent has not finished
+    coming: int = 0  # mail that admitted callers are about to post
+    callers: deque[asyncio.Future[None]] | None = None  # callers waiting for room
+    held: list[Mail] | None = None  # mail held until the agent has been read
+    is_unhosted: bool = False
+    late: list[Mail] | None = None  # mail accepted while the store is being read for it
+    offered: deque[Mail] | None = None  # mail, offers included, for an agent that does not exist yet
+    is_called: bool = False  # a visitor has collected its mail, see `Inboxes.hand_over`
+    readers: int = 0  # calls under way that read or start the agent
+    agent: LiveAgent | None = None  # kept in memory for the readers, once it is there
+
+    @property
+    def state(self) -> SlotState:
+        """Where mail goes.
+
+        An agent may be erased while offers to it are under way. Mail that arrives then stays in the store and is
+        collected after the offers, so UNHOSTED comes first.
+        """
+        if self.is_unhosted:
+            return SlotState.UNHOSTED if self.late is None else SlotState.COLLECTING
+        if self.offered is not None:
+            return SlotState.OFFERED
+        return SlotState.OPEN if self.held is None else SlotState.BEING_READ
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the slot holds nothing and can be dropped."""
+        is_counting = self.waiting or self.coming or self.callers or self.readers
+        return not is_counting and not self.is_called and self.state is SlotState.OPEN
+
+
+class AgentSlots:
+    """The slots of agents by id, except idle ones. They keep inboxes within the limits."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._slots: dict[AgentId, AgentSlot] = {}
+
+    def of(self, agent_id: AgentId) -> AgentSlot:
+        """Return the agent's slot, creating it if needed. A caller that leaves it idle calls `tidy`."""
+        slot = self._slots.get(agent_id)
+        if slot is None:
+            slot = self._slots[agent_id] = AgentSlot()
+        return slot
+
+    def known(self, agent_id: AgentId) -> AgentSlot | None:
+        """Return the agent's slot if it has one."""
+        return self._slots.get(agent_id)
+
+    def unhosted(self) -> list[AgentId]:
+        """List the agents whose mail stays in the store."""
+        return [agent_id for agent_id, slot in self._slots.items() if slot.is_unhosted]
+
+    def tidy(self, agent_id: AgentId) -> None:
+        """Drop the agent's slot if it is idle."""
+        slot = self._slots.get(agent_id)
+        if slot is not None and slot.is_idle:
+            del self._slots[agent_id]
+
+    async def enter(self, agent_id: AgentId) -> None:
+        """Reserve room for mail that is about to be accepted, until `leave`.
+
+        Raises InboxFullError, or RuntimeClosedError if the runtime closes before there is room.
+        """
+        slot = self.of(agent_id)
+        if not slot.callers and self._has_room(slot):
+            slot.coming += 1
+            return
+        if self._core.limits.when_full is WhenFull.RAISE:
+            raise InboxFullError(agent_id, self._core.limits.inbox)
+        admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if slot.callers is None:
+            slot.callers = deque()
+        slot.callers.append(admitted)
+        try:
+            await self._core.called("post", admitted)
+        except asyncio.CancelledError:
+            if not admitted.cancelled():  # it was admitted at the same moment
+                self.leave(agent_id)
+            raise
+
+    def leave(self, agent_id: AgentId) -> None:
+        """Give back a caller's room, whether or not its mail was accepted."""
+        slot = self.of(agent_id)
+        slot.coming -= 1
+        self._admit(agent_id, slot)
+
+    def finished(self, agent_id: AgentId) -> None:
+        """Count one piece of the agent's mail as finished."""
+        slot = self.of(agent_id)
+        slot.waiting = max(slot.waiting - 1, 0)  # mail of an erased agent is already uncounted
+        self._admit(agent_id, slot)
+
+    def clear(self, agent_id: AgentId) -> None:
+        """Reset the count of the agent's mail, which is gone."""
+        slot = self.of(agent_id)
+        slot.waiting = 0
+        self._admit(agent_id, slot)
+
+    def _has_room(self, slot: AgentSlot) -> bool:
+        return slot.waiting + slot.coming < self._core.limits.inbox
+
+    def _admit(self, agent_id: AgentId, slot: AgentSlot) -> None:
+        """Admit the longest-waiting callers that are still waiting, while there is room."""
+        while slot.callers and (slot.callers[0].done() or self._has_room(slot)):
+            admitted = slot.callers.popleft()
+            if not admitted.done():
+                slot.coming += 1
+                admitted.set_result(None)
+        if slot.is_idle:
+            self._slots.pop(agent_id, None)
 
 
 class AgentDirectory:
@@ -33,8 +170,7 @@ class AgentDirectory:
         self._surroundings = surroundings
         self._recent: OrderedDict[AgentId, LiveAgent] = OrderedDict()  # the most recently needed last
         self._others: WeakValueDictionary[AgentId, LiveAgent] = WeakValueDictionary()  # referred to from elsewhere
-        self._awaited: Counter[AgentId] = Counter()  # agents being read or started, with a count of the callers
-        self._held: dict[AgentId, LiveAgent] = {}  # those of the awaited agents that are in memory
+        self.slots = AgentSlots(core)
 
     def known(self, agent_id: AgentId) -> LiveAgent | None:
         """Return the agent if it is in memory."""
@@ -73,18 +209,18 @@ class AgentDirectory:
     @contextmanager
     def _holding(self, agent_ids: Sequence[AgentId]) -> Iterator[None]:
         for agent_id in agent_ids:
-            self._awaited[agent_id] += 1
-            agent = self.known(agent_id)
-            if agent is not None:
-                self._held[agent_id] = agent
+            slot = self.slots.of(agent_id)
+            slot.readers += 1
+            slot.agent = slot.agent or self.known(agent_id)
         try:
             yield
         finally:
             for agent_id in agent_ids:
-                self._awaited[agent_id] -= 1
-                if not self._awaited[agent_id]:
-                    del self._awaited[agent_id]
-                    self._held.pop(agent_id, None)
+                slot = self.slots.of(agent_id)
+                slot.readers -= 1
+                if not slot.readers:
+                    slot.agent = None
+                    self.slots.tidy(agent_id)
 
     async def _get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[LiveAgent]:
         erasures = self._core.erasures
@@ -139,6 +275,25 @@ class AgentDirectory:
             agent.tell(turn)
         return agent, turn
 
+    async def begin(
+        self, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
+    ) -> LiveAgent | None:
+        """Start an agent and return it; None if its event has started it already. payload: of `fit_payload`.
+
+        Raises AgentExistsError, and what `turn.begin` raises.
+        """
+        with OpenTurn(agent_id):
+            turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
+        turn = self._core.numbered(turn)
+        with self.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
+            if await self._core.committer.commit(turn) is Verdict.STALE:
+                if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
+                    return None
+                raise AgentExistsError(agent_id)
+            agent = self.settle(graph, turn.snapshot, with_id(frozenset(), event.id))
+        agent.tell(turn)
+        return agent
+
     def settle(self, graph: AnyGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
         """Return the one live agent, which another call may have made while this one waited for the store.
 
@@ -148,8 +303,9 @@ class AgentDirectory:
         if agent is None:
             agent = LiveAgent(self._core, graph, snapshot, self._surroundings, applied)
             self._keep(agent)
-            if snapshot.agent_id in self._awaited:
-                self._held[snapshot.agent_id] = agent
+            slot = self.slots.known(snapshot.agent_id)
+            if slot is not None and slot.readers:
+                slot.agent = agent
             self._surroundings.arrived(agent)
         else:
             self._keep(agent)

@@ -1,10 +1,13 @@
-"""Delivery of mail to its recipient: it is applied, refused, retried later or given up."""
+"""The queue of an agent's jobs and mail, taken one at a time; mail is applied, refused, tried again or given up."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeAlias
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from gatechart.errors import (
     OutsideError,
@@ -15,17 +18,113 @@ from gatechart.errors import (
 )
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
+from gatechart.runtime.telemetry import as_the_caller
 from gatechart.turn import after_failure, after_refusal, error_mail, is_awaited, is_word_of_handoff
-from gatechart.values import OFFERED, Event, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, Verdict
+from gatechart.values import OFFERED, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)
 
 STORE_PAUSE_S: Final = 1.0
 NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # verdicts on mail that is no longer waiting
 
+T = TypeVar("T")
+Job: TypeAlias = Callable[[], Coroutine[Any, Any, T]]
 
-Process: TypeAlias = Callable[[Event, int], Awaitable[Outcome]]  # takes an event and the number of its mail
-Note: TypeAlias = Callable[[Event, Mail], Awaitable[Outcome]]  # takes an event and its mail, marked as dead
+
+class JobQueue:
+    """Runs the jobs of one agent in tasks of the runtime.
+
+    Cancelling a caller withdraws its job if it has not begun; a job that has begun runs to its end.
+    """
+
+    __slots__ = ("_core", "_jobs", "leaves_mail", "mail")
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]] | None = None  # None while idle
+        self.mail: dict[int, Mail] = {}  # queued or being taken, by number; what is removed here is not taken
+        self.leaves_mail = False  # the runtime is closing: further mail is left to the next one, to keep its order
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job is running or waiting."""
+        return self._jobs is None
+
+    def run(self, job: Job[T]) -> asyncio.Future[T]:
+        """Run the job after all jobs queued before it; the future gets its result or exception."""
+        waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        # The first job's caller starts the task that runs all jobs, so the other jobs bring their own trace context.
+        self._add(job if self._jobs is None else as_the_caller(job), waiting)
+        return waiting
+
+    def put(self, mail: Mail, recipient: Recipient, finished: Callable[[Mail], None]) -> None:
+        """Queue mail after everything queued before, unless it is already there. finished: called at its end."""
+        if mail.number not in self.mail:
+            self.mail[mail.number] = mail
+            self._add(partial(self._take, mail.number, recipient, finished), None)
+
+    def _add(self, job: Job[Any], waiting: asyncio.Future[Any] | None) -> None:
+        if self._jobs is None:
+            self._jobs = deque()
+            self._core.spawn(self._work(self._jobs))
+        self._jobs.append((job, waiting))
+
+    async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
+        try:
+            while jobs:
+                job, waiting = jobs[0]
+                if waiting is None:
+                    await _do(job)
+                elif not waiting.cancelled():
+                    try:
+                        _succeed(waiting, await job())
+                    except Exception as error:
+                        _fail(waiting, error)
+                jobs.popleft()
+        finally:
+            self._jobs = None
+            for _, waiting in jobs:  # none, unless the task is being cancelled; then the first was running
+                if waiting is not None:
+                    self._give_up(waiting)
+
+    async def _take(self, number: int, recipient: Recipient, finished: Callable[[Mail], None]) -> None:
+        mail = self.mail.get(number)  # with the changes made since it was queued; None if it was cancelled
+        if mail is None:
+            self._core.doubted.discard(number)
+            return
+        try:
+            taking = take_if_accepted if number in self._core.doubted else take
+            if not await taking(recipient, mail):
+                self.leaves_mail = True
+        finally:
+            if self.mail.pop(number, None) is not None:
+                finished(mail)
+
+    def _give_up(self, waiting: asyncio.Future[Any]) -> None:
+        """Fail a caller whose job gets no result: it did not end in time, or the event loop is shutting down."""
+        if self._core.is_open or waiting.done():
+            waiting.cancel()
+        else:
+            waiting.set_exception(RuntimeClosedError("send"))
+
+
+def _succeed(waiting: asyncio.Future[T], result: T) -> None:
+    if not waiting.cancelled():
+        waiting.set_result(result)
+
+
+def _fail(waiting: asyncio.Future[Any], error: Exception) -> None:
+    if waiting.cancelled():
+        logger.error("a turn failed after its sender had stopped waiting", exc_info=error)
+    else:
+        waiting.set_exception(error)
+
+
+async def _do(job: Job[Any]) -> None:
+    try:
+        await job()
+    except Exception:
+        logger.exception("a job of an agent failed")
 
 
 class Recipient(Protocol):
@@ -36,24 +135,20 @@ class Recipient(Protocol):
         """The core of its runtime."""
         ...
 
-    def newest(self, mail: Mail) -> Mail:
-        """Return the mail with the changes made since it was queued."""
+    @property
+    def is_live(self) -> bool:
+        """Whether it is an agent, rather than one that does not exist yet."""
         ...
 
     def holds(self, mail: Mail) -> bool:
         """Return whether the mail is still to be taken."""
         ...
 
-    def is_over(self, mail: Mail) -> bool:
-        """Return whether the mail belongs to a state that was left."""
-        ...
+    async def apply(self, mail: Mail, dead: Mail | None) -> TurnRecord | Outcome | None:
+        """Process the event of the mail, and return its turn, or its outcome without one; None if it is over.
 
-    async def refresh(self) -> None:
-        """Read from the store whatever is in doubt in memory."""
-        ...
-
-    async def process(self, event: Event, consumes: int) -> Outcome:
-        """Process the event of the mail with this number."""
+        dead: the mail as it becomes, if its every attempt failed and only its agent has yet to know.
+        """
         ...
 
     def accept(self, mail: Mail) -> None:
@@ -61,60 +156,44 @@ class Recipient(Protocol):
         ...
 
 
-async def take(recipient: Recipient, mail: Mail, note: Note | None = None) -> bool:
+async def take(recipient: Recipient, mail: Mail) -> bool:
     """Take the mail; return False if the runtime closes first. Until it is done, the mail blocks the queue.
 
-    note: called for a reply or a withdrawal whose every attempt failed, so that nobody waits for its effect forever.
+    An agent notes a reply or a withdrawal whose every attempt failed without its chart, so that nobody waits for its
+    effect forever.
     """
-    core, mail = recipient.core, recipient.newest(mail)
-    process: Process = recipient.process
-    is_agent = note is not None  # rather than one that does not exist yet
+    core, dead = recipient.core, None
     tries = 0  # that neither succeeded nor failed
-    while recipient.holds(mail):
-        if not await _is_time(core, mail):
+    while True:
+        is_to_wait = (mail.retry_at is not None or not core.is_open) and recipient.holds(mail)
+        if is_to_wait and not await _is_time(core, mail):
             return False
-        after = await _try(recipient, mail, process)
+        after = await _try(recipient, mail, dead)
         if after is None:
             return True
         if after is mail:
             tries += 1
             await _wait_between(core, mail, tries)
             continue
-        is_offer = after.status is MailStatus.DEAD and after.event.startswith(OFFERED)
-        if is_offer and await give_up(core, after, recipient.accept):
-            return True
-        if after.status is MailStatus.DEAD and note is not None and is_word_of_handoff(mail):
-            process, note = _noting(core, note, after), None
+        if after.status is MailStatus.DEAD and dead is None and recipient.is_live and is_word_of_handoff(mail):
+            dead = after
             continue
-        verdict = await _keep(recipient, after, tells=is_agent and is_awaited(after))
+        verdict = await _keep(recipient, after, tells=recipient.is_live and is_awaited(after))
         if after.status is not MailStatus.WAITING or verdict in NOT_WAITING:
             return True
         mail = after
-    return True
 
 
-async def take_if_accepted(recipient: Recipient, mail: Mail, note: Note) -> bool:
+async def take_if_accepted(recipient: Recipient, mail: Mail) -> bool:
     """Take mail as `take` does, unless its posting failed and the store does not hold it."""
     core = recipient.core
-    if mail.number in core.doubted:
-        try:
-            is_there = await core.ask(lambda: core.committer.is_written(Posting(mail)))
-        except OutsideError:
-            logger.debug("the runtime closes before it knows of mail", exc_info=True)
-            return False
-        core.doubted.discard(mail.number)
-        if not is_there:
-            return True
-    return await take(recipient, mail, note)
-
-
-def _noting(core: Core, note: Note, dead: Mail) -> Process:
-    async def process(event: Event, _consumes: int) -> Outcome:
-        outcome = await note(event, dead)
-        core.dead_letters += 1
-        return outcome
-
-    return process
+    try:
+        is_there = await core.ask(lambda: core.committer.is_written(Posting(mail)))
+    except OutsideError:
+        logger.debug("the runtime closes before it knows of mail", exc_info=True)
+        return False
+    core.doubted.discard(mail.number)
+    return await take(recipient, mail) if is_there else True
 
 
 async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict | None:
@@ -132,9 +211,9 @@ async def _is_time(core: Core, mail: Mail) -> bool:
 
     The clock may have been wrong when the moment was stored, so the wait is never longer than the policy's longest.
     """
-    if mail.retry_at is not None and mail.retry_at > core.clock.now():
-        return await core.pause(core.limits.mail_retry.most_s, mail.retry_at, mail.number)
-    return core.is_open
+    if mail.retry_at is None or mail.retry_at <= core.clock.now():
+        return core.is_open
+    return await core.pause(core.limits.mail_retry.most_s, mail.retry_at, mail.number)
 
 
 async def _wait_between(core: Core, mail: Mail, tries: int) -> None:
@@ -143,22 +222,18 @@ async def _wait_between(core: Core, mail: Mail, tries: int) -> None:
         await core.pause(STORE_PAUSE_S)
 
 
-async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | None:
+async def _try(recipient: Recipient, mail: Mail, dead: Mail | None) -> Mail | None:
     """Try once; return what the mail becomes, the same mail to try again, or None if the agent is done with it."""
     core = recipient.core
     try:
-        await recipient.refresh()
-        if not recipient.holds(mail):  # a turn whose commit was in doubt has applied it
-            return None
-        if recipient.is_over(mail):
-            await core.persist(MailEnd(mail.number))  # it died, its state was left, and then it was retried
-            return None
-        outcome = await process(mail.happens(core.clock.now()), mail.number)
+        outcome = await recipient.apply(mail, dead)
     except (OutsideError, RuntimeClosedError) as error:
         return mail if await _stands(core, mail, error) else None
     except Exception as error:
         is_erased = isinstance(error, UnknownAgentError)  # and its mail with it
-        return None if is_erased else after_failure(mail, error, core.clock.now(), core.limits.mail_retry)
+        return None if is_erased else await _failed(recipient, mail, error)
+    if not isinstance(outcome, Outcome):
+        return None
     if outcome.refusal is not None and mail.state is None:
         return after_refusal(mail, str(outcome.refusal))
     if outcome.refusal is not None:  # mail of a state is not reported if refused: the state may simply not handle it
@@ -167,6 +242,14 @@ async def _try(recipient: Recipient, mail: Mail, process: Process) -> Mail | Non
     if outcome.refusal is not None or outcome.repeat:
         await core.persist(MailEnd(mail.number))
     return None
+
+
+async def _failed(recipient: Recipient, mail: Mail, error: Exception) -> Mail | None:
+    """Return the mail after another failed attempt; None for an offer that is given up."""
+    core = recipient.core
+    failed = after_failure(mail, error, core.clock.now(), core.limits.mail_retry)
+    is_lost = failed.status is MailStatus.DEAD and failed.event.startswith(OFFERED)
+    return None if is_lost and await give_up(core, failed, recipient.accept) else failed
 
 
 async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedError) -> bool:

@@ -9,8 +9,8 @@ from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
 from gatechart.runtime.inboxes import Inboxes
 from gatechart.runtime.invokes import Invokes
-from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.offers import send_again
+from gatechart.runtime.posted_mail import PostedMail
 from gatechart.runtime.timers import Timers
 from gatechart.values import (
     ActiveInvocation,
@@ -41,8 +41,10 @@ class Effects:
         self._core = core
         self._registry = registry
         self.directory = AgentDirectory(core, registry, self)
-        self.post = Inboxes(core, registry, self.directory, self.accept)
-        self.timers = Timers(core, self.post.deliver)
+        self.inboxes = Inboxes(core, registry, self.directory, self.accept)
+        self.posted = PostedMail(core, self.directory, self.accept, self.inboxes.deliver)
+        self.finished, self.arrived = self.posted.finished, self.inboxes.hand_over  # see Surroundings
+        self.timers = Timers(core, self.inboxes.deliver)
         self.invokes = Invokes(core, registry, self.accept)
 
     async def recover(self) -> None:
@@ -56,11 +58,11 @@ class Effects:
         # No turn begins until everything is read: otherwise its effects would be read from the store and begun twice.
         # Mail comes first and is held until `begin`, because it was accepted before anything that timers or invokes
         # send now.
-        await self.post.recover()
+        await self.inboxes.recover()
         await self.timers.recover()
         await send_again(self._core, self.accept)  # a lost offer comes after the mail that was accepted before
         await self.invokes.recover()
-        self.post.begin()
+        self.inboxes.begin()
         self._migrate_callers()
 
     def graph_registered(self) -> None:
@@ -69,7 +71,7 @@ class Effects:
             return
         self._core.spawn(self._core.ask(self._remember_graphs), "remember the graphs")
         self.invokes.begin_unhosted()
-        self._core.spawn(self.post.collect_all(), "collect mail")
+        self._core.spawn(self.inboxes.collect_all(), "collect mail")
         self._migrate_callers()
 
     async def _remember_graphs(self) -> None:
@@ -87,7 +89,7 @@ class Effects:
     def accept(self, mail: Mail) -> None:
         """Send committed mail to its recipient, or to the timers until it is due."""
         if self._is_due(mail):
-            self.post.deliver(mail)
+            self.inboxes.deliver(mail)
         else:
             self.timers.add(mail)
 
@@ -129,25 +131,17 @@ class Effects:
                 self._drop(agent_id, lambda mail: mail.state is not None or mail.key is not None)
                 self.invokes.end(agent_id)
 
-    def finished(self, mail: Mail) -> None:
-        """Record that an agent is done with mail."""
-        self.post.finished(mail)
-
-    def arrived(self, agent: LiveAgent) -> None:
-        """Hand waiting mail to an agent that has come into memory."""
-        self.post.hand_over(agent)
-
     def forget(self, agent_id: AgentId) -> None:
         """End the invokes of an erased agent, and forget its timers and mail."""
         had_timers = self.timers.drop(agent_id, lambda _: True)
-        self.post.forget(agent_id, had_timers=had_timers)
+        self.inboxes.forget(agent_id, had_timers=had_timers)
         self.invokes.end(agent_id)
 
     def amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
         """Replace mail, wherever it is waiting now, or forget it."""
         if mail is not None and mail.status is not MailStatus.WAITING:  # it is being taken, and this change ends that
             return
-        if mail is not None and self._is_due(mail) and self.post.amend(mail):
+        if mail is not None and self._is_due(mail) and self.inboxes.amend(mail):
             return
         self._drop(agent_id, lambda each: each.number == number)
         if mail is not None:
@@ -158,4 +152,4 @@ class Effects:
 
     def _drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> None:
         self.timers.drop(agent_id, is_over)
-        self.post.drop(agent_id, is_over)
+        self.inboxes.drop(agent_id, is_over)

@@ -6,35 +6,34 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Final, assert_never
 
-from gatechart.errors import EventIdReusedError, OutsideError, StoreCorruptError, UnknownMailError
-from gatechart.hosting.group_commit import NOBODY_CAN_WRITE, nothing
+from gatechart.errors import OutsideError, StaleAgentError, StoreCorruptError, UnknownGraphError
+from gatechart.graph import AnyGraph
+from gatechart.handoff import HandoffPacket
+from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.registry import Registry
-from gatechart.runtime.agent_directory import AgentDirectory
-from gatechart.runtime.agent_slots import AgentSlot, AgentSlots, SlotState
-from gatechart.runtime.backlogs import Room
+from gatechart.hosting.turn_guard import in_turn
+from gatechart.runtime.agent_directory import AgentDirectory, AgentSlot, SlotState
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
 from gatechart.runtime.live_agent import LiveAgent
-from gatechart.runtime.new_agent import NewAgent
-from gatechart.turn import is_about_handoff
+from gatechart.runtime.offers import answer, no_place
+from gatechart.turn import Rejection, begin_with_offer, is_about_handoff, readable, rejection, withdrawn
 from gatechart.values import (
+    WITHDRAWN,
     AgentId,
-    Backlog,
+    Event,
+    HandoffQuery,
+    HandoffStatus,
     Mail,
-    MailChange,
-    MailEnd,
     MailQuery,
     MailStatus,
-    Posting,
-    Receipt,
-    Unit,
+    Obstacle,
+    TurnRecord,
     Verdict,
 )
 
@@ -61,54 +60,10 @@ class Inboxes:
         self._registry = registry
         self._directory = directory
         self._accept = accept
-        self._slots = AgentSlots(core)
-        self._unclaimed = Room(core, Backlog.UNCLAIMED, core.limits.unclaimed)
-        self._scheduled = Room(core, Backlog.SCHEDULED, core.limits.scheduled)
+        self._slots = directory.slots
         self._unread: dict[AgentId, None] = {}  # agents with held mail, in the order in which to read them
         self._is_reading = True  # also True until recovery is complete, so that no read starts earlier
         self._collecting = asyncio.Lock()
-
-    async def post(self, mail: Mail) -> Receipt:
-        """Store the mail under the next number, and deliver it when it is due.
-
-        Raises InboxFullError, BacklogFullError, EventIdReusedError, and whatever the store raises.
-        """
-        if mail.sender is not None or (mail.due is None and self._directory.known(mail.recipient) is not None):
-            return await self._post_in_room(mail)
-        async with AsyncExitStack() as rooms:
-            if await self._may_be_unclaimed(mail.recipient):
-                await rooms.enter_async_context(self._unclaimed.kept(mail.recipient))
-            if mail.due is not None:
-                await rooms.enter_async_context(self._scheduled.kept(mail.recipient))
-            return await self._post_in_room(mail)
-
-    async def _may_be_unclaimed(self, agent_id: AgentId) -> bool:
-        """Return whether mail for the agent counts as unclaimed. The store is asked only if there may be no room."""
-        if self._directory.known(agent_id) is not None:
-            return False
-        return await self._unclaimed.is_there() or not await self._core.store.load_many([agent_id])
-
-    async def _post_in_room(self, mail: Mail) -> Receipt:
-        if mail.due is not None:
-            return await self._post(mail)
-        await self._slots.enter(mail.recipient)
-        try:
-            return await self._post(mail)
-        finally:
-            self._slots.leave(mail.recipient)
-
-    async def _post(self, mail: Mail) -> Receipt:
-        numbered = replace(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
-        try:
-            verdict = await self._core.committer.commit(Posting(numbered), partial(self._accept, numbered))
-        except NOBODY_CAN_WRITE:
-            raise
-        except OutsideError:  # it may have been accepted, and then later mail must come after it
-            self._core.doubted.add(numbered.number)
-            self._accept(numbered)
-            raise
-        _check_id(verdict, numbered)
-        return Receipt(numbered.number, repeat=verdict is not Verdict.COMMITTED)
 
     def deliver(self, mail: Mail) -> None:
         """Send the mail to its recipient, after everything delivered to it before."""
@@ -154,12 +109,6 @@ class Inboxes:
             return ()
         held, slot.held = slot.held, None
         return held
-
-    def finished(self, mail: Mail) -> None:
-        """Record that the recipient is done with the mail."""
-        if mail.due is not None and mail.sender is None:
-            self._scheduled.left()
-        self._slots.finished(mail.recipient)
 
     def amend(self, mail: Mail) -> bool:
         """Replace mail that was delivered but not taken yet; return False if it is not there."""
@@ -246,59 +195,6 @@ class Inboxes:
         """Collect for every recipient that could not be served so far."""
         for agent_id in self._slots.unhosted():
             await self.collect(agent_id)
-
-    async def retry(self, number: int) -> Mail:
-        """Deliver refused or dead mail once more, or end the wait of failed mail before its next attempt.
-
-        Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
-        """
-        found = await self._numbered(number)
-        if found.status is MailStatus.WAITING:
-            return await self._lift(found)
-        if found.status is MailStatus.UNREADABLE:  # rewriting it would lose what can still be repaired by hand
-            raise UnknownMailError(number)
-        mail = replace(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
-        verdict = await self._change(MailChange(mail), number, lambda: self.deliver(mail))
-        _check_id(verdict, mail)
-        if verdict is Verdict.REPEATED:  # other mail has already brought its event to the agent
-            await self._change(MailEnd(number), number)
-        return mail
-
-    async def discard(self, number: int) -> Mail:
-        """Forget refused, dead or unreadable mail. Raises UnknownMailError."""
-        found = await self._numbered(number)
-        if found.status is MailStatus.WAITING:
-            raise UnknownMailError(number)
-        await self._change(MailEnd(number), number)
-        return found
-
-    async def _lift(self, found: Mail) -> Mail:
-        if found.retry_at is None:
-            raise UnknownMailError(found.number)
-        mail = replace(found, retry_at=None)
-        await self._change(MailChange(mail), mail.number, lambda: self._try_now(mail))
-        return mail
-
-    def _try_now(self, mail: Mail) -> None:
-        """Try the mail now: end its wait, or deliver it if its agent does not hold it.
-
-        Mail that the agent holds without waiting is being tried right now.
-        """
-        agent = self._directory.known(mail.recipient)
-        if not self._core.lift(mail.number) and not (agent is not None and agent.holds(mail)):
-            self.deliver(mail)
-
-    async def _change(self, unit: Unit, number: int, then: Callable[[], None] = nothing) -> Verdict:
-        verdict = await self._core.committer.commit(unit, then)
-        if verdict is Verdict.STALE:
-            raise UnknownMailError(number)
-        return verdict
-
-    async def _numbered(self, number: int) -> Mail:
-        found = await self._core.store.mail(MailQuery(after=number - 1, limit=1))
-        if not found or found[0].number != number:
-            raise UnknownMailError(number)
-        return found[0]
 
     async def recover(self) -> None:
         """Deliver, in the order accepted, mail accepted earlier and not finished. It is held until `begin`."""
@@ -394,6 +290,101 @@ def _place(mail: Mail) -> tuple[bool, datetime, int]:
     return (True, mail.due, mail.number) if mail.due is not None else (False, _ALWAYS, mail.number)
 
 
-def _check_id(verdict: Verdict, mail: Mail) -> None:
-    if verdict is Verdict.REUSED:
-        raise EventIdReusedError(mail.recipient, mail.id or "", mail.event)
+class NewAgent:
+    """Takes offers for an agent that begins with the offer it accepts. Fulfils Recipient."""
+
+    def __init__(
+        self,
+        core: Core,
+        agent_id: AgentId,
+        registry: Registry,
+        directory: AgentDirectory,
+        accept: Callable[[Mail], None],
+    ) -> None:
+        self.core = core
+        self.accept = accept
+        self._agent_id = agent_id
+        self._registry = registry
+        self._directory = directory
+        self._in_doubt: tuple[AnyGraph, TurnRecord] | None = None
+        self.is_born = False
+
+    @property
+    def is_live(self) -> bool:
+        """See Recipient."""
+        return False
+
+    def holds(self, _mail: Mail) -> bool:
+        """See Recipient. Another caller may have started this agent, or resumed it after a commit in doubt."""
+        return self._in_doubt is not None or (not self.is_born and self._directory.known(self._agent_id) is None)
+
+    async def apply(self, mail: Mail, _dead: Mail | None) -> TurnRecord | None:
+        """See Recipient. The mail is an offer, or its withdrawal."""
+        if self._in_doubt is not None:
+            await self._refresh(*self._in_doubt)
+        if not self.holds(mail):
+            return None
+        event = mail.happens(self.core.clock.now())
+        decided = await self._decide(event)
+        if isinstance(decided, Rejection):
+            await answer(self.core, self._agent_id, decided, mail.number, self.accept)
+            return None
+        graph, turn = decided
+        numbered = self.core.numbered(turn, mail.number)
+        with self._directory.holding((self._agent_id,)), self.core.telemetry.begin(numbered) as traced:
+            await self._write(graph, traced)
+        return traced
+
+    async def _refresh(self, graph: AnyGraph, turn: TurnRecord) -> None:
+        """Settle whether a commit that raised has created the agent."""
+        if await self.core.committer.is_written(turn):
+            self._settle(graph, turn)
+        self._in_doubt = None
+
+    async def leaves(self, mail: Mail) -> bool:
+        """Return whether the mail is left to the agent, which accepted the handoff but cannot be hosted now."""
+        if mail.event != WITHDRAWN:
+            return False
+        query = HandoffQuery(id=mail.payload.get("handoff", ""), status=HandoffStatus.ACCEPTED)
+        return bool(await self.core.ask(lambda: self.core.store.handoffs(query)))
+
+    async def _write(self, graph: AnyGraph, turn: TurnRecord) -> None:
+        try:
+            verdict = await self.core.committer.commit(turn)
+        except NOBODY_CAN_WRITE:
+            raise
+        except OutsideError:
+            self._in_doubt = graph, turn
+            raise
+        if verdict is Verdict.STALE:
+            raise StaleAgentError(self._agent_id, 0)
+        self._settle(graph, turn)
+
+    def _settle(self, graph: AnyGraph, turn: TurnRecord) -> None:
+        self.is_born = True
+        agent = self._directory.settle(graph, turn.snapshot)
+        agent.tell(turn)
+
+    async def _decide(self, event: Event) -> tuple[AnyGraph, TurnRecord] | Rejection:
+        if event.name == WITHDRAWN:
+            return withdrawn(event)
+        packet = readable(event, self.core.packet_migrations)
+        if isinstance(packet, Rejection):
+            return packet
+        graph = self._graph(packet)
+        if isinstance(graph, Rejection):
+            return graph
+        full = None if graph.accepts.capacity is None else await no_place(self.core, graph, event)
+        if full is not None:
+            return full
+        begun = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)
+        turn = await in_turn(graph, self._agent_id, event.name, begun, self.core.limits.turn_s)
+        return turn if isinstance(turn, Rejection) else (graph, turn)
+
+    def _graph(self, packet: HandoffPacket) -> AnyGraph | Rejection:
+        if not packet.is_new:
+            return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"there is no agent {self._agent_id!r} that could take it")
+        try:
+            return self._registry.graph(packet.target_graph)
+        except UnknownGraphError as error:
+            return rejection(packet, Obstacle.UNKNOWN_GRAPH, str(error))

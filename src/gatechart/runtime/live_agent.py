@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from gatechart.errors import (
@@ -24,8 +23,7 @@ from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_
 from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn, run_at_once
 from gatechart.runtime.core import Core
-from gatechart.runtime.delivery import take_if_accepted
-from gatechart.runtime.job_queue import Job, JobQueue
+from gatechart.runtime.delivery import Job, JobQueue
 from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.stores import entry_of
 from gatechart.turn import (
@@ -35,11 +33,10 @@ from gatechart.turn import (
     Void,
     check_part,
     check_version,
+    checked_event,
     checked_id,
-    checked_name,
     checked_operator_reason,
     keeps,
-    plain_payload,
     requested,
     take_mail,
     take_turn,
@@ -96,9 +93,7 @@ class LiveAgent:
         "__weakref__",
         "_applied",
         "_in_doubt",
-        "_jobs",
-        "_leaves_mail",
-        "_queued",
+        "_queue",
         "_surroundings",
         "_watchers",
         "core",
@@ -126,56 +121,52 @@ class LiveAgent:
         self._surroundings = surroundings
         self._applied = applied
         self._in_doubt: TurnRecord | None = None  # a turn whose commit raised, so that the store must be asked
-        self._leaves_mail = False  # the runtime is closing: all further mail is left to the next one, to keep its order
-        self._jobs: JobQueue | None = None  # created on first use, like the next two
-        self._queued: dict[int, Mail] | None = None  # mail waiting for its turn, by number
+        self._queue: JobQueue | None = None  # created on first use, like the next one
         self._watchers: Watchers | None = None
 
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
         self.core.admit("send", writes=True)
-        name = checked_name(event)
-        return await self.happen(Event(name, plain_payload(payload, name), self.core.clock.now(), checked_id(event_id)))
+        now = self.core.clock.now()
+        return await self.happen(checked_event(event, payload, event_id, now))
 
     async def happen(self, event: Event) -> Outcome:
         """Process an event, which may be one of the framework's own. Otherwise as `send`."""
         if self._is_at_once:
-            return self._told(run_at_once(self.process(event)))
-        return self._told(await self._in_turn(partial(self.process, event)))
+            decided = run_at_once(self._process(event))
+        else:
+            decided = await self._in_turn(lambda: self._process(event))
+        outcome = decided if isinstance(decided, Outcome) else decided.outcome
+        return outcome if outcome.refusal is None else self._refused(outcome)
+
+    @property
+    def is_live(self) -> bool:
+        """See Recipient."""
+        return True
 
     def put(self, mail: Mail) -> None:
         """Queue mail after everything queued before, unless it is already there."""
-        if self._queued is None:
-            self._queued = {}
-        if mail.number not in self._queued:
-            self._queued[mail.number] = mail
-            self._queue.put(lambda: self._take(mail))
+        if self._queue is None:
+            self._queue = JobQueue(self.core)
+        self._queue.put(mail, self, self._surroundings.finished)
 
     def holds(self, mail: Mail) -> bool:
         """Return whether the mail is queued or being taken, and not cancelled."""
-        return self._queued is not None and mail.number in self._queued
-
-    def newest(self, mail: Mail) -> Mail:
-        """Return the mail with the changes made since it was queued."""
-        return mail if self._queued is None else self._queued.get(mail.number, mail)
+        return self._queue is not None and mail.number in self._queue.mail
 
     def amend(self, mail: Mail) -> bool:
         """Replace mail in the queue; return False if it is not there."""
-        if not self.holds(mail) or self._queued is None:
+        if not self.holds(mail) or self._queue is None:
             return False
-        self._queued[mail.number] = mail
+        self._queue.mail[mail.number] = mail
         return True
 
     def drop(self, is_over: Callable[[Mail], bool]) -> None:
         """Cancel mail in the queue."""
-        if self._queued is not None:
-            for mail in [mail for mail in self._queued.values() if is_over(mail)]:
-                del self._queued[mail.number]
+        if self._queue is not None and self._queue.mail:
+            for mail in [mail for mail in self._queue.mail.values() if is_over(mail)]:
+                del self._queue.mail[mail.number]
                 self._surroundings.finished(mail)
-
-    def is_over(self, mail: Mail) -> bool:
-        """Return whether the mail belongs to a state that was left."""
-        return mail.state is not None and (mail.state, mail.epoch) not in self.snapshot.entered
 
     def accept(self, mail: Mail) -> None:
         """Send committed mail on to its recipient."""
@@ -229,33 +220,57 @@ class LiveAgent:
             self._watchers = Watchers(self.core.called)
         return await self._watchers.wait(name_of(state), leaves)
 
-    async def note(self, event: Event, dead: Mail) -> Outcome:
+    async def apply(self, mail: Mail, dead: Mail | None) -> TurnRecord | Outcome | None:
+        """See Recipient."""
+        if not self.holds(mail):
+            return None
+        if self._is_unsure:
+            await self.refresh()
+            if not self.holds(mail):  # a turn whose commit was in doubt has applied it
+                return None
+        if mail.state is not None and (mail.state, mail.epoch) not in self.snapshot.entered:
+            await self.core.persist(MailEnd(mail.number))  # it died, its state was left, and then it was retried
+            return None
+        event = mail.happens(self.core.clock.now())
+        return await (self._process(event, mail.number) if dead is None else self._note(event, dead))
+
+    async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
         """Process mail about a handoff that has failed in the chart, this time without the chart."""
-        await self.refresh()
         core = self.core
         turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
         decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, core.limits.turn_s)
         if isinstance(decided, TurnRecord):
             await self._commit(decided, None if keeps(decided, dead) else dead.number)
-            return decided.outcome
-        if isinstance(decided, Rejection):
+        elif isinstance(decided, Rejection):
             await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
         elif await waits(core, dead):  # otherwise a turn whose commit was in doubt has noted it
             await core.persist(MailEnd(dead.number))
-        return unchanged(event)
+        core.dead_letters += 1
+        return decided if isinstance(decided, TurnRecord) else None
 
-    async def process(self, event: Event, consumes: int | None = None) -> Outcome:
-        """Process the event now. consumes: the number of the mail that brought it."""
-        if self.is_erased or self._leaves_mail or self._in_doubt is not None:
+    async def _process(self, event: Event, consumes: int | None = None) -> TurnRecord | Outcome:
+        """Process the event now, and return its committed turn, or its outcome if there is none.
+
+        consumes: the number of the mail that brought it.
+        """
+        if self._is_unsure:
             await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is not None:
             return repeat
-        decided = await (self._decide(event) if consumes is None else self._decide_mail(event, consumes))
-        if isinstance(decided, Outcome):
-            return decided
-        await self._commit(decided, consumes)
-        return decided.outcome
+        if consumes is None:
+            turn = take_turn(self.graph, self.snapshot, event, self.core.services)
+            decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, self.core.limits.turn_s)
+        else:
+            decided = await self._decide_mail(event, consumes)
+        if not isinstance(decided, Outcome):
+            await self._commit(decided, consumes)
+        return decided
+
+    @property
+    def _is_unsure(self) -> bool:
+        """Whether memory may differ from the store, or nothing may be processed any more. See `refresh`."""
+        return self.is_erased or self._in_doubt is not None or (self._queue is not None and self._queue.leaves_mail)
 
     async def refresh(self) -> None:
         """Read from the store whatever is in doubt in memory.
@@ -263,7 +278,7 @@ class LiveAgent:
         Raises UnknownAgentError, and RuntimeClosedError after mail that is left to the next runtime.
         """
         self._check_stored()
-        if self._leaves_mail:
+        if self._queue is not None and self._queue.leaves_mail:
             raise RuntimeClosedError("send")
         if self._in_doubt is not None:
             await self._settle(self._in_doubt)
@@ -284,36 +299,22 @@ class LiveAgent:
             self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
 
     @property
-    def _queue(self) -> JobQueue:
-        if self._jobs is None:
-            self._jobs = JobQueue(self.core)
-        return self._jobs
-
-    @property
     def _is_at_once(self) -> bool:
         """Whether a turn can run to its end without suspending, so that it needs no task."""
         if not (self.graph.runs_at_once and self.core.store.is_instant):
             return False
-        return self._jobs is None or self._jobs.is_idle
+        return self._queue is None or self._queue.is_idle
 
     def _in_turn(self, job: Job[T]) -> asyncio.Future[T]:
+        if self._queue is None:
+            self._queue = JobQueue(self.core)
         return self._queue.run(job)
-
-    async def _take(self, mail: Mail) -> None:
-        try:
-            if not await take_if_accepted(self, mail, self.note):  # the runtime is closing
-                self._leaves_mail = True
-        finally:
-            if self._queued is not None and self._queued.pop(mail.number, None) is not None:
-                self._surroundings.finished(mail)
-
-    def _decide(self, event: Event) -> Coroutine[Any, Any, TurnRecord | Outcome]:
-        turn = take_turn(self.graph, self.snapshot, event, self.core.services)
-        return in_turn(self.graph, self.snapshot.agent_id, event.name, turn, self.core.limits.turn_s)
 
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot
-        decided: TurnRecord | Outcome | Rejection | Void | None = await no_place(core, graph, event)
+        decided: TurnRecord | Outcome | Rejection | Void | None = None
+        if graph.accepts.capacity is not None:
+            decided = await no_place(core, graph, event)
         if decided is None:
             turn = take_mail(graph, before, event, core.services, core.packet_migrations)
             decided = await in_turn(graph, before.agent_id, event.name, turn, core.limits.turn_s)
@@ -329,10 +330,8 @@ class LiveAgent:
         entry = await turn_of(self.core.store, self.snapshot.agent_id, event, event_id)
         return None if entry is None else entry.outcome.repeated()
 
-    def _told(self, outcome: Outcome) -> Outcome:
-        """Return the outcome, or report its refusal as the graph specifies. Raises EventRefusedError."""
-        if outcome.refusal is None:
-            return outcome
+    def _refused(self, outcome: Outcome) -> Outcome:
+        """Report the outcome's refusal as the graph specifies. Raises EventRefusedError."""
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)

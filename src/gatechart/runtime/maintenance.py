@@ -1,36 +1,72 @@
-"""Maintenance of all stored agents: migrating them to new graph versions, and deleting old data."""
+"""What operators do: migrate and prune all stored agents, fire timers, end invokes and handoffs, erase agents."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from gatechart.errors import IncompatibleGraphError, PayloadError, UnknownAgentError, UnknownGraphError
+from gatechart.context import canonical_json
+from gatechart.errors import (
+    EventIdReusedError,
+    IncompatibleGraphError,
+    NoHandoffError,
+    NoInvokeError,
+    NoTimerError,
+    PayloadError,
+    RuntimeClosedError,
+    StoreCorruptError,
+    UnknownAgentError,
+    UnknownGraphError,
+)
 from gatechart.graph import AnyGraph
+from gatechart.handoff import is_open
+from gatechart.hosting.idempotency import is_withdrawn, turn_of
+from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
+from gatechart.hosting.rollback import stopped
 from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
+from gatechart.runtime.offers import erase
+from gatechart.turn import checked_ending, checked_id, checked_operator_reason, known_handoff, known_id
 from gatechart.values import (
+    HIGHEST_NUMBER,
+    WITHDRAWN,
     AgentId,
+    Event,
     Fate,
     Forgotten,
+    HandoffQuery,
+    HandoffStatus,
+    Invocation,
+    Mail,
+    MailChange,
+    MailQuery,
+    MailStatus,
     Migrated,
     Page,
     Pruned,
     Pruning,
     Query,
+    Receipt,
     ReplaceInvocation,
     ReplaceMail,
+    Report,
     Snapshot,
     StartInvoke,
     Status,
     Timer,
     TurnRecord,
+    Verdict,
+    is_count,
 )
+
+logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
 ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
@@ -113,11 +149,33 @@ class Maintenance:
         part = await self._core.store.prune(pruning, after=after)
         for agent_id in part.erased:
             self._core.erasures += 1
-            self._effects.forget(agent_id)
-            agent = self._effects.directory.known(agent_id)
-            if agent is not None:
-                agent.forget()
+            self._forget(agent_id)
         return part
+
+    async def erase(self, agent_id: AgentId) -> None:
+        """Erase an agent that is not in memory."""
+        await JobQueue(self._core).run(lambda: self._erase(agent_id))
+
+    async def _erase(self, agent_id: AgentId) -> None:
+        await erase(self._core, agent_id, lambda: self._stop_unseen(agent_id), self._effects.accept)
+        self._forget(agent_id)
+
+    def _forget(self, agent_id: AgentId) -> None:
+        self._effects.forget(agent_id)
+        agent = self._effects.directory.known(agent_id)
+        if agent is not None:  # it was resumed meanwhile
+            agent.forget()
+
+    async def _stop_unseen(self, agent_id: AgentId) -> None:
+        """End an agent that is not in memory, unless it changes meanwhile or cannot be read."""
+        try:
+            snapshot = await self._core.store.load(agent_id)
+        except StoreCorruptError:
+            logger.warning("an agent is erased that cannot be read", extra={"agent_id": agent_id})
+            return
+        if snapshot.status is Status.ACTIVE:
+            turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
+            await self._core.committer.commit(turn, lambda: self._effects.carry_out(turn))
 
 
 def pruning_of(
@@ -194,3 +252,118 @@ def _told(snapshot: Snapshot, fate: Fate, after: str, problem: str | None = None
 
 def _problem(error: IncompatibleGraphError | UnknownGraphError) -> str:
     return error.problem if isinstance(error, IncompatibleGraphError) else str(error)
+
+
+async def fire_timer(core: Core, effects: Effects, number: int, reason: str) -> Mail:
+    """Deliver a timer, or other mail with a due time, now. Raises NoTimerError, PayloadError."""
+    why = checked_operator_reason(reason)
+    timer = await _timer(core, number)
+    fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
+    change = core.persist(MailChange(fired), lambda: effects.amend(fired.recipient, number, fired))
+    verdict = await _written(core, "fire_timer", change)
+    if verdict is not Verdict.COMMITTED:  # it was cancelled or applied meanwhile
+        raise NoTimerError(number)
+    return fired
+
+
+async def end_invoke(
+    core: Core,
+    effects: Effects,
+    agent_id: AgentId,
+    invoke: str,
+    *,
+    result: Any,
+    error: str | None,
+    reason: str,
+    idempotency_key: str | None,
+) -> Receipt:
+    """End a running invoke with a result or an error. Raises NoInvokeError, PayloadError."""
+    kind, payload = checked_ending(invoke, result, error)
+    why, event_id = checked_operator_reason(reason), checked_id(idempotency_key)
+    await core.store.load(known_id(agent_id))  # raises UnknownAgentError, which says more than that there is no invoke
+    event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)
+    if await _was_ended(core, agent_id, event):
+        return Receipt(core.store.numbers(1), repeat=True)
+    try:
+        return await _end(core, effects, await _running(core, agent_id, invoke), event, kind, why)
+    except NoInvokeError:  # the same call, made twice at once, may have ended it
+        if await _was_ended(core, agent_id, event):
+            return Receipt(core.store.numbers(1), repeat=True)
+        raise
+
+
+async def _end(core: Core, effects: Effects, call: Invocation, event: Event, kind: str, why: str) -> Receipt:
+    mail = replace(report_mail(event.time, call, kind, event.payload), id=event.id, operator_reason=why)
+    numbers: list[int] = []
+
+    def accept(mail: Mail) -> None:
+        numbers.append(mail.number)
+        effects.invokes.adopt(call, None)
+        effects.accept(mail)
+
+    verdict = await _written(core, "end_invoke", core.persist_mail(Report(call, mail, ends=True), accept))
+    if verdict is not Verdict.COMMITTED:  # it ended, or its state was left, meanwhile
+        raise NoInvokeError(call.agent_id, call.invoke, ())
+    return Receipt(numbers[0])
+
+
+async def _timer(core: Core, number: int) -> Mail:
+    found = await core.store.mail(MailQuery(after=number - 1, limit=1)) if is_count(number) and number else ()
+    if not found or found[0].number != number or found[0].status is not MailStatus.WAITING or found[0].due is None:
+        raise NoTimerError(number)
+    return found[0]
+
+
+async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
+    """Return the running invocation. Invokes that are active together have different ids."""
+    found = [
+        running.invocation for _, running in await core.store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
+    ]
+    for call in found:
+        if call.invoke == invoke:
+            return call
+    raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in found))
+
+
+async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
+    """Return whether this call was made before, and its event is waiting or was applied.
+
+    Raises EventIdReusedError if its id belongs to another event, or to the same event with another result.
+    """
+    if event.id is None:
+        return False
+    # Mail first: it may be applied between the two reads, and applied mail never waits again.
+    waiting = await core.store.mail(MailQuery(agent_id, MailStatus.WAITING, 0, HIGHEST_NUMBER))
+    before = next((each for each in waiting if each.id == event.id), None)
+    if before is None:
+        return await turn_of(core.store, agent_id, event, event.id) is not None
+    if before.event != event.name or canonical_json(before.payload) != canonical_json(event.payload):
+        raise EventIdReusedError(agent_id, event.id, before.event)
+    return True
+
+
+async def _written(core: Core, call: str, commit: Coroutine[Any, Any, Verdict | None]) -> Verdict:
+    """Return the store's verdict, from a task of the runtime: a caller that stops waiting does not stop the commit."""
+    verdict = await asyncio.shield(core.spawn(commit))
+    if verdict is None:
+        raise RuntimeClosedError(call)
+    return verdict
+
+
+async def cancel_handoff(
+    core: Core, effects: Effects, handoff_id: str, reason: str, idempotency_key: str | None
+) -> Receipt:
+    """Withdraw a handoff that is not over. Raises NoHandoffError, PayloadError."""
+    store, key = core.store, checked_id(idempotency_key, "idempotency_key")
+    reason, handoff_id = checked_operator_reason(reason), known_handoff(handoff_id)
+    found = await store.handoffs(HandoffQuery(id=handoff_id))
+    is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
+    if is_lost and await store.forget_handoff(handoff_id):
+        return Receipt(0)
+    if not found or not is_open(found[0].status):
+        if found and key is not None and await is_withdrawn(store, found[0], reason, key):
+            return Receipt(store.numbers(1), repeat=True)
+        raise NoHandoffError(handoff_id, found[0].status.value if found else None)
+    told = {"handoff": handoff_id, "expired": False, "reason": reason}
+    mail = Mail(0, found[0].target, WITHDRAWN, told, core.clock.now(), key, found[0].source)
+    return await effects.posted.post(mail)

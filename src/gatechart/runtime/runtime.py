@@ -38,49 +38,40 @@ from gatechart.api import (
     StopCommand,
     execute_once,
 )
-from gatechart.errors import AgentExistsError, NoHandoffError, OwnershipLostError, StoreCorruptError
+from gatechart.errors import OwnershipLostError
 from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.handoff import PacketMigration, is_open
+from gatechart.handoff import PacketMigration
 from gatechart.hosting.group_commit import Committer
-from gatechart.hosting.idempotency import is_withdrawn, turn_of, with_id
+from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.registry import Registry, handoff_query
-from gatechart.hosting.rollback import stopped
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
-from gatechart.hosting.turn_guard import OpenTurn, run_at_once
+from gatechart.hosting.turn_guard import run_at_once
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
-from gatechart.runtime.interventions import end_invoke, fire_timer
-from gatechart.runtime.job_queue import JobQueue
-from gatechart.runtime.maintenance import Age, Maintenance, pruning_of
-from gatechart.runtime.offers import erase
+from gatechart.runtime.maintenance import Age, Maintenance, cancel_handoff, end_invoke, fire_timer, pruning_of
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import checked_role
 from gatechart.turn import (
-    begin,
     checked_addressee,
     checked_due,
     checked_id,
     checked_name,
-    checked_operator_reason,
     fit_payload,
-    known_handoff,
     known_id,
     plain_payload,
 )
 from gatechart.values import (
     STARTED,
-    WITHDRAWN,
     AgentId,
     Capabilities,
     Event,
     Forgotten,
-    HandoffQuery,
     HandoffRecord,
-    HandoffStatus,
     HistoryEntry,
     Mail,
     MailQuery,
@@ -92,7 +83,6 @@ from gatechart.values import (
     Role,
     Snapshot,
     Status,
-    Verdict,
 )
 
 logger = logging.getLogger(__name__)
@@ -226,6 +216,15 @@ class Runtime(AgentHome):
             return run_at_once(self._begin(chosen, entry, fitted, agent_id, event))
         return await JobQueue(self._core).run(lambda: self._begin(chosen, entry, fitted, agent_id, event))
 
+    async def _begin(
+        self, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
+    ) -> Agent[Any]:
+        agent = await self._effects.directory.begin(graph, entry, payload, agent_id, event)
+        if agent is None:
+            return await self.resume(agent_id)
+        await self._effects.inboxes.collect(agent_id)
+        return Agent(agent)
+
     async def start_on(
         self,
         trigger: Name,
@@ -244,7 +243,7 @@ class Runtime(AgentHome):
         """See AgentHome. The handle always shows the newest commit."""
         self._core.admit("resume", writes=False)
         agent = await self._effects.directory.get(known_id(agent_id))
-        await self._effects.post.collect(agent_id)
+        await self._effects.inboxes.collect(agent_id)
         return Agent(agent)
 
     async def post(
@@ -262,7 +261,7 @@ class Runtime(AgentHome):
         content = plain_payload(payload, name)
         now, moment = self._core.clock.now(), checked_due(due)
         mail = Mail(0, checked_addressee(to), name, content, now, checked_id(event_id), due=moment)
-        return await self._effects.post.post(mail)
+        return await self._effects.posted.post(mail)
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises UnknownGraphError, and IncompatibleGraphError."""
@@ -319,7 +318,7 @@ class Runtime(AgentHome):
         self._core.admit("erase", writes=True)
         agent_id = known_id(command.agent_id)
         agent = self._effects.directory.known(agent_id)
-        await (JobQueue(self._core).run(lambda: self._forget(agent_id)) if agent is None else agent.erase())
+        await (self._maintenance.erase(agent_id) if agent is None else agent.erase())
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         self._core.admit("mail", writes=False)
@@ -328,11 +327,11 @@ class Runtime(AgentHome):
 
     async def _retry(self, command: RetryCommand) -> Mail:
         self._core.admit("retry", writes=True)
-        return await self._effects.post.retry(command.number)
+        return await self._effects.posted.retry(command.number)
 
     async def _discard(self, command: DiscardCommand) -> Mail:
         self._core.admit("discard", writes=True)
-        return await self._effects.post.discard(command.number)
+        return await self._effects.posted.discard(command.number)
 
     async def _fire_timer(self, command: FireTimerCommand) -> Mail:
         self._core.admit("fire_timer", writes=True)
@@ -363,19 +362,9 @@ class Runtime(AgentHome):
 
     async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
         self._core.admit("cancel_handoff", writes=True)
-        store, key = self._core.store, checked_id(command.idempotency_key, "idempotency_key")
-        reason, handoff_id = checked_operator_reason(command.reason), known_handoff(command.handoff_id)
-        found = await store.handoffs(HandoffQuery(id=handoff_id))
-        is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
-        if is_lost and await store.forget_handoff(handoff_id):
-            return Receipt(0)
-        if not found or not is_open(found[0].status):
-            if found and key is not None and await is_withdrawn(store, found[0], reason, key):
-                return Receipt(store.numbers(1), repeat=True)
-            raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-        told = {"handoff": handoff_id, "expired": False, "reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, self._core.clock.now(), key, found[0].source)
-        return await self._effects.post.post(mail)
+        return await cancel_handoff(
+            self._core, self._effects, command.handoff_id, command.reason, command.idempotency_key
+        )
 
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
@@ -452,41 +441,6 @@ class Runtime(AgentHome):
             ids_for=ids_for,
         )
         return await self._maintenance.prune(pruning, on_progress, dry_run=dry_run)
-
-    async def _begin(
-        self, graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None, agent_id: AgentId, event: Event
-    ) -> Agent[Any]:
-        with OpenTurn(agent_id):
-            turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
-        turn = self._core.numbered(turn)
-        directory = self._effects.directory
-        with directory.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
-            if await self._core.committer.commit(turn) is Verdict.STALE:
-                if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:
-                    return await self.resume(agent_id)
-                raise AgentExistsError(agent_id)
-            agent = directory.settle(graph, turn.snapshot, with_id(frozenset(), event.id))
-        agent.tell(turn)
-        await self._effects.post.collect(agent_id)
-        return Agent(agent)
-
-    async def _forget(self, agent_id: AgentId) -> None:
-        await erase(self._core, agent_id, lambda: self._stop_unseen(agent_id), self._effects.accept)
-        self._effects.forget(agent_id)
-        agent = self._effects.directory.known(agent_id)
-        if agent is not None:  # it was resumed meanwhile
-            agent.forget()
-
-    async def _stop_unseen(self, agent_id: AgentId) -> None:
-        """End an agent that is not in memory, unless it changes meanwhile or cannot be read."""
-        try:
-            snapshot = await self._core.store.load(agent_id)
-        except StoreCorruptError:
-            logger.warning("an agent is erased that cannot be read", extra={"agent_id": agent_id})
-            return
-        if snapshot.status is Status.ACTIVE:
-            turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
-            await self._core.committer.commit(turn, lambda: self._effects.carry_out(turn))
 
 
 _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[Any]]]] = {
