@@ -224,10 +224,9 @@ class LiveAgent:
         """See Recipient."""
         if not self.holds(mail):
             return None
-        if self._is_unsure:
-            await self.refresh()
-            if not self.holds(mail):  # a turn whose commit was in doubt has applied it
-                return None
+        await self.refresh()
+        if not self.holds(mail):  # a turn whose commit was in doubt has applied it
+            return None
         if mail.state is not None and (mail.state, mail.epoch) not in self.snapshot.entered:
             await self.core.persist(MailEnd(mail.number))  # it died, its state was left, and then it was retried
             return None
@@ -253,7 +252,7 @@ class LiveAgent:
 
         consumes: the number of the mail that brought it.
         """
-        if self._is_unsure:
+        if self.is_erased or self._in_doubt is not None or (self._queue is not None and self._queue.leaves_mail):
             await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
         if repeat is not None:
@@ -266,11 +265,6 @@ class LiveAgent:
         if not isinstance(decided, Outcome):
             await self._commit(decided, consumes)
         return decided
-
-    @property
-    def _is_unsure(self) -> bool:
-        """Whether memory may differ from the store, or nothing may be processed any more. See `refresh`."""
-        return self.is_erased or self._in_doubt is not None or (self._queue is not None and self._queue.leaves_mail)
 
     async def refresh(self) -> None:
         """Read from the store whatever is in doubt in memory.
