@@ -68,7 +68,7 @@ def test_a_host_stays_until_it_is_told_to_go(told, hosting, gatechart):
         assert {"s 2  done.invoke.search → FOUND", "n 2  after.1s.NEW → LATE"} == {
             line.split("  ", 1)[1].strip() for line in (first, second)
         }
-        assert gatechart("stop", "n").code == 5  # the database is owned by the host
+        assert gatechart("migrate").code == 5  # the database is owned by the host
         assert gatechart("list").code == 0
         process.send_signal(told)
         assert process.wait(timeout=20) == 0
