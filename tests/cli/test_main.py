@@ -36,6 +36,22 @@ def test_the_help_of_a_command_has_examples_and_every_option(command, gatechart)
         assert shown.upper() in told.out.upper()
 
 
+@pytest.mark.parametrize("command", [(), ("send",), ("mail",), ("mail", "retry"), ("restate", "serve")], ids=" ".join)
+def test_help_may_be_asked_for_in_short(command, gatechart):
+    told = gatechart(*command, "-h")
+    assert (told.code, told.err) == (0, "")
+    assert told.out == gatechart(*command, "--help").out
+    assert told.out.count("-h ") >= 1
+
+
+@pytest.mark.parametrize("command", [("send",), ("mail",), ("mail", "retry")], ids=" ".join)
+def test_the_help_of_a_command_folds_the_options_of_every_command(command, gatechart):
+    told = gatechart(*command, "--help").out
+    assert "The database of the agents." not in told
+    assert "--app, --store, --services, --json, --verbose, --debug: see `gatechart -h`" in told
+    assert "The database of the agents." in gatechart("-h").out
+
+
 @pytest.mark.parametrize("command", [(), *((name,) for name in MAIL_COMMANDS)])
 def test_the_help_of_mail_has_examples_too(command, gatechart):
     told = gatechart("mail", *command, "--help")

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gatechart.api import AgentHome
-from gatechart.cli.agent_views import outcome_document, print_agent, print_outcome, snapshot_document
-from gatechart.cli.connection import Connection, TimeoutOption, execute
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.inputs import read_payload
-from gatechart.cli.loading import Graphs, load_graphs, newest
-from gatechart.cli.options import AgentArgument, PayloadOption, Settings, YesOption
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, AgentArgument, PayloadOption, Settings, TimeoutOption, YesOption
 from gatechart.cli.output import emit, is_confirmed, print_hint, print_warning
-from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import StoreCorruptError
-from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.hosting.registry import Registry
-from gatechart.stores import open_store
-from gatechart.stores.memory import MEMORY_URL
-from gatechart.turn import fit_payload
 from gatechart.values import MailStatus, Outcome, Role, Snapshot
+
+if TYPE_CHECKING:
+    from gatechart import stores, turn
+    from gatechart.api import AgentHome
+    from gatechart.cli import agent_views, connection, loading
+    from gatechart.cli.connection import Connection
+    from gatechart.cli.loading import Graphs
+    from gatechart.graph import AnyGraph, EntryPoint
+    from gatechart.hosting import registry
+    from gatechart.stores import memory
+else:
+    agent_views, connection, loading, registry, stores, memory, turn = late(
+        "gatechart.cli.agent_views",
+        "gatechart.cli.connection",
+        "gatechart.cli.loading",
+        "gatechart.hosting.registry",
+        "gatechart.stores",
+        "gatechart.stores.memory",
+        "gatechart.turn",
+    )
 
 GraphArgument = Annotated[
     str | None,
@@ -84,18 +95,18 @@ async def start_agent(
       gatechart start --on CUSTOMER_INITIATED_CHAT
     """
     brought = read_payload(payload)
-    chosen, entry = _entry_point(load_graphs(settings.app), graph, at, on)
+    chosen, entry = _entry_point(loading.load_graphs(settings.app), graph, at, on)
     # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
-    fit_payload(chosen.name, entry, brought)
+    turn.fit_payload(chosen.name, entry, brought)
 
-    async def start(connection: Connection) -> None:
-        started = (await connection.home.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
+    async def start(reached: Connection) -> None:
+        started = (await reached.home.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
         _print(settings, chosen, started)
-        await connection.hint_at_waiting(settings, chosen, started)
+        await reached.hint_at_waiting(settings, chosen, started)
 
-    await execute(settings, (chosen,), start, timeout_s=timeout)
-    if settings.store == MEMORY_URL:
-        print_warning(f"this agent is gone already, as {MEMORY_URL} keeps nothing; name a database with --store")
+    await connection.execute(settings, (chosen,), start, timeout_s=timeout)
+    if settings.store == memory.MEMORY_URL:
+        print_warning(f"this agent is gone already, as {memory.MEMORY_URL} keeps nothing; name a database with --store")
 
 
 async def send_event(
@@ -123,17 +134,21 @@ async def send_event(
     brought = read_payload(payload)
     graph, before = await _stored(agent, settings)
 
-    async def send(connection: Connection) -> ExitCode | None:
-        await connection.home.read(agent)
-        await _hint_at_waits(connection.home, agent)
-        outcome = await connection.home.send(agent, event, brought, event_id=id)
-        after = await connection.home.read(agent)
-        await _hint_at_turns_before(connection.home, before, outcome)
-        emit(settings, outcome_document(agent, outcome), partial(print_outcome, graph, after, outcome))
-        await connection.hint_at_waiting(settings, graph, after)
+    async def send(reached: Connection) -> ExitCode | None:
+        await reached.home.read(agent)
+        await _hint_at_waits(reached.home, agent)
+        outcome = await reached.home.send(agent, event, brought, event_id=id)
+        after = await reached.home.read(agent)
+        await _hint_at_turns_before(reached.home, before, outcome)
+        emit(
+            settings,
+            agent_views.outcome_document(agent, outcome),
+            partial(agent_views.print_outcome, graph, after, outcome),
+        )
+        await reached.hint_at_waiting(settings, graph, after)
         return None if outcome.applied else ExitCode.REFUSED
 
-    return await execute(settings, (graph,), send, timeout_s=timeout)
+    return await connection.execute(settings, (graph,), send, timeout_s=timeout)
 
 
 async def stop_agent(
@@ -151,10 +166,10 @@ async def stop_agent(
     """
     graph, _ = await _stored(agent, settings)
 
-    async def stop(connection: Connection) -> Snapshot:
-        return await connection.home.stop(agent)
+    async def stop(reached: Connection) -> Snapshot:
+        return await reached.home.stop(agent)
 
-    _print(settings, graph, await execute(settings, (graph,), stop, timeout_s=timeout))
+    _print(settings, graph, await connection.execute(settings, (graph,), stop, timeout_s=timeout))
 
 
 async def erase_agent(
@@ -172,17 +187,17 @@ async def erase_agent(
       gatechart erase case-1
       gatechart erase case-1 --yes --json
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         with suppress(StoreCorruptError):  # an agent that cannot be read can still be erased
             await store.load(agent)
     if not yes and not is_confirmed(settings, f"Erase agent {agent!r} and its history for good from {settings.store}?"):
         print_hint("nothing was erased")
         return
 
-    async def erase(connection: Connection) -> None:
-        await connection.home.erase(agent)
+    async def erase(reached: Connection) -> None:
+        await reached.home.erase(agent)
 
-    await execute(settings, (), erase, timeout_s=timeout)
+    await connection.execute(settings, (), erase, timeout_s=timeout)
     emit(settings, {"agent_id": agent, "erased": True}, f"erased {agent} and its history")
 
 
@@ -204,21 +219,21 @@ async def roll_back_agent(
     """
     graph, _ = await _stored(agent, settings)
 
-    async def restore(connection: Connection) -> None:
-        snapshot = await connection.home.rollback(agent, version, reason=reason)
+    async def restore(reached: Connection) -> None:
+        snapshot = await reached.home.rollback(agent, version, reason=reason)
         _print(settings, graph, snapshot)
-        await connection.hint_at_waiting(settings, graph, snapshot)
+        await reached.hint_at_waiting(settings, graph, snapshot)
 
-    await execute(settings, (graph,), restore, timeout_s=timeout)
+    await connection.execute(settings, (graph,), restore, timeout_s=timeout)
 
 
 def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:
     """Find the graph and the entry point to start at. Raises UsageError if the options do not say which."""
-    asked = newest(graphs) if name is None else (Registry(graphs).graph(name),)
+    asked = loading.newest(graphs) if name is None else (registry.Registry(graphs).graph(name),)
     if at is not None and on is not None:
         raise UsageError("--at and --on contradict each other; give one of them")
     if on is not None:
-        return Registry(asked).opened_by(on)
+        return registry.Registry(asked).opened_by(on)
     if at is None:
         doors = "; ".join(f"{graph.name}: {', '.join(graph.entry_points)}" for graph in asked)
         raise UsageError(f"no entry point; give one with --at, or a trigger with --on. Entry points: {doors}")
@@ -230,10 +245,10 @@ def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | Non
 
 async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     """Load an agent and its graph, reading only, so that an unknown agent does not create a database."""
-    graphs = load_graphs(settings.app)
-    async with open_store(settings.store, role=Role.READER) as store:
+    graphs = loading.load_graphs(settings.app)
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
-    return Registry(graphs).graph_for(snapshot), snapshot
+    return registry.Registry(graphs).graph_for(snapshot), snapshot
 
 
 async def _hint_at_waits(home: AgentHome, agent: str) -> None:
@@ -257,4 +272,4 @@ async def _hint_at_turns_before(home: AgentHome, before: Snapshot, outcome: Outc
 
 
 def _print(settings: Settings, graph: AnyGraph, snapshot: Snapshot) -> None:
-    emit(settings, snapshot_document(snapshot), partial(print_agent, graph, snapshot))
+    emit(settings, agent_views.snapshot_document(snapshot), partial(agent_views.print_agent, graph, snapshot))

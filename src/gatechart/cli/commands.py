@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import cleandoc
 from typing import Any, Final, TypedDict
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from gatechart.cli.agents import erase_agent, roll_back_agent, send_event, start_agent, stop_agent
@@ -14,7 +16,7 @@ from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_ca
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
-from gatechart.cli.options import Job, Work, common_options, with_settings
+from gatechart.cli.options import COMMON_PANEL, Job, Work, common_options, with_settings
 from gatechart.cli.reading import list_agents, show_agent, show_history
 from gatechart.cli.restate import move_agents, register_service, serve_engine
 from gatechart.cli.run import run_agents
@@ -48,6 +50,12 @@ EPILOG: Final = """[bold]Examples[/]
    70  a bug in gatechart
   130  interrupted with Ctrl-C
   141  the reader of the output has gone"""
+
+
+FOLDED: Final = (
+    "[bold]Options of every command[/], before or after its name\n\n"
+    "  --app, --store, --services, --json, --verbose, --debug: see `gatechart -h`"
+)
 
 
 class _Help(TypedDict):
@@ -104,30 +112,59 @@ RESTATE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
 }
 
 
+class _FoldsCommonOptions:
+    """Leaves the options of every command out of the help of one; completion still knows them."""
+
+    params: list[Any]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        for parameter in self.params:
+            if getattr(parameter, "rich_help_panel", None) == COMMON_PANEL:
+                parameter.hidden = True  # the parser is built anew for each command line
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+class _Command(_FoldsCommonOptions, TyperCommand):
+    pass
+
+
+class _Group(_FoldsCommonOptions, TyperGroup):
+    pass
+
+
 def _help_of(command: Callable[..., object]) -> _Help:
     """Make the help of a command from its docstring, with the examples as the epilog."""
     prose, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
     paragraphs = (" ".join(paragraph.split()) for paragraph in prose.split("\n\n"))
-    return {"help": "\n\n".join(paragraphs), "epilog": f"[bold]Examples[/]\n\n{examples}"}
+    return {"help": "\n\n".join(paragraphs), "epilog": f"[bold]Examples[/]\n\n{examples}\n\n{FOLDED}"}
 
 
-app = typer.Typer(name="gatechart", help=HELP, epilog=EPILOG, rich_markup_mode="rich")
+def _add(to: typer.Typer, commands: Mapping[str, Callable[..., Work]]) -> None:
+    for name, command in commands.items():
+        to.command(name, cls=_Command, **_help_of(command))(with_settings(command))
+
+
+app = typer.Typer(
+    name="gatechart",
+    help=HELP,
+    epilog=EPILOG,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.callback()(common_options)
-for _name, _command in COMMANDS.items():
-    app.command(_name, **_help_of(_command))(with_settings(_command))
+_add(app, COMMANDS)
 for _group, _first, _commands in (
     ("mail", list_mail, MAIL_COMMANDS),
     ("handoffs", list_handoffs, HANDOFF_COMMANDS),
     ("desk", list_cases, DESK_COMMANDS),
 ):
-    _typer = typer.Typer(invoke_without_command=True, rich_markup_mode="rich", **_help_of(_first))
+    _typer = typer.Typer(cls=_Group, invoke_without_command=True, rich_markup_mode="rich", **_help_of(_first))
     _typer.callback()(with_settings(_first))
-    for _name, _command in _commands.items():
-        _typer.command(_name, **_help_of(_command))(with_settings(_command))
+    _add(_typer, _commands)
     app.add_typer(_typer, name=_group)
 _restate = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=RESTATE)
-for _name, _command in RESTATE_COMMANDS.items():
-    _restate.command(_name, **_help_of(_command))(with_settings(_command))
+_add(_restate, RESTATE_COMMANDS)
 app.add_typer(_restate, name="restate")
 
 
@@ -136,19 +173,29 @@ def parse(arguments: Sequence[str]) -> Job | int:
 
     Raises typer.TyperException if the arguments are wrong.
     """
-    command = get_command(app)
-    _hide_types(command)
+    command: Any = get_command(app)
+    _adapt(command, typer.Context(command, **command.context_settings))
     asked: Job | int = command(list(arguments), prog_name="gatechart", standalone_mode=False)
     return asked
 
 
-def _hide_types(command: Any) -> None:
-    """Keep typer from showing the Python types of flags and arguments, such as `--help <bool>`, in the help."""
-    parameters = [*command.params, command.get_help_option(typer.Context(command))]
-    for parameter in parameters:
+def _adapt(command: Any, context: typer.Context) -> None:
+    """Keep typer from showing Python types, such as `--help <bool>`, and from checking what need not be checked.
+
+    It checks with pydantic: the options of a group, before it sees the `--help` of a command in it, and what stands
+    before the word that is to be completed.
+    """
+    is_group = hasattr(command, "commands")
+    for parameter in (*command.params, command.get_help_option(context)):
         if parameter.param_type_name == "argument":
             parameter.display_type_rich = lambda ctx: None  # noqa: ARG005  typer calls it by this name
         elif parameter.is_flag and parameter.metavar is None:
             parameter.metavar = ""
+        parameter.process_value = partial(_processed, parameter, parameter.process_value, is_group=is_group)
     for each in getattr(command, "commands", {}).values():
-        _hide_types(each)
+        _adapt(each, typer.Context(each, parent=context))
+
+
+def _processed(option: Any, check: Callable[[Any, Any], Any], context: Any, value: Any, *, is_group: bool) -> Any:
+    is_default = value is None or value == option.default
+    return value if context.resilient_parsing or (is_group and is_default) else check(context, value)

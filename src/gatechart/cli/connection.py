@@ -8,13 +8,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from gatechart.api import AgentHome, UnderRequest
 from gatechart.cli.loading import load_packet_migrations, opened_services
-from gatechart.cli.options import Settings, seconds_option
+from gatechart.cli.options import SHORTEST_S, TIMEOUT_S, Settings
 from gatechart.cli.output import print_hint
-from gatechart.clients.database import TIMEOUT_S, DatabaseClient, open_database_client
+from gatechart.clients.database import DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.system import SystemClock
@@ -42,8 +42,13 @@ async def visit(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AsyncIte
         yield runtime
 
 
+def inspect(settings: Settings, graphs: Sequence[AnyGraph] = ()) -> AbstractAsyncContextManager[Runtime]:
+    """Open a runtime that only reads."""
+    return Runtime.open(settings.store, graphs=graphs, role=Role.READER)
+
+
 @asynccontextmanager
-async def host(
+async def open_host(
     settings: Settings,
     graphs: Sequence[AnyGraph],
     clock: SystemClock,
@@ -94,22 +99,11 @@ async def hint_at_waiting(settings: Settings, runtime: Runtime, graph: AnyGraph,
 
 
 T = TypeVar("T")
-TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
-SHORTEST_S: Final = 0.1
 _GIVEN_UP: Final = {  # by whether the request was withdrawn
     True: "the request was withdrawn; nothing was done",
     False: "the owner of the database has started on the request, and will finish it",
     None: "the database cannot be reached, so it is unknown whether the request was carried out",
 }
-TimeoutOption = Annotated[
-    float,
-    seconds_option(
-        "--timeout",
-        SHORTEST_S,
-        "How long to wait for the owner of the database, such as `gatechart run`, if there is one.",
-        envvar=TIMEOUT_VARIABLE,
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)

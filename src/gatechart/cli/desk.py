@@ -7,27 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatechart.cli.agent_views import outcome_document, print_outcome
-from gatechart.cli.connection import Connection, TimeoutOption, execute
-from gatechart.cli.desk_views import Case, case_document, print_case, print_cases, whole_document
 from gatechart.cli.errors import ExitCode, NoCaseError, NoDeskError, NoWayBackError, UsageError
-from gatechart.cli.loading import Graphs, load_graphs, newest
-from gatechart.cli.options import Settings
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.reading import LimitOption
-from gatechart.clients.database import TIMEOUT_S
-from gatechart.contrib.human_desk import DeskContext
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
-from gatechart.graph import AnyGraph
-from gatechart.hosting.registry import Registry
-from gatechart.ports import Store
-from gatechart.runtime import Runtime
-from gatechart.stores import open_store
-from gatechart.turn import committed_context
 from gatechart.values import (
     OFFERED,
     ActiveIn,
@@ -40,6 +29,28 @@ from gatechart.values import (
     Snapshot,
     Status,
 )
+
+if TYPE_CHECKING:
+    from gatechart import stores, turn
+    from gatechart.cli import agent_views, connection, desk_views, loading
+    from gatechart.cli.connection import Connection
+    from gatechart.cli.loading import Graphs
+    from gatechart.contrib import human_desk
+    from gatechart.graph import AnyGraph
+    from gatechart.hosting import registry
+    from gatechart.ports import Store
+    from gatechart.runtime import Runtime
+else:
+    agent_views, connection, desk_views, loading, human_desk, registry, stores, turn = late(
+        "gatechart.cli.agent_views",
+        "gatechart.cli.connection",
+        "gatechart.cli.desk_views",
+        "gatechart.cli.loading",
+        "gatechart.contrib.human_desk",
+        "gatechart.hosting.registry",
+        "gatechart.stores",
+        "gatechart.turn",
+    )
 
 OPERATOR_VARIABLE = "GATECHART_OPERATOR"
 
@@ -131,8 +142,8 @@ async def list_cases(
       gatechart desk resolve case-7 --rating 5
       gatechart desk return case-7 --note "ask for the order number first"
     """
-    desks = _desks(load_graphs(settings.app), desk)
-    async with open_store(settings.store, role=Role.READER) as store:
+    desks = _desks(loading.load_graphs(settings.app), desk)
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         found = [case async for case in _cases(store, desks, state)]
     chosen = sorted((case for case in found if operator in (None, case.context.operator)), key=lambda case: case.rank)
     cases, now = chosen[:limit], datetime.now(UTC)
@@ -140,13 +151,13 @@ async def list_cases(
 
     def show() -> None:
         if cases:
-            print_cases(cases, now)
+            desk_views.print_cases(cases, now)
         else:
             print_hint("no open cases found")
         if more:
             print_hint(f"there are {more} more; add --limit {len(chosen)}")
 
-    emit(settings, {"cases": [case_document(case, now) for case in cases], "more": more}, show)
+    emit(settings, {"cases": [desk_views.case_document(case, now) for case in cases], "more": more}, show)
 
 
 async def show_case(settings: Settings, case: CaseArgument) -> None:
@@ -158,7 +169,7 @@ async def show_case(settings: Settings, case: CaseArgument) -> None:
     """
     _, found = await _found(settings, case)
     now = datetime.now(UTC)
-    emit(settings, whole_document(found, now), partial(print_case, found, now))
+    emit(settings, desk_views.whole_document(found, now), partial(desk_views.print_case, found, now))
     if found.context.evidence:
         print_hint(f"`gatechart handoffs show {found.context.handoff}` shows the whole packet")
 
@@ -265,18 +276,18 @@ async def return_case(
 
 def _desks(graphs: Graphs, name: str | None = None) -> Graphs:
     """Choose the desk graphs, in every version. Raises NoDeskError, UnknownGraphError."""
-    desks = tuple(graph for graph in graphs if issubclass(graph.context, DeskContext))
+    desks = tuple(graph for graph in graphs if issubclass(graph.context, human_desk.DeskContext))
     if not desks:
-        raise NoDeskError(tuple(graph.name for graph in newest(graphs)))
-    names = tuple(graph.name for graph in newest(desks))
+        raise NoDeskError(tuple(graph.name for graph in loading.newest(graphs)))
+    names = tuple(graph.name for graph in loading.newest(desks))
     if name is not None and name not in names:
         raise UnknownGraphError(name, names)
     return tuple(graph for graph in desks if name in (None, graph.name))
 
 
-async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) -> AsyncIterator[Case]:
+async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) -> AsyncIterator[desk_views.Case]:
     """Read the open cases of every desk."""
-    for desk in newest(desks):
+    for desk in loading.newest(desks):
         leaves = None if state is None else (ActiveIn(desk.name, tuple(desk.leaves(state))),)
         query = Query(desk.name, leaves, Status.ACTIVE)
         while True:
@@ -291,20 +302,20 @@ async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) ->
             query = replace(query, after=page.next)
 
 
-def _case(desks: Graphs, snapshot: Snapshot) -> Case:
-    context: Any = committed_context(Registry(desks).graph_for(snapshot), snapshot)
-    return Case(snapshot, context)
+def _case(desks: Graphs, snapshot: Snapshot) -> desk_views.Case:
+    context: Any = turn.committed_context(registry.Registry(desks).graph_for(snapshot), snapshot)
+    return desk_views.Case(snapshot, context)
 
 
-async def _found(settings: Settings, name: str) -> tuple[AnyGraph, Case]:
+async def _found(settings: Settings, name: str) -> tuple[AnyGraph, desk_views.Case]:
     """Find a case and its graph. Raises NoCaseError."""
-    desks = _desks(load_graphs(settings.app))
-    async with open_store(settings.store, role=Role.READER) as store:
+    desks = _desks(loading.load_graphs(settings.app))
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await _stored(store, name)
         if snapshot is None or not any(graph.name == snapshot.graph for graph in desks):
             known = [case.snapshot.agent_id async for case in _cases(store, desks)]
             raise NoCaseError(name, None if snapshot is None else snapshot.graph, tuple(known))
-    return Registry(desks).graph_for(snapshot), _case(desks, snapshot)
+    return registry.Registry(desks).graph_for(snapshot), _case(desks, snapshot)
 
 
 async def _stored(store: Store, name: str) -> Snapshot | None:
@@ -314,11 +325,11 @@ async def _stored(store: Store, name: str) -> Snapshot | None:
     return next((found[each] for each in (name, *brought) if each in found), None)
 
 
-async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
+async def _way_back(settings: Settings, found: desk_views.Case, at: str | None) -> str:
     """Find the entry point to return to. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
     context = found.context
-    asking = Registry(load_graphs(settings.app)).graph(context.asked_graph)
-    async with open_store(settings.store, role=Role.READER) as store:
+    asking = registry.Registry(loading.load_graphs(settings.app)).graph(context.asked_graph)
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         try:
             status = (await store.load(context.asked_by)).status
         except UnknownAgentError:
@@ -333,7 +344,7 @@ async def _way_back(settings: Settings, found: Case, at: str | None) -> str:
     return asking.entry_point(at).name
 
 
-def _why_no_entry_point(found: Case) -> str:
+def _why_no_entry_point(found: desk_views.Case) -> str:
     """Say why --at does not apply."""
     if found.context.mode is Mode.DELEGATE:
         return f"{found.context.asked_by} waits for the result and goes on where it is; leave out --at"
@@ -346,25 +357,29 @@ def _taking_back(graph: AnyGraph) -> Iterable[str]:
 
 
 async def _send(
-    settings: Settings, timeout_s: float, graph: AnyGraph, case: Case, event: str, payload: dict[str, Any]
+    settings: Settings, timeout_s: float, graph: AnyGraph, case: desk_views.Case, event: str, payload: dict[str, Any]
 ) -> ExitCode | None:
     """Send an event to the agent of the case, and print the outcome."""
     agent_id = case.snapshot.agent_id
 
-    async def send(connection: Connection) -> ExitCode | None:
-        outcome = await connection.home.send(agent_id, event, payload)
-        after = await connection.home.read(agent_id)
-        emit(settings, outcome_document(agent_id, outcome), partial(print_outcome, graph, after, outcome))
+    async def send(reached: Connection) -> ExitCode | None:
+        outcome = await reached.home.send(agent_id, event, payload)
+        after = await reached.home.read(agent_id)
+        emit(
+            settings,
+            agent_views.outcome_document(agent_id, outcome),
+            partial(agent_views.print_outcome, graph, after, outcome),
+        )
         if not outcome.applied:
             _hint_at_what_would_do(case, outcome)
-        elif connection.runtime is not None:
-            await _hint_at_news(connection.runtime, case)
+        elif reached.runtime is not None:
+            await _hint_at_news(reached.runtime, case)
         return None if outcome.applied else ExitCode.REFUSED
 
-    return await execute(settings, (graph,), send, timeout_s=timeout_s)
+    return await connection.execute(settings, (graph,), send, timeout_s=timeout_s)
 
 
-def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
+def _hint_at_what_would_do(case: desk_views.Case, outcome: Outcome) -> None:
     """Say what to do first when an event was refused."""
     name, operator = case.snapshot.agent_id, case.context.operator
     if outcome.status is not Status.ACTIVE:
@@ -382,7 +397,7 @@ def _hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
         print_hint(f"no agent handed the case over; end it with `gatechart desk resolve {name}`")
 
 
-async def _hint_at_news(runtime: Runtime, case: Case) -> None:
+async def _hint_at_news(runtime: Runtime, case: desk_views.Case) -> None:
     """Say that an answer or an offer waits for a host."""
     asking = case.context.asked_by
     if asking and any(mail.sender == case.snapshot.agent_id for mail in await _waiting(runtime, asking)):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
-from gatechart.checks import Allowed, Finding, Report, Severity, reach, report
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.loading import Graphs, is_chart, load_graphs, newest
+from gatechart.cli.late import late
 from gatechart.cli.options import Settings
 from gatechart.cli.output import (
     Cell,
@@ -23,19 +22,37 @@ from gatechart.cli.output import (
     print_line,
     print_table,
 )
-from gatechart.drawing import draw, to_dot, to_mermaid
-from gatechart.drawing.render import ENDINGS
-from gatechart.drawing.text import visible
 from gatechart.errors import listing
-from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
-from gatechart.handoff import packet_schema
-from gatechart.hosting.registry import Registry
-from gatechart.stores import open_store
 from gatechart.values import (
     HistoryEntry,
     Role,
     Snapshot,
 )
+
+if TYPE_CHECKING:
+    from gatechart import charts, checks, drawing, stores
+    from gatechart import graph as graph_package
+    from gatechart import handoff as handoff_package
+    from gatechart.checks import Allowed, Finding, Report
+    from gatechart.cli import loading
+    from gatechart.cli.loading import Graphs
+    from gatechart.drawing import render
+    from gatechart.drawing import text as drawing_text
+    from gatechart.graph import AnyGraph, EntryPoint
+    from gatechart.hosting import registry
+else:
+    charts, checks, loading, drawing, render, drawing_text, graph_package, handoff_package, registry, stores = late(
+        "gatechart.charts",
+        "gatechart.checks",
+        "gatechart.cli.loading",
+        "gatechart.drawing",
+        "gatechart.drawing.render",
+        "gatechart.drawing.text",
+        "gatechart.graph",
+        "gatechart.handoff",
+        "gatechart.hosting.registry",
+        "gatechart.stores",
+    )
 
 
 def check_document(graphs: Sequence[AnyGraph], reports: Mapping[str, Report], *, has_failed: bool) -> Document:
@@ -50,7 +67,7 @@ def check_document(graphs: Sequence[AnyGraph], reports: Mapping[str, Report], *,
 
 def _graph_document(graph: AnyGraph) -> Document:
     """Describe a graph by the names it declares."""
-    reached = reach(graph)
+    reached = checks.reach(graph)
     return {
         "graph": graph.name,
         "graph_version": graph.version,
@@ -85,11 +102,11 @@ def _entry_point_document(entry: EntryPoint) -> Document:
         "state": entry.state,
         "opens_on": entry.opens_on,
         "takes": entry.takes.__name__ if entry.takes else None,
-        "guard": callable_name(entry.guard) if entry.guard else None,
+        "guard": graph_package.callable_name(entry.guard) if entry.guard else None,
     }
 
 
-_SEVERITY_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "cyan"}
+_SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
 
 def print_graphs(graphs: Sequence[AnyGraph]) -> None:
@@ -111,7 +128,7 @@ def print_reports(reports: Mapping[str, Report], *, with_allowed: bool) -> None:
         rows = [_finding_row(name, each.finding, f"allowed: {each.reason}") for name, each in allowed]
         _print_rows("PLACE, PROBLEM → REASON", rows)
     found = Counter(finding.severity for _, finding in findings)
-    counts = [_count(found[severity], severity) for severity in Severity if found[severity]]
+    counts = [_count(found[severity], severity) for severity in checks.Severity if found[severity]]
     told = f": {', '.join(counts)}" if counts else ": no findings"
     print_line(f"{_count(len(reports), 'graph')}{told}{f'; {len(allowed)} allowed' if allowed else ''}")
 
@@ -128,8 +145,10 @@ def _graph_row(graph: AnyGraph) -> Sequence[Cell]:
 
 
 def _finding_row(graph: str, finding: Finding, then: str) -> Sequence[Cell]:
-    told = Text(visible(f"{graph}: {finding.place}"), "bold")
-    told.append(f"\n{visible(finding.problem)}", "not bold").append(f"\n→ {visible(then)}", "not bold dim")
+    told = Text(drawing_text.visible(f"{graph}: {finding.place}"), "bold")
+    told.append(f"\n{drawing_text.visible(finding.problem)}", "not bold").append(
+        f"\n→ {drawing_text.visible(then)}", "not bold dim"
+    )
     return finding.code, Text(finding.severity, _SEVERITY_STYLES[finding.severity]), told
 
 
@@ -148,7 +167,6 @@ class Language(StrEnum):
     MERMAID = "mermaid"
 
 
-_WRITERS: Final[Mapping[Language, Callable[..., str]]] = {Language.DOT: to_dot, Language.MERMAID: to_mermaid}
 CheckedGraphsArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="GRAPH", help="The names of the graphs. Default: all.", show_default=False),
@@ -206,13 +224,13 @@ async def check_graphs(
       gatechart check --app charts/lamp.yaml:house.lamps
       gatechart check --app statecharts:graphs --json | jq '.findings[].code'
     """
-    for name in filter(is_chart, graphs or ()):
+    for name in filter(loading.is_chart, graphs or ()):
         raise UsageError(f"{name!r} is a chart file, not the name of a graph; write --app {name}")
-    found = newest(load_graphs(settings.app))
-    chosen = tuple(map(Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
-    reports = {graph.name: report(graph, among=found) for graph in chosen}
+    found = loading.newest(loading.load_graphs(settings.app))
+    chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
+    reports = {graph.name: checks.report(graph, among=found) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
-    failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
+    failing = {checks.Severity.ERROR, checks.Severity.WARNING} if strict else {checks.Severity.ERROR}
     has_failed = not severities.isdisjoint(failing)
 
     def show() -> None:
@@ -234,11 +252,9 @@ async def print_schema(_settings: Settings, packet: PacketOption = False) -> Non
       gatechart schema --packet > packet.schema.json
     """
     if packet:
-        print_document(packet_schema())
+        print_document(handoff_package.packet_schema())
         return
-    from gatechart.charts import schema  # noqa: PLC0415  only this needs it, and it is slow to import
-
-    print_document(schema())
+    print_document(charts.schema())
 
 
 async def draw_graph(
@@ -262,13 +278,13 @@ async def draw_graph(
       gatechart draw orders refunds human_desk map.svg
       gatechart draw --map --output map.svg
     """
-    graphs = load_graphs(settings.app)
+    graphs = loading.load_graphs(settings.app)
     names, path = _parted(graphs, drawn or ())
     file = _only_file(path, output, format)
     if is_map or len(names) > 1:
         if agent is not None:
             raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")
-        several = tuple(map(Registry(graphs).graph, dict.fromkeys(names))) or newest(graphs)
+        several = tuple(map(registry.Registry(graphs).graph, dict.fromkeys(names))) or loading.newest(graphs)
         _draw(settings, several, file, format)
         return
     snapshot, trail = await _life_of(settings, agent)
@@ -294,10 +310,11 @@ def _draw(
     """Write the file, or print the source if there is none."""
     if file is None:
         written = language or Language.DOT
-        text = _WRITERS[written](drawn, **stands_out)
+        write = drawing.to_dot if written is Language.DOT else drawing.to_mermaid
+        text = write(drawn, **stands_out)
         emit(settings, {**_names(drawn), "format": written, "text": text}, lambda: typer.echo(text.rstrip("\n")))
     else:
-        path = draw(drawn, file, **stands_out)
+        path = drawing.draw(drawn, file, **stands_out)
         emit(settings, {**_names(drawn), "path": str(path)}, f"drew {_title(drawn)} to {path}")
 
 
@@ -305,8 +322,8 @@ def _only_file(path: Path | None, output: Path | None, language: Language | None
     if path is not None and output is not None:
         raise UsageError("PATH and --output both name a file; give one of them")
     file = path or output
-    if file is not None and file.suffix.lower() not in ENDINGS:
-        raise UsageError(f"unknown extension of {str(file)!r}; use one of {listing(ENDINGS)}")
+    if file is not None and file.suffix.lower() not in render.ENDINGS:
+        raise UsageError(f"unknown extension of {str(file)!r}; use one of {listing(render.ENDINGS)}")
     if file is not None and language is not None:
         raise UsageError(
             "--format is for printing; the format of a file follows from its extension, so leave out --format"
@@ -317,31 +334,31 @@ def _only_file(path: Path | None, output: Path | None, language: Language | None
 async def _life_of(settings: Settings, agent: str | None) -> tuple[Snapshot | None, Sequence[HistoryEntry]]:
     if agent is None:
         return None, ()
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         return await store.load(agent), await store.history(agent)
 
 
 def _chosen(graphs: Graphs, name: str | None, snapshot: Snapshot | None) -> AnyGraph:
     """Choose the graph: by name, of the agent, or the only one; in the agent's version, if the app has it."""
-    registry = Registry(graphs)
+    known = registry.Registry(graphs)
     if name is None and snapshot is None:
-        if len(registry.graphs) > 1:
-            raise UsageError(f"no graph; name one to draw: {', '.join(graph.name for graph in registry.graphs)}")
-        return registry.graphs[0]
-    graph = registry.graph(name or snapshot.graph if snapshot else name or "")
-    if snapshot is not None and registry.has(graph.name, snapshot.graph_version):
-        return registry.version(graph.name, snapshot.graph_version)
+        if len(known.graphs) > 1:
+            raise UsageError(f"no graph; name one to draw: {', '.join(graph.name for graph in known.graphs)}")
+        return known.graphs[0]
+    graph = known.graph(name or snapshot.graph if snapshot else name or "")
+    if snapshot is not None and known.has(graph.name, snapshot.graph_version):
+        return known.version(graph.name, snapshot.graph_version)
     return graph
 
 
 def _title(drawn: AnyGraph | Graphs) -> str:
-    if isinstance(drawn, StateTransitionGraph):
+    if not isinstance(drawn, tuple):
         return drawn.name
     return f"a map of {', '.join(graph.name for graph in drawn)}"
 
 
 def _names(drawn: AnyGraph | Graphs) -> dict[str, Any]:
     """Name what was drawn, for JSON."""
-    if isinstance(drawn, StateTransitionGraph):
+    if not isinstance(drawn, tuple):
         return {"graph": drawn.name}
     return {"graphs": [graph.name for graph in drawn]}

@@ -8,28 +8,18 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.api import AgentHome
-from gatechart.cli.connection import Connection, TimeoutOption, execute, host
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
-from gatechart.cli.handoff_views import handoff_document, print_handoff, print_handoffs, print_whole_handoff
 from gatechart.cli.inputs import read_deadline
-from gatechart.cli.loading import Graphs, load_graphs, newest
-from gatechart.cli.options import AgentArgument, Settings
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, AgentArgument, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_hint, print_page
 from gatechart.cli.reading import LimitOption
-from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import FeedLaggedError, NoHandoffError
-from gatechart.graph import AnyGraph, Handoff
-from gatechart.handoff import HandoffPacket, is_open, packet_of
-from gatechart.hosting.registry import Registry
 from gatechart.hosting.system import SystemClock
-from gatechart.ports import Store
-from gatechart.stores import open_store
-from gatechart.turn import committed_context
 from gatechart.values import (
     AgentId,
     HandoffQuery,
@@ -42,6 +32,30 @@ from gatechart.values import (
     Side,
     Snapshot,
 )
+
+if TYPE_CHECKING:
+    from gatechart import graph as graph_package
+    from gatechart import handoff as handoff_package
+    from gatechart import stores, turn
+    from gatechart.api import AgentHome
+    from gatechart.cli import connection, handoff_views, loading
+    from gatechart.cli.connection import Connection
+    from gatechart.cli.loading import Graphs
+    from gatechart.graph import AnyGraph
+    from gatechart.handoff import HandoffPacket
+    from gatechart.hosting import registry
+    from gatechart.ports import Store
+else:
+    connection, handoff_views, loading, graph_package, handoff_package, registry, stores, turn = late(
+        "gatechart.cli.connection",
+        "gatechart.cli.handoff_views",
+        "gatechart.cli.loading",
+        "gatechart.graph",
+        "gatechart.handoff",
+        "gatechart.hosting.registry",
+        "gatechart.stores",
+        "gatechart.turn",
+    )
 
 _LOOKS_S: Final = 0.05  # between two looks at an agent that another process hosts
 _GOES_ON: Final = (HandoffStatus.ACCEPTED, HandoffStatus.COMPLETED)
@@ -125,28 +139,28 @@ async def hand_on(
       gatechart handoff case-1 --to human_desk --at URGENT --reason "tool failure" --problem "Refund 4711 by hand"
       gatechart handoff case-1 --to refunds --at REVIEWING --mode delegate --deadline 10m --wait
     """
-    graphs = load_graphs(settings.app)
+    graphs = loading.load_graphs(settings.app)
     target = _target(graphs, to, at)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
-    async with open_store(settings.store, role=Role.READER) as store:
-        graph = Registry(graphs).graph_for(await store.load(agent))
+    async with stores.open_store(settings.store, role=Role.READER) as store:
+        graph = registry.Registry(graphs).graph_for(await store.load(agent))
         if living is not None:
             _check_graph(await store.load(living), target)
 
-    async def hand(connection: Connection) -> tuple[HandoffRecord, bool]:
-        context = committed_context(graph, await connection.home.read(agent))
-        packet = _packet(packet_of(context, reason), problem)
+    async def hand(reached: Connection) -> tuple[HandoffRecord, bool]:
+        context = turn.committed_context(graph, await reached.home.read(agent))
+        packet = _packet(handoff_package.packet_of(context, reason), problem)
 
         async def ask() -> str:
-            handoff = Handoff(target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due)
-            return await connection.home.handoff(agent, handoff)
+            offer = graph_package.Handoff(target.name, at=str(at), packet=packet, agent=living, mode=mode, deadline=due)
+            return await reached.home.handoff(agent, offer)
 
-        asked = await (_answered(connection, agent, ask, timeout) if wait else ask())
-        return (await connection.home.handoffs(request=asked))[-1], connection.runtime is None
+        asked = await (_answered(reached, agent, ask, timeout) if wait else ask())
+        return (await reached.home.handoffs(request=asked))[-1], reached.runtime is None
 
-    opening = partial(host, settings, graphs, SystemClock()) if wait else None
-    made, is_hosted = await execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
-    emit(settings, handoff_document(made), partial(print_handoff, made))
+    opening = partial(connection.open_host, settings, graphs, SystemClock()) if wait else None
+    made, is_hosted = await connection.execute(settings, graphs, hand, timeout_s=timeout, opening=opening)
+    emit(settings, handoff_views.handoff_document(made), partial(handoff_views.print_handoff, made))
     if made.status is HandoffStatus.PENDING and not is_hosted:
         print_hint(f"it waits for a host: `gatechart run` delivers it, `gatechart handoffs show {made.id}` shows it")
     return None if made.status in (HandoffStatus.PENDING, *_GOES_ON) else ExitCode.REFUSED
@@ -173,9 +187,9 @@ async def list_handoffs(
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
     query = HandoffQuery(source, target, status, request, None, after, limit + 1)
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await store.handoffs(query)
-    print_page(settings, "handoffs", found, limit, handoff_document, print_handoffs)
+    print_page(settings, "handoffs", found, limit, handoff_views.handoff_document, handoff_views.print_handoffs)
 
 
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
@@ -187,16 +201,16 @@ async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13
       gatechart handoffs show 123bd244a86857cb055a8e247a766a13 --json | jq .packet
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
         attempts = await store.handoffs(HandoffQuery(request=found.request))
 
     def show() -> None:
-        print_whole_handoff(found)
+        handoff_views.print_whole_handoff(found)
         if len(attempts) > 1:
             print_hint(f"one of {len(attempts)} attempts; see `gatechart handoffs list --request {found.request}`")
 
-    emit(settings, {**handoff_document(found), "packet": found.packet}, show)
+    emit(settings, {**handoff_views.handoff_document(found), "packet": found.packet}, show)
 
 
 async def cancel_handoff(
@@ -213,19 +227,19 @@ async def cancel_handoff(
     Examples:
       gatechart handoffs cancel 123bd244a86857cb055a8e247a766a13 --reason "the customer found it"
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await known_handoff(store, handoff)
     _check_can_be_cancelled(found)
 
-    async def cancel(connection: Connection) -> tuple[Receipt, bool]:
-        return await connection.home.cancel_handoff(handoff, reason=reason), connection.runtime is None
+    async def cancel(reached: Connection) -> tuple[Receipt, bool]:
+        return await reached.home.cancel_handoff(handoff, reason=reason), reached.runtime is None
 
-    receipt, is_hosted = await execute(settings, (), cancel, timeout_s=timeout)
+    receipt, is_hosted = await connection.execute(settings, (), cancel, timeout_s=timeout)
     is_deleted = found.status is HandoffStatus.UNREADABLE
     withdraws = f"mail {receipt.number} withdraws handoff {handoff} from {found.target}"
     emit(
         settings,
-        {**handoff_document(found), "mail": receipt.number},
+        {**handoff_views.handoff_document(found), "mail": receipt.number},
         f"the unreadable handoff {handoff} was deleted" if is_deleted else withdraws,
     )
     if not (settings.json or is_deleted or is_hosted):
@@ -241,7 +255,7 @@ async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
 
 
 def _check_can_be_cancelled(found: HandoffRecord) -> None:
-    if not is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
+    if not handoff_package.is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
         raise NoHandoffError(found.id, found.status.value)
     if found.status is HandoffStatus.ACCEPTED and found.mode is Mode.TRANSFER:
         raise HandoffStandsError(found.id, found.target)
@@ -250,9 +264,9 @@ def _check_can_be_cancelled(found: HandoffRecord) -> None:
 def _target(graphs: Graphs, to: str | None, at: str | None) -> AnyGraph:
     """Find the graph, and check its entry point. Raises UsageError, UnknownGraphError, EntryRefusedError."""
     if to is None:
-        names = ", ".join(graph.name for graph in newest(graphs))
+        names = ", ".join(graph.name for graph in loading.newest(graphs))
         raise UsageError(f"missing --to: name the graph to hand the work to, one of {names}")
-    graph = Registry(graphs).graph(to)
+    graph = registry.Registry(graphs).graph(to)
     if at is None:
         raise UsageError(f"missing --at: name an entry point of {to!r}, one of {', '.join(graph.entry_points)}")
     graph.entry_point(at)
@@ -268,19 +282,19 @@ def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
     return packet if problem is None else packet.model_copy(update={"current_problem": problem})
 
 
-async def _answered(connection: Connection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
+async def _answered(reached: Connection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float) -> str:
     """Ask for a handoff, and return its id once an offer is accepted or the last one has failed.
 
     timeout_s: how long to wait if another process hosts the agents; the handoff may still be pending then.
     """
-    if connection.runtime is None:
+    if reached.runtime is None:
         asked, ends = await ask(), monotonic() + timeout_s
-        while monotonic() < ends and await _is_offered(connection.home, agent, asked):  # noqa: ASYNC110  nobody tells a reader
+        while monotonic() < ends and await _is_offered(reached.home, agent, asked):  # noqa: ASYNC110  nobody tells a reader
             await asyncio.sleep(_LOOKS_S)
         return asked
-    async with connection.runtime.changes() as changes:
+    async with reached.runtime.changes() as changes:
         asked = await ask()
-        while await _is_offered(connection.home, agent, asked):
+        while await _is_offered(reached.home, agent, asked):
             with suppress(FeedLaggedError):
                 await anext(changes)
     return asked

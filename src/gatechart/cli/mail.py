@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from gatechart.cli.agent_views import mail_document, print_mail, print_whole_mail
 from gatechart.cli.agents import ReasonOption
-from gatechart.cli.connection import Connection, TimeoutOption, check_there, execute
 from gatechart.cli.errors import UsageError
 from gatechart.cli.inputs import read_due, read_json, read_payload
-from gatechart.cli.options import AgentArgument, PayloadOption, Settings
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, AgentArgument, PayloadOption, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_page, print_warning
 from gatechart.cli.reading import LimitOption
-from gatechart.clients.database import TIMEOUT_S
 from gatechart.errors import UnknownMailError
-from gatechart.ports import Store
-from gatechart.stores import open_store
 from gatechart.values import Mail, MailQuery, MailStatus, Receipt, Role
+
+if TYPE_CHECKING:
+    from gatechart import stores
+    from gatechart.cli import agent_views, connection
+    from gatechart.cli.connection import Connection
+    from gatechart.ports import Store
+else:
+    agent_views, connection, stores = late("gatechart.cli.agent_views", "gatechart.cli.connection", "gatechart.stores")
 
 EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.", show_default=False)]
 IdOption = Annotated[
@@ -81,13 +85,13 @@ async def post_event(
     """
     brought = read_payload(payload)
     moment = read_due("--due", due, datetime.now(UTC))
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         is_known = bool(await store.load_many([agent]))
 
-    async def post(connection: Connection) -> Receipt:
-        return await connection.home.post(agent, event, brought, event_id=id, due=moment)
+    async def post(reached: Connection) -> Receipt:
+        return await reached.home.post(agent, event, brought, event_id=id, due=moment)
 
-    receipt = await execute(settings, (), post, timeout_s=timeout)
+    receipt = await connection.execute(settings, (), post, timeout_s=timeout)
     emit(
         settings,
         {"agent_id": agent, "event": event, "mail": receipt.number, "repeat": receipt.repeat},
@@ -119,9 +123,9 @@ async def list_mail(
       gatechart mail discard 17
     """
     query = MailQuery(agent, status, after, limit + 1)
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await store.mail(query)
-    print_page(settings, "mail", found, limit, mail_document, print_mail)
+    print_page(settings, "mail", found, limit, agent_views.mail_document, agent_views.print_mail)
 
 
 async def show_mail(settings: Settings, number: NumberArgument) -> None:
@@ -130,9 +134,9 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
     Examples:
       gatechart mail show 17
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         mail = await _numbered(store, number)
-    emit(settings, mail_document(mail), partial(print_whole_mail, mail))
+    emit(settings, agent_views.mail_document(mail), partial(agent_views.print_whole_mail, mail))
 
 
 async def retry_mail(
@@ -149,7 +153,7 @@ async def retry_mail(
       gatechart mail retry 17
       gatechart mail --status dead --json | jq '.mail[].number' | xargs gatechart mail retry
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         for number in numbers:
             found = await _numbered(store, number)
             if found.status is MailStatus.WAITING and found.retry_at is None:
@@ -167,7 +171,7 @@ async def discard_mail(
     Examples:
       gatechart mail discard 17 18
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         for number in numbers:
             if (await _numbered(store, number)).status is MailStatus.WAITING:
                 raise UnknownMailError(number)
@@ -180,12 +184,12 @@ async def _each(
     """Retry or discard mail by its numbers, each once, even if the owner of the database ends meanwhile."""
     done: dict[int, Mail] = {}
 
-    async def work(connection: Connection) -> None:
+    async def work(reached: Connection) -> None:
         for number in numbers:
             if number not in done:
-                done[number] = await getattr(connection.home, verb)(number)
+                done[number] = await getattr(reached.home, verb)(number)
 
-    await execute(settings, (), work, timeout_s=timeout_s)
+    await connection.execute(settings, (), work, timeout_s=timeout_s)
     return list(done.values())
 
 
@@ -198,7 +202,7 @@ async def _numbered(store: Store, number: int) -> Mail:
 
 def _print_done(settings: Settings, mail: Sequence[Mail], what: str) -> None:
     lines = (f"mail {each.number} {what} {each.recipient}: {each.event}" for each in mail)
-    emit(settings, {"mail": list(map(mail_document, mail))}, "\n".join(lines))
+    emit(settings, {"mail": list(map(agent_views.mail_document, mail))}, "\n".join(lines))
 
 
 InvokeArgument = Annotated[str, typer.Argument(metavar="INVOKE", help="The id of the invoke.", show_default=False)]
@@ -240,13 +244,17 @@ async def fire_timer(
     Examples:
       gatechart mail fire 17 --reason "the customer called before the five days were over"
     """
-    await check_there(settings)
+    await connection.check_there(settings)
 
-    async def fire(connection: Connection) -> Mail:
-        return await connection.home.fire_timer(number, reason=reason)
+    async def fire(reached: Connection) -> Mail:
+        return await reached.home.fire_timer(number, reason=reason)
 
-    fired = await execute(settings, (), fire, timeout_s=timeout)
-    emit(settings, mail_document(fired), f"mail {fired.number} is due now for {fired.recipient}: {fired.event}")
+    fired = await connection.execute(settings, (), fire, timeout_s=timeout)
+    emit(
+        settings,
+        agent_views.mail_document(fired),
+        f"mail {fired.number} is due now for {fired.recipient}: {fired.event}",
+    )
 
 
 async def end_invoke(
@@ -271,12 +279,12 @@ async def end_invoke(
     if result is not None and error is not None:
         raise UsageError("--result and --error contradict each other; give one of them")
     given = read_json("--result", result)
-    await check_there(settings)
+    await connection.check_there(settings)
 
-    async def end(connection: Connection) -> Receipt:
-        return await connection.home.end_invoke(agent, invoke, given, error=error, reason=reason, idempotency_key=id)
+    async def end(reached: Connection) -> Receipt:
+        return await reached.home.end_invoke(agent, invoke, given, error=error, reason=reason, idempotency_key=id)
 
-    receipt = await execute(settings, (), end, timeout_s=timeout)
+    receipt = await connection.execute(settings, (), end, timeout_s=timeout)
     emit(
         settings,
         {"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat},

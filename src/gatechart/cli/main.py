@@ -9,18 +9,21 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import UnsupportedOperation
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from gatechart.api import (
-    facts_of,
-)
 from gatechart.cli.commands import parse
 from gatechart.cli.errors import ExitCode, UsageError, code_of
+from gatechart.cli.late import late
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line
 from gatechart.errors import GatechartError
+
+if TYPE_CHECKING:
+    from gatechart import api
+else:
+    api = late("gatechart.api")
 
 
 def error_document(error: BaseException, message: str, code: ExitCode, trace: str | None) -> Document:
@@ -29,7 +32,7 @@ def error_document(error: BaseException, message: str, code: ExitCode, trace: st
         "error": type(error).__name__,
         "message": message,
         "exit_code": int(code),
-        "facts": facts_of(error),
+        "facts": api.facts_of(error),
         **({} if trace is None else {"traceback": trace}),
     }
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
 import typer
 
 from gatechart.cli.errors import ExitCode
-from gatechart.stores import DEFAULT_URL
+from gatechart.values import DEFAULT_URL
 
 P = ParamSpec("P")
 Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None means done
@@ -25,7 +25,7 @@ SERVICES_VARIABLE: Final = "GATECHART_SERVICES"
 PACKET_MIGRATIONS_VARIABLE: Final = "GATECHART_PACKET_MIGRATIONS"
 VERBOSE_VARIABLE: Final = "GATECHART_VERBOSE"
 DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
-_PANEL: Final = "Options of every command, before or after its name"
+COMMON_PANEL: Final = "Options of every command, before or after its name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-_everywhere = partial(typer.Option, rich_help_panel=_PANEL)
+_everywhere = partial(typer.Option, rich_help_panel=COMMON_PANEL)
 AppOption = Annotated[
     str | None,
     _everywhere(
@@ -106,6 +106,18 @@ def _number(given: float) -> float:
     return given
 
 
+TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
+TIMEOUT_S: Final = 30.0
+SHORTEST_S: Final = 0.1
+TimeoutOption = Annotated[
+    float,
+    seconds_option(
+        "--timeout",
+        SHORTEST_S,
+        "How long to wait for the owner of the database, such as `gatechart run`, if there is one.",
+        envvar=TIMEOUT_VARIABLE,
+    ),
+]
 AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The id of the agent.", show_default=False)]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 PayloadOption = Annotated[

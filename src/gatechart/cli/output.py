@@ -9,18 +9,24 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import typer
-from pydantic_core import to_json
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gatechart.cli.errors import UsageError
+from gatechart.cli.late import late
 from gatechart.cli.options import Settings
-from gatechart.drawing.text import visible
 from gatechart.values import Status
+
+if TYPE_CHECKING:
+    import pydantic_core
+
+    from gatechart.drawing import text as drawing_text
+else:
+    pydantic_core, drawing_text = late("pydantic_core", "gatechart.drawing.text")
 
 Cell: TypeAlias = str | Text  # in a str, unprintable characters are escaped
 _ENDLESS: Final = 100_000  # columns; the reader of a pipe breaks lines
@@ -40,7 +46,7 @@ def print_document(document: Document) -> None:
 
 def print_json_line(document: Document, *, stderr: bool = False) -> None:
     """Print one of many JSON documents, on one line."""
-    typer.echo(to_json(document).decode(), err=stderr)
+    typer.echo(pydantic_core.to_json(document).decode(), err=stderr)
 
 
 def emit(settings: Settings, document: Document, shown: Cell | Callable[[], None]) -> None:
@@ -118,7 +124,7 @@ def status_text(status: Status) -> Text:
 
 
 def _cell(cell: Cell) -> Cell:
-    return visible(cell) if isinstance(cell, str) else cell
+    return drawing_text.visible(cell) if isinstance(cell, str) else cell
 
 
 def _print(content: Cell | Table, *, stderr: bool = False) -> None:
@@ -175,7 +181,7 @@ Document: TypeAlias = dict[str, Any]
 
 def text_of(document: Document) -> str:
     """Write a document as indented JSON."""
-    return to_json(document, indent=2).decode()
+    return pydantic_core.to_json(document, indent=2).decode()
 
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -228,7 +234,7 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
-        return to_json(told, fallback=repr).decode()
+        return pydantic_core.to_json(told, fallback=repr).decode()
 
 
 class _FactsFormatter(logging.Formatter):

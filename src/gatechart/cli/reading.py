@@ -6,34 +6,31 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.agent_views import (
-    Accepted,
-    accepted_by,
-    accepted_document,
-    entry_document,
-    mail_document,
-    print_agents,
-    print_dead,
-    print_history,
-    print_waiting,
-    print_whole_agent,
-    running_document,
-    snapshot_document,
-)
 from gatechart.cli.errors import ExitCode
-from gatechart.cli.loading import find_app, load_graphs
+from gatechart.cli.late import late
 from gatechart.cli.options import AgentArgument, Settings
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.errors import DefinitionError, GatechartError
-from gatechart.hosting.registry import Registry
-from gatechart.ports import Store
-from gatechart.stores import open_store
-from gatechart.turn import is_awaited
 from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
+
+if TYPE_CHECKING:
+    from gatechart import stores, turn
+    from gatechart.cli import agent_views, loading
+    from gatechart.cli.agent_views import Accepted
+    from gatechart.hosting import registry
+    from gatechart.ports import Store
+else:
+    agent_views, loading, registry, stores, turn = late(
+        "gatechart.cli.agent_views",
+        "gatechart.cli.loading",
+        "gatechart.hosting.registry",
+        "gatechart.stores",
+        "gatechart.turn",
+    )
 
 _MOST_WAITING: Final = 100  # mail and invokes shown with an agent
 GraphOption = Annotated[
@@ -79,7 +76,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
       gatechart show case-1 --json
       gatechart show case-1 --version 7
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         if version is not None:
             _show_past(settings, await store.snapshot_at(agent, version))
             return None
@@ -90,19 +87,19 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
     accepted, problem = _accepted(settings, snapshot)
 
     def show() -> None:
-        print_whole_agent(snapshot, accepted or {})
-        print_waiting(mail, running)
-        print_dead(dead)
+        agent_views.print_whole_agent(snapshot, accepted or {})
+        agent_views.print_waiting(mail, running)
+        agent_views.print_dead(dead)
         if problem is not None:
             print_hint(f"cannot tell which events it accepts: {problem}")
 
     document = {
-        **snapshot_document(snapshot),
-        "accepts": None if accepted is None else accepted_document(accepted),
+        **agent_views.snapshot_document(snapshot),
+        "accepts": None if accepted is None else agent_views.accepted_document(accepted),
         "problem": problem,
-        "mail": list(map(mail_document, mail)),
-        "invokes": list(map(running_document, running)),
-        "dead": list(map(mail_document, dead)),
+        "mail": list(map(agent_views.mail_document, mail)),
+        "invokes": list(map(agent_views.running_document, running)),
+        "dead": list(map(agent_views.mail_document, dead)),
     }
     emit(settings, document, show)
     return _told_of(snapshot, dead)
@@ -110,7 +107,7 @@ async def show_agent(settings: Settings, agent: AgentArgument, version: VersionO
 
 def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
     """Warn and return the exit code if the agent may be waiting for dead mail."""
-    numbers = [str(each.number) for each in dead if is_awaited(each) and _is_told_in(snapshot, each)]
+    numbers = [str(each.number) for each in dead if turn.is_awaited(each) and _is_told_in(snapshot, each)]
     if snapshot.status is not Status.ACTIVE or not numbers:
         return None
     print_warning(
@@ -126,7 +123,7 @@ def _is_told_in(snapshot: Snapshot, mail: Mail) -> bool:
 
 
 def _show_past(settings: Settings, snapshot: Snapshot) -> None:
-    emit(settings, snapshot_document(snapshot), partial(print_whole_agent, snapshot, {}))
+    emit(settings, agent_views.snapshot_document(snapshot), partial(agent_views.print_whole_agent, snapshot, {}))
 
 
 async def list_agents(
@@ -148,20 +145,20 @@ async def list_agents(
       gatechart list --graph customer_service --all --json
     """
     query = _query(settings, graph, state, status, after, limit)
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
             _check_known(settings, graph)
 
     def show() -> None:
         if page.agents:
-            print_agents(page.agents)
+            agent_views.print_agents(page.agents)
         else:
             print_hint("no agents found")
         if page.next is not None:
             print_hint(f"there are more; add --after {page.next}, or --all")
 
-    emit(settings, {"agents": [snapshot_document(found) for found in page.agents], "next": page.next}, show)
+    emit(settings, {"agents": [agent_views.snapshot_document(found) for found in page.agents], "next": page.next}, show)
 
 
 async def show_history(
@@ -175,27 +172,27 @@ async def show_history(
       gatechart history case-1
       gatechart history case-1 --after 100 --json
     """
-    async with open_store(settings.store, role=Role.READER) as store:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await store.history(agent, after=after, limit=limit + 1)
     entries = found[:limit]
     next_after = entries[-1].version if len(found) > limit else None
 
     def show() -> None:
-        print_history(entries)
+        agent_views.print_history(entries)
         if next_after is not None:
             print_hint(f"there are more; add --after {next_after}")
 
-    documents = [entry_document(entry) for entry in entries]
+    documents = [agent_views.entry_document(entry) for entry in entries]
     emit(settings, {"agent_id": agent, "history": documents, "next": next_after}, show)
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
     """Find the events that the agent accepts, or the reason why that is unknown."""
     try:
-        graph = Registry(load_graphs(settings.app)).graph_for(snapshot)
+        graph = registry.Registry(loading.load_graphs(settings.app)).graph_for(snapshot)
     except GatechartError as error:
         return None, str(error)
-    return accepted_by(graph, snapshot), None
+    return agent_views.accepted_by(graph, snapshot), None
 
 
 def _query(
@@ -203,16 +200,16 @@ def _query(
 ) -> Query:
     if state is None:
         return Query(graph, None, status, after, limit)
-    if find_app(settings.app) is None:
+    if loading.find_app(settings.app) is None:
         return Query(graph, (ActiveIn(graph, (state,)),), status, after, limit)
-    return Registry(load_graphs(settings.app)).query(graph, state, status, after, limit)
+    return registry.Registry(loading.load_graphs(settings.app)).query(graph, state, status, after, limit)
 
 
 def _check_known(settings: Settings, graph: str) -> None:
     """Raise UnknownGraphError if there is an app and it has no such graph."""
     with suppress(DefinitionError):  # an app that cannot be loaded cannot tell
-        if find_app(settings.app) is not None:
-            Registry(load_graphs(settings.app)).graph(graph)
+        if loading.find_app(settings.app) is not None:
+            registry.Registry(loading.load_graphs(settings.app)).graph(graph)
 
 
 async def _all_pages(store: Store, query: Query) -> Page:

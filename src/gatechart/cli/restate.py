@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatechart.cli.connection import check_there
 from gatechart.cli.errors import ExtraMissingError, UsageError
-from gatechart.cli.loading import load_graphs, load_packet_migrations, newest, opened_services
+from gatechart.cli.late import late
 from gatechart.cli.options import Settings
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working
 
 if TYPE_CHECKING:
+    from gatechart.cli import connection, loading
     from gatechart.restate.migration import Moved
+else:
+    connection, loading = late("gatechart.cli.connection", "gatechart.cli.loading")
 
 
 class Projection(StrEnum):
@@ -101,9 +103,9 @@ async def serve_engine(
       gatechart restate serve --bind 0.0.0.0:9081 --projection only
     """
     restate = _extra()
-    graphs = load_graphs(settings.app)
+    graphs = loading.load_graphs(settings.app)
     async with (
-        opened_services(settings) as services,
+        loading.opened_services(settings) as services,
         restate.serving(
             bind,
             graphs=graphs,
@@ -114,11 +116,11 @@ async def serve_engine(
             shares_address=shares_address,
             namespace=namespace,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
-            packet_migrations=load_packet_migrations(),
+            packet_migrations=loading.load_packet_migrations(),
             stops_on_sigterm=True,
         ) as stop,
     ):
-        names = ", ".join(graph.name for graph in newest(graphs))
+        names = ", ".join(graph.name for graph in loading.newest(graphs))
         who = f"the projection of {names} answers" if projection is Projection.ONLY else f"agents of {names} answer"
         print_hint(f"{who} the engine at {bind}; stop with Ctrl-C")
         await stop.wait()
@@ -199,7 +201,7 @@ async def move_agents(
     """
     if not to.startswith(("http://", "https://")):
         raise UsageError(f"--to: {to!r} is not the address of an engine; write it like http://127.0.0.1:8080")
-    await check_there(settings)
+    await connection.check_there(settings)
     moved = await _moved(settings.store, to, namespace=namespace, turns=turns, dry_run=dry_run)
     emit(settings, moved_document(moved), partial(_print_moved, moved))
 

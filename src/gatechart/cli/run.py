@@ -12,22 +12,32 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.agent_views import entry_document
-from gatechart.cli.connection import host
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.loading import load_graphs, newest
+from gatechart.cli.late import late
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import print_hint, print_json_line, print_line, print_warning
-from gatechart.drawing.text import visible
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
-from gatechart.hosting.subscriptions import Subscription
 from gatechart.hosting.system import SystemClock
-from gatechart.runtime import Limits, Runtime
 from gatechart.values import HistoryEntry, Role
+
+if TYPE_CHECKING:
+    from gatechart import runtime as runtime_package
+    from gatechart.cli import agent_views, connection, loading
+    from gatechart.drawing import text as drawing_text
+    from gatechart.hosting.subscriptions import Subscription
+    from gatechart.runtime import Runtime
+else:
+    agent_views, connection, loading, drawing_text, runtime_package = late(
+        "gatechart.cli.agent_views",
+        "gatechart.cli.connection",
+        "gatechart.cli.loading",
+        "gatechart.drawing.text",
+        "gatechart.runtime",
+    )
 
 logger = logging.getLogger(__name__)
 
@@ -137,15 +147,15 @@ async def run_agents(
     """
     role = _role(standby=standby, take_over=take_over)
     spare_the_collector()
-    graphs = load_graphs(settings.app)
+    graphs = loading.load_graphs(settings.app)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
-        opening = host(settings, graphs, clock, Limits(close_s=grace), role=role)
+        opening = connection.open_host(settings, graphs, clock, runtime_package.Limits(close_s=grace), role=role)
         if standby:
             print_hint(f"standing by for {settings.store}")
         async with _unless(gone, opening) as runtime, runtime.changes() as changes:
             if not once:
-                names = ", ".join(graph.name for graph in newest(graphs))
+                names = ", ".join(graph.name for graph in loading.newest(graphs))
                 print_hint(f"hosting agents of {names} in {settings.store}; stop with Ctrl-C")
             tasks: list[asyncio.Task[OwnershipLostError | None]] = [asyncio.create_task(told_or_lost(gone, runtime))]
             if once:
@@ -241,9 +251,9 @@ async def _tell(settings: Settings, changes: Subscription[HistoryEntry]) -> None
 
 def _print(settings: Settings, entry: HistoryEntry) -> None:
     if settings.json:
-        print_json_line({"agent_id": entry.agent_id, **entry_document(entry)})
+        print_json_line({"agent_id": entry.agent_id, **agent_views.entry_document(entry)})
     else:
         moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
         line = f"{entry.agent_id} {entry.version}  {entry.event.name}{moved}"
-        print_line(f"{entry.event.time:%H:%M:%S}  {visible(line)}")
+        print_line(f"{entry.event.time:%H:%M:%S}  {drawing_text.visible(line)}")
     sys.stdout.flush()

@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.connection import host as hosting
 from gatechart.cli.errors import ExtraMissingError
-from gatechart.cli.loading import load_graphs, newest
+from gatechart.cli.late import late
 from gatechart.cli.options import Settings, seconds_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
 from gatechart.cli.run import spare_the_collector, told_or_lost, told_to_go
-from gatechart.graph import AnyGraph
 from gatechart.hosting.system import SystemClock
-from gatechart.runtime import Limits
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from gatechart import runtime as runtime_package
+    from gatechart.cli import connection, loading
+    from gatechart.graph import AnyGraph
     from gatechart.serving import Lifecycle, Server
+else:
+    connection, loading, runtime_package = late(
+        "gatechart.cli.connection", "gatechart.cli.loading", "gatechart.runtime"
+    )
 
 TOKEN_VARIABLE: Final = "GATECHART_TOKEN"
 HostOption = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
@@ -108,7 +112,7 @@ async def serve_agents(
     serving = _serving()
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     spare_the_collector()
-    graphs = load_graphs(settings.app)
+    graphs = loading.load_graphs(settings.app)
     lifecycle = serving.Lifecycle()
     limits = serving.ServerLimits(
         connections=max_connections,
@@ -120,12 +124,12 @@ async def serve_agents(
         idle_s=idle_time,
         answer_bytes=max_answer,
     )
-    application = serving.Application(lifecycle, newest(graphs), token=secret, limits=limits)
+    application = serving.Application(lifecycle, loading.newest(graphs), token=secret, limits=limits)
     listening = serving.listening(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
     )
     with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
-        await _serve(settings, graphs, listening, lifecycle, gone, Limits(close_s=grace), drain)
+        await _serve(settings, graphs, listening, lifecycle, gone, runtime_package.Limits(close_s=grace), drain)
 
 
 async def _serve(
@@ -134,16 +138,16 @@ async def _serve(
     listening: AbstractAsyncContextManager[Server],
     lifecycle: Lifecycle,
     gone: asyncio.Event,
-    limits: Limits,
+    limits: runtime_package.Limits,
     drain_s: float,
 ) -> None:
     """Host and serve until told to stop. Raises OwnershipLostError if another runtime takes over."""
     async with (
         listening as server,
-        hosting(settings, graphs, SystemClock(), limits, creates=True) as runtime,
+        connection.open_host(settings, graphs, SystemClock(), limits, creates=True) as runtime,
         lifecycle.hosting(runtime),
     ):
-        _tell_ready(settings, server.url, [graph.name for graph in newest(graphs)])
+        _tell_ready(settings, server.url, [graph.name for graph in loading.newest(graphs)])
         lost = await told_or_lost(gone, runtime)
         lifecycle.stop()
         await asyncio.sleep(drain_s)

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from functools import partial
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.text import Text
 
-from gatechart.cli.connection import check_there, visit
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.inputs import read_age, read_duration
-from gatechart.cli.loading import load_graphs
+from gatechart.cli.late import late
 from gatechart.cli.options import Settings, YesOption
 from gatechart.cli.output import (
     Cell,
@@ -27,15 +26,18 @@ from gatechart.cli.output import (
     print_table,
     working,
 )
-from gatechart.runtime import Runtime
-from gatechart.stores import upgrade_store
 from gatechart.values import (
     Fate,
     Forgotten,
     Migrated,
-    Role,
     Status,
 )
+
+if TYPE_CHECKING:
+    from gatechart import stores
+    from gatechart.cli import connection, loading
+else:
+    connection, loading, stores = late("gatechart.cli.connection", "gatechart.cli.loading", "gatechart.stores")
 
 
 def migrated_document(migrated: Migrated) -> Document:
@@ -124,13 +126,13 @@ async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> E
       gatechart migrate
       gatechart migrate --dry-run --json | jq '.agents[] | select(.fate == "stuck")'
     """
-    graphs = load_graphs(settings.app)
-    await check_there(settings)
+    graphs = loading.load_graphs(settings.app)
+    await connection.check_there(settings)
     if dry_run:
-        async with Runtime.open(settings.store, graphs=graphs, role=Role.READER) as runtime:
+        async with connection.inspect(settings, graphs) as runtime:
             found = [each async for each in runtime.migrate(dry_run=True)]
     else:
-        async with visit(settings, graphs) as runtime:
+        async with connection.visit(settings, graphs) as runtime:
             found = [each async for each in runtime.migrate()]
     counts = Counter(each.fate for each in found)
     numbers = {fate.value: counts[fate] for fate in Fate}
@@ -178,7 +180,7 @@ async def prune_store(
     if status is not None and ended is None:
         raise UsageError("--status needs --ended-before or --older-than, as it selects among the agents that ended")
     kept = read_duration("--ids-for", ids_for)
-    await check_there(settings)
+    await connection.check_there(settings)
     goes = {
         f"agents that {'ended' if status is None else f'are {status.value} and ended'}": ended_before or older_than,
         "turns": turns_before or older_than,
@@ -188,8 +190,7 @@ async def prune_store(
     if not (yes or dry_run or is_confirmed(settings, _question(settings, goes))):
         print_hint("nothing was deleted")
         return
-    opened = Runtime.open(settings.store, graphs=(), role=Role.READER) if dry_run else visit(settings)
-    async with opened as runtime:
+    async with connection.inspect(settings) if dry_run else connection.visit(settings) as runtime:
         with working("deleting") as tell:
             done = await runtime.prune(
                 ended_before=ended,
@@ -275,7 +276,7 @@ async def upgrade_database(settings: Settings) -> None:
     Examples:
       gatechart upgrade --store sqlite+aiosqlite:///agents.db
     """
-    before, after = await upgrade_store(settings.store)
+    before, after = await stores.upgrade_store(settings.store)
     emit(
         settings,
         {"store": settings.store, "before": before, "after": after},

@@ -12,9 +12,7 @@ from typing import Any, Final
 from gatechart.errors import PayloadError, StoreUrlError
 from gatechart.ports import Asking, Store
 from gatechart.stores.memory import MEMORY_URL, MemoryStore
-from gatechart.values import Role
-
-DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
+from gatechart.values import DEFAULT_URL, Role
 
 _CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names: their module imports SQLAlchemy
 

@@ -45,6 +45,7 @@ from gatechart.values.homes import Capabilities, Role
 from gatechart.values.mail import ActiveInvocation, Backlog, Invocation, Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, KnownGraph, Migrated, Stored
 from gatechart.values.names import (
+    DEFAULT_URL,
     EARLIEST,
     ERROR_MAIL,
     HIGHEST_NUMBER,
@@ -71,6 +72,7 @@ from gatechart.values.names import (
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
 
 __all__ = [
+    "DEFAULT_URL",
     "EARLIEST",
     "ERROR_MAIL",
     "HIGHEST_NUMBER",

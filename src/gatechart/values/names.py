@@ -16,6 +16,9 @@ Payload: TypeAlias = Mapping[str, Any]
 Memory: TypeAlias = tuple[tuple[StateName, tuple[StateName, ...]], ...]  # history states with their remembered states
 EntryVersions: TypeAlias = tuple[tuple[StateName, int], ...]  # states with the agent version that entered each
 
+DEFAULT_URL: Final = "sqlite+aiosqlite:///agents.db"
+"""URL of the store that is used if none is named."""
+
 STARTED: Final = "agent.started."
 """Prefix of the event that starts an agent; the entry point's name follows."""
 

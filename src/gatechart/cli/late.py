@@ -1,0 +1,24 @@
+"""Modules that are imported when they are first used, so that `--help` and completion are quick.
+
+A module that declares commands is imported to print any help. What only a running command needs, it names twice: for
+the type checker as an import, and for Python as `late(...)`. SQLAlchemy, pydantic and Graphviz come with those.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class _LateModule:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+def late(*names: str) -> Any:
+    """Return modules that are imported when an attribute of them is first used: one, or a tuple of several."""
+    modules = tuple(map(_LateModule, names))
+    return modules if len(modules) > 1 else modules[0]
