@@ -237,6 +237,29 @@ def gatechart(folder, capfd, command_tree, monkeypatch):
     return run
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """The database files that commands left, by these commands."""
+    return {}
+
+
+@pytest.fixture
+def prepare(folder, home, gatechart, kept):
+    """Runs the commands that come before a test; a file that they left for another test of the module is copied."""
+    file = folder / "agents.db"
+
+    def run(*commands):
+        if home.is_file and commands in kept:
+            file.write_bytes(kept[commands])
+            return
+        for command in commands:
+            assert gatechart(*command).code == 0, command
+        if home.is_file:
+            kept[commands] = file.read_bytes()
+
+    return run
+
+
 @pytest.fixture
 def child(folder, processes):
     """Runs the command in a process of its own."""

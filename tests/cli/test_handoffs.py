@@ -14,11 +14,10 @@ from tests.contrib.human_desk.support import office as office_graphs
 
 
 @pytest.fixture(autouse=True)
-def office(folder, gatechart):
+def office(folder, prepare):
     """A project whose agents hand work to each other, and one of them."""
     (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "tests.contrib.human_desk.support:office"\n')
-    gatechart("start", "orders", "--at", "TALKING", "--id", "o-1")
-    gatechart("send", "o-1", "ASKED")
+    prepare(("start", "orders", "--at", "TALKING", "--id", "o-1"), ("send", "o-1", "ASKED"))
 
 
 REFUNDS = ("--to", "refunds", "--at", "REVIEWING")

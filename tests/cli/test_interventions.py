@@ -8,9 +8,11 @@ pytestmark = on_both
 
 
 @pytest.fixture(autouse=True)
-def agents(unhurried_shop, gatechart):
-    gatechart("start", "shop", "--at", "NEW", "--id", "new")
-    gatechart("start", "shop", "--at", "SLEEPING", "--id", "asleep")
+def agents(unhurried_shop, prepare):
+    prepare(
+        ("start", "shop", "--at", "NEW", "--id", "new"),
+        ("start", "shop", "--at", "SLEEPING", "--id", "asleep"),
+    )
 
 
 def test_an_event_of_the_framework_can_be_neither_sent_nor_posted(gatechart, unchanged):

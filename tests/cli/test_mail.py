@@ -8,8 +8,8 @@ from tests.cli.homes import on_both
 
 
 @pytest.fixture(autouse=True)
-def agent(shop, gatechart):
-    gatechart("start", "shop", "--at", "FOUND", "--id", "a")
+def agent(shop, prepare):
+    prepare(("start", "shop", "--at", "FOUND", "--id", "a"))
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from tests.cli.homes import on_both
 
 
 @pytest.fixture(autouse=True)
-def agents(unhurried_shop, gatechart):
-    gatechart("start", "shop", "--at", "NEW", "--id", "n")
-    gatechart("start", "shop", "--at", "SEARCHING", "--id", "s")
+def agents(unhurried_shop, prepare):
+    prepare(("start", "shop", "--at", "NEW", "--id", "n"), ("start", "shop", "--at", "SEARCHING", "--id", "s"))
 
 
 def versions(gatechart):

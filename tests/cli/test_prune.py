@@ -16,14 +16,15 @@ ALL = ("prune", "--older-than", "0s", "--ids-for", "0s")
 
 
 @pytest.fixture(autouse=True)
-def agents(shop, gatechart):
-    gatechart("start", "shop", "--at", "FOUND", "--id", "active")
-    for _ in range(3):
-        gatechart("send", "active", "NOTED")
-    gatechart("start", "shop", "--at", "FOUND", "--id", "ended")
-    gatechart("send", "ended", "LEFT", "--id", "bye")
-    gatechart("post", "active", "UNHEARD_OF")
-    gatechart("run", "--once")
+def agents(shop, prepare):
+    prepare(
+        ("start", "shop", "--at", "FOUND", "--id", "active"),
+        *[("send", "active", "NOTED")] * 3,
+        ("start", "shop", "--at", "FOUND", "--id", "ended"),
+        ("send", "ended", "LEFT", "--id", "bye"),
+        ("post", "active", "UNHEARD_OF"),
+        ("run", "--once"),
+    )
 
 
 def left(gatechart):

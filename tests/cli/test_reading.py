@@ -8,11 +8,13 @@ from tests.cli.homes import on_both
 
 
 @pytest.fixture(autouse=True)
-def agents(project, gatechart):
-    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
-    gatechart("start", "strict", "--at", "OPEN", "--id", "s")
-    gatechart("start", "desk", "--at", "ANSWERING", "-p", '{"name": "Ada"}', "--id", "b")
-    gatechart("send", "a", "ASKED", "-p", '{"text": "a\\u2028b"}', "--id", "mail-1")
+def agents(project, prepare):
+    prepare(
+        ("start", "desk", "--at", "LISTENING", "--id", "a"),
+        ("start", "strict", "--at", "OPEN", "--id", "s"),
+        ("start", "desk", "--at", "ANSWERING", "-p", '{"name": "Ada"}', "--id", "b"),
+        ("send", "a", "ASKED", "-p", '{"text": "a\\u2028b"}', "--id", "mail-1"),
+    )
 
 
 def test_an_agent_is_shown_with_its_context_and_what_it_accepts(gatechart):

@@ -4,9 +4,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def agents(project, gatechart):
-    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
-    gatechart("start", "strict", "--at", "OPEN", "--id", "s")
+def agents(project, prepare):
+    prepare(("start", "desk", "--at", "LISTENING", "--id", "a"), ("start", "strict", "--at", "OPEN", "--id", "s"))
 
 
 def test_an_event_takes_an_agent_on(gatechart):
