@@ -166,30 +166,31 @@ class Core:
         sleeping = self._pauses.get(mail)
         return sleeping is not None and sleeping.cancel()
 
-    async def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Verdict | None:
+    def persist(self, unit: Unit, then: Callable[[], None] = nothing) -> Coroutine[Any, Any, Verdict | None]:
         """Return the store's verdict, retrying while the store cannot write; None if the runtime closes first."""
-        return await self._persisted(lambda: unit, lambda _: then())
+        return self._persisted(lambda: unit, lambda _: then())
 
-    async def persist_mail(self, unit: Report | Answer, accept: Callable[[Mail], None]) -> Verdict | None:
+    def persist_mail(
+        self, unit: Report | Answer, accept: Callable[[Mail], None]
+    ) -> Coroutine[Any, Any, Verdict | None]:
         """Return the verdict, as `persist` does, on a unit that sends mail. The mail is accepted once it is committed.
 
         Each try gives the mail a new number. With its old number it would be delivered before mail committed in the
         meantime if the runtime crashed with both waiting.
         """
-        return await self._persisted(
-            lambda: unit.numbered(self.store.numbers(1)), lambda committed: accept(committed.mail)
-        )
+        return self._persisted(lambda: unit.numbered(self.store.numbers(1)), lambda committed: accept(committed.mail))
 
     async def _persisted(self, made: Callable[[], UnitT], then: Callable[[UnitT], None]) -> Verdict | None:
         """Persist a unit, retrying. made: makes the unit for the next try. then: called with the committed unit."""
-        tried: list[UnitT] = []  # only the last one
+        tried: UnitT | None = None
 
         async def commit() -> Verdict:
-            if tried and await self.committer.is_written(tried[0]):  # by a try whose answer was lost
-                then(tried[0])
+            nonlocal tried
+            if tried is not None and await self.committer.is_written(tried):  # by a try whose answer was lost
+                then(tried)
                 return Verdict.COMMITTED
-            tried[:] = [made()]
-            return await self.committer.commit(tried[0], partial(then, tried[0]))
+            tried = made()
+            return await self.committer.commit(tried, partial(then, tried))
 
         try:
             return await self.ask(commit)

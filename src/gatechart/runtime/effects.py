@@ -108,7 +108,8 @@ class Effects:
                 self._end(agent_id, effect)
             case StartInvoke(state, invoke):
                 call = Invocation(agent_id, state, after.version, invoke)
-                self.invokes.begin(ActiveInvocation(call, after.graph, after.graph_version, after.context))
+                running = ActiveInvocation(call, after.graph, after.graph_version, after.context)
+                self.invokes.begin(running, is_new=True)
             case ReplaceMail(number, mail):
                 self.amend(agent_id, number, mail)
             case ReplaceInvocation(invocation, running):

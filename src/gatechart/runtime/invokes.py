@@ -48,6 +48,7 @@ class Invokes:
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
         # those whose graph is not registered
         self._unhosted: defaultdict[AgentId, dict[Invocation, ActiveInvocation]] = defaultdict(dict)
+        self._unrecorded: set[Invocation] = set()  # begun by a turn just now, so the store has no steps of theirs
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
 
     async def recover(self) -> None:
@@ -58,10 +59,11 @@ class Invokes:
             for _, running in found:
                 self.begin(running)
 
-    def begin(self, running: ActiveInvocation) -> None:
+    def begin(self, running: ActiveInvocation, *, is_new: bool = False) -> None:
         """Start an invocation, unless its graph is not registered: then it waits for the graph, or for a migration.
 
         If this runtime is closing, or does not attend to agents, the next one starts it. If it is running, it goes on.
+        is_new: whether a turn that was just committed begins it, so that it has not run anywhere.
         """
         call = running.invocation
         if not self._core.is_open or not self._core.attends or call in self._tasks.get(call.agent_id, ()):
@@ -69,6 +71,8 @@ class Invokes:
         if not self._registry.has(running.graph, running.graph_version):
             self._unhosted[call.agent_id][call] = running
             return
+        if is_new:
+            self._unrecorded.add(call)
         task = self._core.attend(self._run(running), "run an invoke")
         self._tasks[call.agent_id][call] = task
         task.add_done_callback(partial(self._forget, call))
@@ -120,6 +124,9 @@ class Invokes:
 
     async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
         """See InvokeHost."""
+        if invocation in self._unrecorded:
+            self._unrecorded.remove(invocation)  # the next attempt finds the steps of this one
+            return {}
         return await self._core.ask(partial(self._core.store.steps, invocation))
 
     async def record(self, invocation: Invocation, name: str, text: str) -> str:
@@ -166,6 +173,7 @@ class Invokes:
         await self._core.persist_mail(Report(call, mail, ends=True), self._accept)
 
     def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
+        self._unrecorded.discard(call)
         tasks = self._tasks.get(call.agent_id, {})
         if tasks.get(call) is task:  # otherwise it was replaced, see `adopt`
             del tasks[call]

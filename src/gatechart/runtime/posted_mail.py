@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -29,6 +28,7 @@ from gatechart.values import (
     Unit,
     Verdict,
 )
+from gatechart.values.frozen import replaced
 
 _SHARE: Final = 20  # while there is no room, counting takes at most 1/20 of the time
 
@@ -143,7 +143,7 @@ class PostedMail:
             self._slots.leave(mail.recipient)
 
     async def _post(self, mail: Mail) -> Receipt:
-        numbered = replace(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
+        numbered = replaced(mail, number=self._core.store.numbers(1), accepted=self._core.clock.now())
         try:
             verdict = await self._core.committer.commit(Posting(numbered), partial(self._accept, numbered))
         except NOBODY_CAN_WRITE:
@@ -173,7 +173,7 @@ class PostedMail:
             return await self._lift(found)
         if found.status is MailStatus.UNREADABLE:  # rewriting it would lose what can still be repaired by hand
             raise UnknownMailError(number)
-        mail = replace(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
+        mail = replaced(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
         verdict = await self._change(MailChange(mail), number, lambda: self._deliver(mail))
         _check_id(verdict, mail)
         if verdict is Verdict.REPEATED:  # other mail has already brought its event to the agent
@@ -191,7 +191,7 @@ class PostedMail:
     async def _lift(self, found: Mail) -> Mail:
         if found.retry_at is None:
             raise UnknownMailError(found.number)
-        mail = replace(found, retry_at=None)
+        mail = replaced(found, retry_at=None)
         await self._change(MailChange(mail), mail.number, lambda: self._try_now(mail))
         return mail
 

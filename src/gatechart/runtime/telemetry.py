@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib.metadata import version
@@ -40,7 +40,7 @@ from gatechart.values import (
     Side,
     TurnRecord,
 )
-from gatechart.values.frozen import value
+from gatechart.values.frozen import replaced, value
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +179,7 @@ class Telemetry:
         if all(traced[offer.handoff.id] is offer for offer in offers):
             return Tracing(turn, spans)
         effects = (traced[each.handoff.id] if isinstance(each, Offer) else each for each in turn.effects)
-        return Tracing(replace(turn, effects=tuple(effects)), spans)
+        return Tracing(replaced(turn, effects=tuple(effects)), spans)
 
     def committed(self, turn: TurnRecord, effect: Offer | ChangeHandoff) -> None:
         """Report a change of a handoff in a committed turn."""
@@ -246,7 +246,7 @@ class Telemetry:
         traceparent = _traceparent(span)
         if record.packet.get("traceparent", "") == traceparent:
             return offer
-        return replace(offer, handoff=replace(record, packet={**record.packet, "traceparent": traceparent}))
+        return replaced(offer, handoff=replaced(record, packet={**record.packet, "traceparent": traceparent}))
 
     def _answer_span(self, packet: Payload, start_ns: int) -> Span:
         """Start the span of the target's answer to an offer, with a link to the offer's span."""

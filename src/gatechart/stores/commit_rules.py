@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from gatechart.errors import EventIdReusedError
@@ -59,6 +59,7 @@ from gatechart.values import (
     refuse_unknown,
     refuse_unknown_unit,
 )
+from gatechart.values.frozen import replaced
 
 
 def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Operation]]:
@@ -99,7 +100,7 @@ def refused_for_its_id(mail: Mail, known_from: EventName) -> Mail:
     known_from: the event that came earlier under the same id, with other content.
     """
     reason = str(EventIdReusedError(mail.recipient, mail.id or "", known_from))
-    return replace(mail, status=MailStatus.REFUSED, reason=reason)
+    return replaced(mail, status=MailStatus.REFUSED, reason=reason)
 
 
 @dataclass(slots=True)
@@ -197,7 +198,7 @@ class _Batch:
         self._loaded = loaded
         self._handoffs: HandoffLedger | None = None  # until one is touched
         self._operations: list[Operation] = []  # of turns; mail, steps and handoffs add their net effect
-        self._sending: list[TurnRecord] = []
+        self._sending: list[Mail] = []
         self._applied: dict[MailId, Event] = {}
         self._inserted: dict[int, Mail] = {}
         self._changed: dict[int, Mail | None] = {}  # stored mail as it is now; None if it was deleted
@@ -218,19 +219,17 @@ class _Batch:
             self._applied[turn.snapshot.agent_id, turn.event.id] = turn.event
         if turn.effects:
             self._apply_effects(turn)
-            if turn.mail_count:
-                self._sending.append(turn)
+            self._sending += turn.mail
         return Verdict.COMMITTED
 
     def send_mail(self) -> None:
         """Accept the mail that the turns send. This comes after all turns, so their events count as applied."""
-        for turn in self._sending:
-            for mail in turn.mail:
-                before = self._before(mail)
-                if before is None:
-                    self._insert(mail)
-                elif before != self._loaded.content(mail.event, mail.payload):
-                    self._insert(refused_for_its_id(mail, before[0]))
+        for mail in self._sending:
+            before = self._before(mail)
+            if before is None:
+                self._insert(mail)
+            elif before != self._loaded.content(mail.event, mail.payload):
+                self._insert(refused_for_its_id(mail, before[0]))
 
     def take_task(self, task: StoreTask) -> Verdict:
         match task:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from gatechart.handoff import check_change, is_open
@@ -17,6 +16,7 @@ from gatechart.stores.operations import (
     UpdateHandoff,
 )
 from gatechart.values import ChangeHandoff, HandoffChange, HandoffRecord, HandoffStatus, ReserveSlot, Verdict
+from gatechart.values.frozen import replaced
 
 
 class HandoffLedger:
@@ -108,4 +108,4 @@ def state_of(record: HandoffRecord) -> HandoffState:
 
 def with_state(record: HandoffRecord, state: HandoffState) -> HandoffRecord:
     """Return the handoff in this state."""
-    return replace(record, status=state.status, changes=state.changes, result=state.result)
+    return replaced(record, status=state.status, changes=state.changes, result=state.result)

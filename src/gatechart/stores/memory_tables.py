@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import assert_never
 
@@ -51,6 +51,7 @@ from gatechart.values import (
     TurnRecord,
     Verdict,
 )
+from gatechart.values.frozen import replaced
 
 
 @dataclass(slots=True)
@@ -161,8 +162,10 @@ class Tables:
 
     def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:
         """See Loaded."""
-        found = (mail for mail in self._pending[recipient].mail.values() if mail.id == mail_id and waits(mail))
-        return next(found, None)
+        for mail in self._pending[recipient].mail.values():
+            if mail.id == mail_id and waits(mail):
+                return mail
+        return None
 
     def applied(self, recipient: AgentId, event_id: str) -> Content | None:
         """See Loaded."""
@@ -313,7 +316,7 @@ class Tables:
         match operation:
             case InsertHandoff(handoff):
                 self._offered += 1
-                self.handoffs[handoff.id] = replace(handoff, number=self._offered)
+                self.handoffs[handoff.id] = replaced(handoff, number=self._offered)
             case UpdateHandoff(handoff_id, state):
                 self.handoffs[handoff_id] = with_state(self.handoffs[handoff_id], state)
             case TakeSlot(handoff_id, graph):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
@@ -46,6 +46,7 @@ from gatechart.values import (
     Status,
     TurnRecord,
 )
+from gatechart.values.frozen import replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ async def take_withdrawal(
     if taken.is_new:
         ended = (settle, *answers, CancelAll(), *failures(others, "the agent was ended with what it began for"))
         return unmoved(previous, event, (), ended, Status.STOPPED)
-    happened = replace(event, name=CANCELLED)
+    happened = replaced(event, name=CANCELLED)
     return await reacted(graph, previous, happened, others, (settle, *answers), services, dead=dead)
 
 
@@ -192,7 +193,7 @@ def _as_read(event: Event, packet: HandoffPacket) -> Event:
     """Return the event as guards and actions see it: with an older packet upgraded to today's form."""
     if event.payload.get("schema_version", SCHEMA_VERSION) == SCHEMA_VERSION:
         return event
-    return replace(event, payload=packet.model_dump(mode="json"))
+    return replaced(event, payload=packet.model_dump(mode="json"))
 
 
 def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event) -> Rejection | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +37,7 @@ from gatechart.values import (
     Status,
     TurnRecord,
 )
+from gatechart.values.frozen import replaced
 
 
 async def take_answer(
@@ -59,7 +59,7 @@ async def take_answer(
     if not asked.states and event.name != ACCEPTED:  # the handoff was withdrawn, and was not accepted
         return unmoved(previous, event, others)
     if event.name == ACCEPTED and asked.mode is Mode.DELEGATE:
-        standing = tuple(replace(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
+        standing = tuple(replaced(each, is_accepted=True) if each is asked else each for each in previous.handoffs)
         # An invoke tells the chart only of its end.
         if asked.invoke:
             return unmoved(previous, event, standing)
@@ -99,7 +99,7 @@ def _let_go(turn: TurnRecord) -> TurnRecord:
     if not passed:
         return turn
     left = tuple(each for each in turn.snapshot.handoffs if each not in passed)
-    return replace(turn, snapshot=replace(turn.snapshot, handoffs=left), effects=(*_handed_on(passed), *turn.effects))
+    return replaced(turn, snapshot=replaced(turn.snapshot, handoffs=left), effects=(*_handed_on(passed), *turn.effects))
 
 
 def _handed_on(passed: Sequence[OpenHandoff]) -> tuple[Effect, ...]:
@@ -115,7 +115,7 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffP
     version = previous.version + 1
     offer = next_attempt(*following, event.time, source_of(previous.agent_id, version, event.time))
     made = offer.handoff
-    again = replace(asked, id=made.id, peer=made.target)
+    again = replaced(asked, id=made.id, peer=made.target)
     handoffs = tuple(again if each is asked else each for each in previous.handoffs)
     return unmoved(previous, event, handoffs, (offer,))
 
@@ -154,8 +154,8 @@ def _as_the_chart_knows_it(event: Event, asked: OpenHandoff, packet: HandoffPack
         told["attempts"] = [each.model_dump(mode="json") for each in failed.attempts]
         name = FAILED if packet.fallbacks or len(failed.attempts) > 1 else REJECTED
     if not asked.invoke:
-        return replace(event, name=name, payload=told)
+        return replaced(event, name=name, payload=told)
     if name == COMPLETED:
-        return replace(event, name=f"done.invoke.{asked.invoke}", payload={"result": told["result"]})
+        return replaced(event, name=f"done.invoke.{asked.invoke}", payload={"result": told["result"]})
     failure = {"type": name, "message": told.get("details", ""), "traceback": "", "attempts": 1, **told}
-    return replace(event, name=f"error.invoke.{asked.invoke}", payload=failure)
+    return replaced(event, name=f"error.invoke.{asked.invoke}", payload=failure)

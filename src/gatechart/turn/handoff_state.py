@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from gatechart.errors import HandoffNotAwaitedError
 from gatechart.turn.handoff_offers import asked, conclusion
@@ -20,9 +19,10 @@ from gatechart.values import (
     Side,
     StateName,
 )
+from gatechart.values.frozen import replaced, value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Standing:
     """The agent's open handoffs after a turn, and the effects on those that the turn ended."""
 
@@ -47,7 +47,7 @@ def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | No
     waits = _waits(macrostep)
     still = still_awaited(before, lambda each: _staying(each, macrostep) or (waits if each.id == replied else ()))
     kept = [
-        replace(each, since=turn.version) if each.id == replied and each not in before else each
+        replaced(each, since=turn.version) if each.id == replied and each not in before else each
         for each in still.handoffs
     ]
     new = [asked(offer, turn.version, *log.awaits.get(offer.handoff.id, (waits, ""))) for offer in offers]
@@ -66,7 +66,7 @@ def still_awaited(handoffs: Iterable[OpenHandoff], staying: Callable[[OpenHandof
         if each.states and not stays:
             withdrawn.append(withdrawal(each))
         if stays or each.side is Side.TOOK or each.mode is Mode.TRANSFER:
-            kept.append(each if stays == each.states else replace(each, states=stays))
+            kept.append(each if stays == each.states else replaced(each, states=stays))
     return Standing(tuple(kept), tuple(withdrawn))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from time import perf_counter_ns
 from typing import Any, Final
@@ -35,6 +34,7 @@ from gatechart.values import (
     Status,
     TurnRecord,
 )
+from gatechart.values.frozen import replaced
 
 REQUESTED: Final = "handoff.requested"
 NOTED: Final = "noted"
@@ -93,7 +93,7 @@ def unmoved(
 ) -> TurnRecord:
     """Return a turn that only records the fate of a handoff; the agent stays where it is."""
     entered = previous.entered if status is None else ()
-    after = replace(
+    after = replaced(
         previous,
         version=previous.version + 1,
         handoffs=handoffs,
@@ -127,7 +127,7 @@ def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
     The mail is kept, so that a retry delivers it to the chart alone.
     """
     payload = {"handoff": dead.payload["handoff"], **event.payload, NOTED: True}
-    kept = replace(dead, event=event.name, payload=payload)
+    kept = replaced(dead, event=event.name, payload=payload)
     if previous.status is not Status.ACTIVE:
         return (ReplaceMail(dead.number, kept),)
     return ReplaceMail(dead.number, kept), Send(previous.agent_id, ERROR_MAIL, _told(kept))

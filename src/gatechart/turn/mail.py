@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from gatechart.values import (
     Status,
     TurnRecord,
 )
+from gatechart.values.frozen import replaced
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def no_later(mail: Mail, now: datetime) -> Mail:
         return mail
     longest_s = longest_wait_s(mail.payload)
     is_far = (mail.due - now).total_seconds() > longest_s
-    return replace(mail, due=now + timedelta(seconds=longest_s)) if is_far else mail
+    return replaced(mail, due=now + timedelta(seconds=longest_s)) if is_far else mail
 
 
 def is_awaited(mail: Mail) -> bool:
@@ -120,7 +120,7 @@ def after_refusal(mail: Mail, reason: str) -> Mail:
     """Return the mail marked as refused by its recipient."""
     facts = {"agent_id": mail.recipient, "event": mail.event, "reason": reason}
     logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
-    return replace(mail, status=MailStatus.REFUSED, reason=reason)
+    return replaced(mail, status=MailStatus.REFUSED, reason=reason)
 
 
 def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry) -> Mail:
@@ -129,14 +129,14 @@ def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry) -> 
         return after_refusal(mail, str(error))
     attempts = mail.attempts + 1
     wait_s = retry.wait_s(attempts)
-    failed = replace(mail, attempts=attempts, reason=told(error))
+    failed = replaced(mail, attempts=attempts, reason=told(error))
     known = {"agent_id": mail.recipient, "event": mail.event, "number": mail.number}
     known |= {"attempts": attempts, "reason": failed.reason}
     if wait_s is None:
         logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
-        return replace(failed, status=MailStatus.DEAD, retry_at=None)
+        return replaced(failed, status=MailStatus.DEAD, retry_at=None)
     logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
-    return replace(failed, retry_at=now + timedelta(seconds=wait_s))
+    return replaced(failed, retry_at=now + timedelta(seconds=wait_s))
 
 
 def unchanged(event: Event) -> Outcome:

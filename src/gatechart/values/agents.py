@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
-from gatechart.values.frozen import value
+from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.names import AgentId, EntryVersions, EventName, Memory, Payload, StateName, is_reserved
 
@@ -126,4 +125,4 @@ class Outcome:
 
     def repeated(self) -> Outcome:
         """Return the same outcome, marked as a repeat."""
-        return replace(self, repeat=True)
+        return replaced(self, repeat=True)
