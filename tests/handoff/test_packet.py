@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -61,6 +62,29 @@ def test_unknown_fields_are_kept_at_every_depth() -> None:
     assert dumped["mood"] == {"now": ["cold"]}
     assert dumped["conversation"][0]["tone"] == 3
     assert (dumped["schema"], dumped[""]) == ("odd", 1)
+
+
+class Marked(HandoffPacket):
+    """A packet with something private."""
+
+    _mark: int = 0
+
+    @cached_property
+    def length(self) -> int:
+        """Length of the conversation, once it was asked for."""
+        return len(self.conversation)
+
+
+def test_packets_are_equal_as_models_of_pydantic_are() -> None:
+    packet, marked = HandoffPacket(mood="cold"), Marked()
+    assert packet == HandoffPacket(mood="cold") != HandoffPacket(mood="warm")
+    assert hash(packet.metadata) == hash(HandoffPacket().metadata)
+    assert packet != Marked(mood="cold")
+    assert marked == Marked()
+    assert marked.length == 0
+    assert marked == Marked()
+    marked._mark = 1
+    assert marked != Marked()
 
 
 def test_a_packet_is_frozen() -> None:

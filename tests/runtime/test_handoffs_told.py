@@ -1,8 +1,10 @@
 """What the agents in a handoff are told: who may tell it, of which handoff, in which words."""
 
 import asyncio
+import math
 
 import pytest
+from pydantic import BaseModel
 
 from gatechart import Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, OpenHandoffError, StoreFailedError
@@ -26,6 +28,12 @@ from tests.runtime.handovers import (
     worker,
 )
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing
+
+
+class Scale(BaseModel):
+    """What allows any number, and writes an infinite one as null."""
+
+    weight: float
 
 
 async def test_a_delegation_that_is_cancelled_is_told_to_the_one_that_asked(place):
@@ -75,6 +83,35 @@ async def test_a_given_reason_goes_before_that_of_the_packet(place):
         agent = await runtime.start("first", at="TALKING")
         await runtime.handoff(agent.id, Handoff("second", at="WORKING", packet=HandoffPacket(), reason="timeout"))
         assert (await only(runtime)).reason == "timeout"
+
+
+class Weighed(HandoffPacket):
+    """A packet that holds what allows numbers that JSON does not have."""
+
+    scale: Scale
+
+
+@pytest.mark.parametrize(
+    ("packet", "found"),
+    [
+        (HandoffPacket().model_copy(update={"entities": {"price": math.nan}}), "entities.price is nan"),
+        (
+            HandoffPacket().model_copy(update={"entities": {"one": Scale(weight=math.inf)}}),
+            "entities.one.weight is inf",
+        ),
+        (Weighed(scale=Scale(weight=-math.inf)), "scale.weight is -inf"),
+    ],
+)
+async def test_a_given_packet_with_a_number_that_json_does_not_have_undoes_the_turn(packet, found):
+    def hand_on(context, event, turn):
+        turn.handoff("second", at="WORKING", packet=packet)
+
+    graph = worker("heavy", transitions=[Transition("TALKING", "HAND_ON", "WAITING", actions=hand_on)])
+    async with house("memory:", graph, *ALL) as runtime:
+        agent = await runtime.start("heavy", at="TALKING")
+        with pytest.raises(ActionFailedError, match=found):
+            await agent.send("HAND_ON")
+        assert (agent.configuration, await runtime.handoffs()) == (("TALKING",), [])
 
 
 async def test_an_agent_cannot_answer_for_another_one(place):

@@ -14,6 +14,7 @@ from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, T
 from gatechart.errors import FeedLaggedError, InsideTurnError, InvocationOverError, RuntimeClosedError
 from gatechart.graph import Invoke
 from gatechart.hosting.limits import Limits
+from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import Retry
 from tests.runtime.support import at_rest, eventually, soon
@@ -517,6 +518,33 @@ async def test_a_state_entered_while_the_runtime_closes_has_its_invoke_begun_by_
 
 
 # Recovery and steps
+
+
+class NotesReads(MemoryStore):
+    """Notes whose recorded steps are read."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = []
+
+    async def steps(self, invocation):
+        self.read.append(invocation)
+        return await super().steps(invocation)
+
+
+async def test_steps_are_read_only_for_an_attempt_that_may_have_some(clock, services):
+    services.fails["two"] = 1
+
+    async def steps(context, work):
+        one = await work.step("one", work.services.call, "one")
+        return [one, work.services.call("two")]
+
+    store, again = NotesReads(), Retry(attempts=2, first_s=0.0)
+    async with Runtime.open(store, graphs=busy(Invoke(steps, retry=again)), services=services, clock=clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        assert await noted(agent, 1) == [["done.invoke.steps", {"result": ["one 1", "two 2"]}]]
+        assert [each.agent_id for each in store.read] == [agent.id]  # for the second attempt
+    assert services.calls == {"one": 1, "two": 2}
 
 
 class Found(BaseModel):

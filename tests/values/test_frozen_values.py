@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
-from gatechart.values.frozen import value
+from gatechart.values.frozen import replaced, value
 
 
 @value
@@ -72,3 +72,12 @@ def test_a_value_survives_copying_and_pickling():
     stamped = replace(PARCEL, stamps=("1d",))
     assert deepcopy(stamped) == pickle.loads(pickle.dumps(stamped)) == stamped
     assert stamped.is_stamped
+
+
+def test_a_value_with_other_contents_is_told_as_dataclasses_tell_it():
+    stamped = replaced(PARCEL, stamps=("1d",), weight=4)
+    assert (stamped.to, stamped.weight, stamped.stamps) == ("Ada", 4, ("1d",))
+    assert (PARCEL.weight, PARCEL.stamps) == (3, ())
+    assert replaced(stamped) == stamped
+    with pytest.raises(TypeError, match="colour"):
+        replaced(PARCEL, colour="red")

@@ -235,7 +235,7 @@ def _merged(known: Metadata, brought: Metadata) -> Metadata:
 
 
 def _copied(values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    copy: dict[str, JsonValue] = from_json(to_json(values))
+    copy: dict[str, JsonValue] = from_json(to_json(values)) if values else {}
     return copy
 
 

@@ -13,7 +13,7 @@ Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
 """An aware time, kept in UTC: zones with seconds in their offset would not survive JSON."""
 
 
-class Part(BaseModel):
+class Part(BaseModel):  # noqa: PLW1641  pydantic hashes what is frozen
     """The base of everything in a packet: frozen, and it keeps unknown fields, if they are JSON values."""
 
     model_config = ConfigDict(
@@ -24,6 +24,17 @@ class Part(BaseModel):
     )
 
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as pydantic does, in half the time if the two are equal, as those read back in each turn are."""
+        if (
+            type(other) is type(self)
+            and self.__dict__ == other.__dict__
+            and self.__pydantic_extra__ == other.__pydantic_extra__
+            and self.__pydantic_private__ == other.__pydantic_private__
+        ):
+            return True
+        return super().__eq__(other)
 
 
 class Priority(StrEnum):

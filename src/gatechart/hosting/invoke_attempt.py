@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final, Literal
 
@@ -15,13 +14,14 @@ from gatechart.graph import AnyGraph, Invoke
 from gatechart.hosting.invoke_context import InvokeHost, Work
 from gatechart.turn import plain_payload
 from gatechart.values import ActiveInvocation, Payload
+from gatechart.values.frozen import value
 
 logger = logging.getLogger(__name__)
 
 TOO_LONG: Final = "it took longer than its timeout_s"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class InvokeEnded:
     """The end of an invocation: the agent is sent `<kind>.invoke.<id>` with the payload."""
 
@@ -29,7 +29,7 @@ class InvokeEnded:
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class InvokeFailed:
     """A failed attempt; the next one follows after a wait."""
 
@@ -38,11 +38,12 @@ class InvokeFailed:
 
 
 async def attempt(
-    host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, failed: int
+    host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, failed: int, *, is_first: bool = False
 ) -> InvokeEnded | InvokeFailed:
-    """Run the invoked function once. failed: the number of earlier attempts that failed.
+    """Run the invoked function once.
 
-    Raises InvocationOverError if the state was left meanwhile.
+    failed: the number of earlier attempts that failed. is_first: whether there was none at all, not even one that ended
+    with its process, so that no step is recorded. Raises InvocationOverError if the state was left meanwhile.
     """
     try:
         invoke = _declared(graph, running)
@@ -50,18 +51,15 @@ async def attempt(
         return InvokeEnded("error", failure_payload(error, failed))
     try:
         with contained():
-            result = await _call(host, graph, invoke, running)
+            recorded = {} if is_first else await host.recorded(running.invocation)
+            work = Work(host, running.invocation, recorded)
+            context = read_only_context(graph.context, running.context)
+            result = await host.within(invoke.timeout_s, result_of(invoke, context, work))
             return InvokeEnded("done", plain_payload({"result": result}, f"done.invoke.{invoke.id}"))
     except InvocationOverError:
         raise
     except Exception as error:
         return _after_failure(invoke, running, error, failed + 1)
-
-
-async def _call(host: InvokeHost, graph: AnyGraph, invoke: Invoke, running: ActiveInvocation) -> Any:
-    recorded = await host.recorded(running.invocation)
-    context = read_only_context(graph.context, running.context)
-    return await host.within(invoke.timeout_s, result_of(invoke, context, Work(host, running.invocation, recorded)))
 
 
 def _after_failure(

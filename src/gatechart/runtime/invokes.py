@@ -48,7 +48,6 @@ class Invokes:
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
         # those whose graph is not registered
         self._unhosted: defaultdict[AgentId, dict[Invocation, ActiveInvocation]] = defaultdict(dict)
-        self._unrecorded: set[Invocation] = set()  # begun by a turn just now, so the store has no steps of theirs
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
 
     async def recover(self) -> None:
@@ -71,9 +70,7 @@ class Invokes:
         if not self._registry.has(running.graph, running.graph_version):
             self._unhosted[call.agent_id][call] = running
             return
-        if is_new:
-            self._unrecorded.add(call)
-        task = self._core.attend(self._run(running), "run an invoke")
+        task = self._core.attend(self._run(running, is_new=is_new), "run an invoke")
         self._tasks[call.agent_id][call] = task
         task.add_done_callback(partial(self._forget, call))
 
@@ -124,9 +121,6 @@ class Invokes:
 
     async def recorded(self, invocation: Invocation) -> Mapping[str, str]:
         """See InvokeHost."""
-        if invocation in self._unrecorded:
-            self._unrecorded.remove(invocation)  # the next attempt finds the steps of this one
-            return {}
         return await self._core.ask(partial(self._core.store.steps, invocation))
 
     async def record(self, invocation: Invocation, name: str, text: str) -> str:
@@ -156,10 +150,10 @@ class Invokes:
         finally:
             _end_if_cancelled()
 
-    async def _run(self, running: ActiveInvocation) -> None:
+    async def _run(self, running: ActiveInvocation, *, is_new: bool) -> None:
         call = running.invocation
         try:
-            ended = await self._outcome(running)
+            ended = await self._outcome(running, is_new=is_new)
             try:
                 await self._report(call, ended)
             except UnwritableError as error:
@@ -173,7 +167,6 @@ class Invokes:
         await self._core.persist_mail(Report(call, mail, ends=True), self._accept)
 
     def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
-        self._unrecorded.discard(call)
         tasks = self._tasks.get(call.agent_id, {})
         if tasks.get(call) is task:  # otherwise it was replaced, see `adopt`
             del tasks[call]
@@ -182,12 +175,12 @@ class Invokes:
         if not any(other.invoke == call.invoke for other in tasks):
             self.streams.end((call.agent_id, call.invoke))
 
-    async def _outcome(self, running: ActiveInvocation) -> InvokeEnded:
+    async def _outcome(self, running: ActiveInvocation, *, is_new: bool) -> InvokeEnded:
         """Try until the invocation has ended. An attempt takes a slot, the wait before the next one does not."""
         graph, failed = self._registry.version(running.graph, running.graph_version), 0
         while True:
             async with self._slots:
-                result = await attempt(self, graph, running, failed)
+                result = await attempt(self, graph, running, failed, is_first=is_new and failed == 0)
             if isinstance(result, InvokeEnded):
                 return result
             failed = result.attempts

@@ -120,7 +120,7 @@ def record_of(
     status: HandoffStatus = HandoffStatus.PENDING,
     changes: tuple[HandoffChange, ...] = (),
 ) -> HandoffRecord:
-    """Build the record of a stamped packet's handoff, offered now."""
+    """Build the record of a stamped packet's handoff, offered now. The packet's numbers are finite."""
     return HandoffRecord(
         id=packet.handoff_id,
         request=packet.request,
@@ -132,7 +132,7 @@ def record_of(
         is_new=packet.is_new,
         mode=packet.mode,
         reason=packet.reason,
-        packet=plain_payload(packet, f"{OFFERED}{packet.entry_point}"),
+        packet=plain_payload(packet, f"{OFFERED}{packet.entry_point}", is_finite=True),
         deadline=packet.deadline,
         status=status,
         changes=(HandoffChange(HandoffStatus.PENDING, now), *changes),

@@ -271,9 +271,10 @@ def macrostep_of(
 ) -> Macrostep:
     """Prepare the microsteps of a turn.
 
-    previous: None for an agent's first turn. context: None if nothing in the turn needs it.
+    previous: None for an agent's first turn. context: None if the turn calls nothing of the application's, which then
+        cannot write into the event either.
     """
-    event = own_copy(event)
+    event = event if context is None else own_copy(event)
     if previous is None:
         return Macrostep(graph, (), (), context, Turn(agent_id, 1, event, services, graph.name, handoffs, context))
     leaves, version = previous.configuration, previous.version + 1

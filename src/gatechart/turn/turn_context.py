@@ -18,6 +18,7 @@ from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffErro
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
+    check_finite_payload,
     check_targets,
     checked_addressee,
     checked_due,
@@ -32,6 +33,7 @@ from gatechart.turn.arguments import (
 )
 from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.values import (
+    OFFERED,
     AgentId,
     CancelTimer,
     Delay,
@@ -267,6 +269,8 @@ class Turn(Generic[ServicesT]):
         check_targets([target], "handoff")
         if fallbacks is not None:
             check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
+        if packet is not None:  # `model_copy` checks nothing
+            check_finite_payload(packet, f"{OFFERED}{door}")
         ids = self.random
         made = stamped(
             packet or packet_of(self.context, Reason.OTHER),
