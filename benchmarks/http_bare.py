@@ -3,20 +3,19 @@
 import asyncio
 
 from benchmarks.ring import EVENT, STATES
-from gatechart.api import OutcomeDocument
+from gatechart.api import OUTCOME
 from gatechart.serving import listening
 from gatechart.values import Outcome, Status
 
-ANSWER = OutcomeDocument.of("a123", Outcome(EVENT, (STATES[0],), 7, Status.ACTIVE, ("A --GO--> B",))).model_dump_json()
+ANSWER = OUTCOME.write(Outcome(EVENT, (STATES[0],), 7, Status.ACTIVE, ("A --GO--> B",)))
 
 
 async def application(scope, receive, send):
     while (await receive()).get("more_body"):
         pass
-    body = ANSWER.encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(ANSWER))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": ANSWER})
 
 
 async def main():

@@ -26,15 +26,14 @@ from gatechart import (
 from gatechart.agent import Agent
 from gatechart.api import (
     COMMANDS,
+    KINDS,
     AgentHome,
     ErrorDocument,
     PostCommand,
     SendCommand,
     StartCommand,
     check_writable,
-    perform,
 )
-from gatechart.api.routes import ROUTES
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import OnRefusal
 from gatechart.restate import runtime as restate_runtime
@@ -60,10 +59,10 @@ class Through(AgentHome):
         check_writable(command)
         asked = COMMANDS.validate_json(command.model_dump_json())
         try:
-            told = (await perform(self.home, asked)).model_dump_json()
+            text = asked.answer.write(await self.home.execute(asked))
         except GatechartError as error:
             raise ErrorDocument.model_validate_json(ErrorDocument.of(error).model_dump_json()).value() from None
-        return command.answer.model_validate_json(told).value()
+        return command.answer.read(text)
 
 
 @pytest.fixture(params=[Through, lambda runtime: runtime], ids=["through", "direct"])
@@ -367,4 +366,4 @@ async def test_mail_is_discarded_in_every_home(verbs):
 
 @pytest.mark.parametrize("executors", [runtime._EXECUTORS, restate_runtime._EXECUTORS])
 def test_a_home_executes_every_command_and_each_has_a_route(executors):
-    assert set(executors) == set(ROUTES)
+    assert set(executors) == set(KINDS)

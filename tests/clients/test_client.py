@@ -17,7 +17,7 @@ from gatechart.clients import (
     ServerAnswerError,
     ServerUnreachableError,
     UnauthorizedError,
-    paging,
+    http,
 )
 from gatechart.errors import (
     ActionFailedError,
@@ -158,7 +158,7 @@ async def test_a_call_under_an_id_of_its_own_is_done_once(client):
 
 
 async def test_more_than_a_server_gives_at_once_is_asked_for_in_parts(client, monkeypatch):
-    monkeypatch.setattr(paging, "MOST", 3)
+    monkeypatch.setattr(http, "MOST", 3)
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     for _ in range(7):
         await client.send("a", "COUNTED")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gatechart import Handoff, Limits, Runtime
-from gatechart.api import SnapshotDocument, StartCommand, read_reply
+from gatechart.api import SNAPSHOT, StartCommand, read_reply
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,
@@ -228,7 +228,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
         begun = [agent.agent_id for agent in (await runtime.find()).agents]
         if late.days:
             with pytest.raises(RequestLateError) as raised:
-                read_reply(answer).value(SnapshotDocument)
+                read_reply(answer).value(SNAPSHOT)
             assert (begun, raised.value.request, round(raised.value.late_s / 86400)) == ([], "r-1", 3)
             with pytest.raises(RequestLateError):  # nor where somebody comes back to it
                 async with open_database_client(place, graphs=GRAPHS, request="r-1") as asker:
@@ -257,7 +257,7 @@ async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, 
     request = Request("r-1", "ana", call.model_dump_json(), NOON.replace(year=9000))
     over.set()  # the time is over as soon as it is asked
     text = await asker._answered(await asking.ask(request), request, call, over)
-    assert read_reply(text).value(SnapshotDocument).agent_id == "a"
+    assert read_reply(text).value(SNAPSHOT).agent_id == "a"
 
 
 async def standing(runtime, status):

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from gatechart.api import EntryDocument
+from gatechart.api import TURN
 from gatechart.clients import ChangesMissedError, HttpClient
 from gatechart.clients import changes as client_changes
-from gatechart.clients.lines import Told, told_events
+from gatechart.clients.changes import Told, told_events
 from gatechart.serving import Lifecycle, listening
 from gatechart.serving.changes import Cursor, EventStream, Missed, ReplayBuffer
 from tests.serving.conftest import PATIENCE_S, serving, within
@@ -222,7 +222,7 @@ def test_a_buffer_keeps_the_newest_and_says_what_is_gone():
 async def test_a_turn_that_cannot_be_told_is_missed_and_the_next_is_told(monkeypatch, caplog):
     async with serving() as found, HttpClient(found.url) as client, client.changes() as changes:
         with monkeypatch.context() as patched:
-            patched.setattr(EntryDocument, "of", lambda entry: entry.nothing)
+            patched.setattr(TURN, "write", lambda entry: entry.nothing)
             await start(client, "a")
             with pytest.raises(ChangesMissedError) as missed:
                 await within(anext(changes))

@@ -6,7 +6,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.api import PostCommand, RollbackCommand
 from gatechart.errors import PayloadError
-from gatechart.serving.operations import OPERATIONS
+from gatechart.serving.requests import OPERATIONS
 from gatechart.stores import open_store
 from gatechart.testing.records import started
 from gatechart.values import LONGEST_NAME, LONGEST_REASON

@@ -15,8 +15,8 @@ import gatechart
 from gatechart.cli import main
 from gatechart.clients import HttpClient
 from gatechart.errors import OutsideError
-from gatechart.serving.errors import AddressError, OpenDoorError
-from gatechart.serving.server import listening
+from gatechart.serving.access import OpenDoorError
+from gatechart.serving.server import AddressError, listening
 from gatechart.stores import open_store
 from gatechart.values import Role
 from tests.serving.conftest import PATIENCE_S, TOKEN, process, within

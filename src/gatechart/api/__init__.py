@@ -1,20 +1,15 @@
 """The interface of every home of agents, its commands, and their JSON in both directions.
 
 `AgentHome` has each verb once; a home implements `execute`. A process that serves a home reads a command with
-`COMMANDS.validate_json`, executes it with `perform`, and answers with the JSON of the document or of
-`ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: its `execute` sends the command to that process.
+`COMMANDS.validate_json`, executes it with `home.execute(command)`, and answers with `command.answer.write(result)` or
+the JSON of `ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: its `execute` sends the command to that
+process.
 """
 
-from gatechart.api.answers import (
-    AskedDocument,
-    DoneDocument,
-    HandoffsDocument,
-    HistoryDocument,
-    MailsDocument,
-    PageDocument,
-)
+from gatechart.api.codec import DONE, HANDOFF, MAIL, OUTCOME, SNAPSHOT, TURN, Answer, ListAnswer, Part
 from gatechart.api.commands import (
     COMMANDS,
+    KINDS,
     BaseCommand,
     CancelHandoffCommand,
     Command,
@@ -38,51 +33,47 @@ from gatechart.api.commands import (
     StopCommand,
     WritingCommand,
 )
-from gatechart.api.documents import Document, EntryDocument, OutcomeDocument, SnapshotDocument
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
-from gatechart.api.execution import UnderRequest, execute_once, perform
 from gatechart.api.home import AgentHome, check_writable
-from gatechart.api.mail_documents import HandoffDocument, MailDocument, ReceiptDocument
 from gatechart.api.remote_agent import RemoteAgent
-from gatechart.api.subjects import is_about
+from gatechart.api.requests import UnderRequest, execute_once, is_about
+from gatechart.api.routes import Route
 
 __all__ = [
     "COMMANDS",
+    "DONE",
+    "HANDOFF",
+    "KINDS",
+    "MAIL",
+    "OUTCOME",
+    "SNAPSHOT",
+    "TURN",
     "AgentHome",
-    "AskedDocument",
+    "Answer",
     "BaseCommand",
     "CancelHandoffCommand",
     "Command",
     "DiscardCommand",
-    "Document",
-    "DoneDocument",
     "EndInvokeCommand",
-    "EntryDocument",
     "EraseCommand",
     "ErrorDocument",
     "FindCommand",
     "FireTimerCommand",
     "HandoffCommand",
-    "HandoffDocument",
     "HandoffsCommand",
-    "HandoffsDocument",
     "HistoryCommand",
-    "HistoryDocument",
+    "ListAnswer",
     "MailCommand",
-    "MailDocument",
-    "MailsDocument",
-    "OutcomeDocument",
-    "PageDocument",
+    "Part",
     "PostCommand",
     "ReadCommand",
-    "ReceiptDocument",
     "RemoteAgent",
     "Reply",
     "RetryCommand",
     "RollbackCommand",
+    "Route",
     "SendCommand",
     "SnapshotAtCommand",
-    "SnapshotDocument",
     "StartCommand",
     "StartOnCommand",
     "StopCommand",
@@ -93,6 +84,5 @@ __all__ = [
     "facts_of",
     "hidden_under",
     "is_about",
-    "perform",
     "read_reply",
 ]

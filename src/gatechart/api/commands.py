@@ -6,7 +6,7 @@ its sender may not know whether it arrived.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import (
     AfterValidator,
@@ -20,16 +20,8 @@ from pydantic import (
     TypeAdapter,
 )
 
-from gatechart.api.answers import (
-    AskedDocument,
-    DoneDocument,
-    HandoffsDocument,
-    HistoryDocument,
-    MailsDocument,
-    PageDocument,
-)
-from gatechart.api.documents import Document, OutcomeDocument, SnapshotDocument
-from gatechart.api.mail_documents import MailDocument, ReceiptDocument
+from gatechart.api.codec import AGENTS, ASKED, DONE, HANDOFFS, HISTORY, MAIL, MAILS, OUTCOME, RECEIPT, SNAPSHOT, Answer
+from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS, Time
 from gatechart.turn import check_finite
@@ -59,18 +51,16 @@ Deadline: TypeAlias = Annotated[
 
 
 class BaseCommand(BaseModel):
-    """Base of all commands. `answer`: the kind of document that it returns. `writes`: whether it changes anything."""
+    """Base of all commands.
+
+    answer: the JSON of its result. route: its method and path over HTTP. writes: whether it changes anything.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
-    answer: ClassVar[type[Document]]
+    answer: ClassVar[Answer[Any]]
+    route: ClassVar[Route]
     writes: ClassVar[bool] = False
-
-    def document(self, result: Any) -> Document:
-        """Make the document of this command's result."""
-        kind: Any = self.answer
-        document: Document = kind.of(result)
-        return document
 
 
 class WritingCommand(BaseCommand):
@@ -88,7 +78,8 @@ class WritingCommand(BaseCommand):
 class StartCommand(WritingCommand):
     """`start`."""
 
-    answer: ClassVar[type[Document]] = SnapshotDocument
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route("POST", "/agents", "Start an agent at an entry point, or on a business trigger", 201)
     verb: Literal["start"] = "start"
     graph: str
     at: str
@@ -100,7 +91,8 @@ class StartCommand(WritingCommand):
 class StartOnCommand(WritingCommand):
     """`start_on`."""
 
-    answer: ClassVar[type[Document]] = SnapshotDocument
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route("POST", "/agents", "Start an agent on a business trigger", 201)
     verb: Literal["start_on"] = "start_on"
     trigger: str
     payload: Plain | None = None
@@ -111,22 +103,22 @@ class StartOnCommand(WritingCommand):
 class SendCommand(WritingCommand):
     """`send`."""
 
-    answer: ClassVar[type[Document]] = OutcomeDocument
+    answer: ClassVar[Answer[Any]] = OUTCOME
+    route: ClassVar[Route] = Route("POST", "/agents/{to}/events", "Send an event and wait until its turn is committed")
     verb: Literal["send"] = "send"
     to: AgentId
     event: str
     payload: Plain = {}
     event_id: str | None = None
 
-    def document(self, result: Any) -> Document:
-        """Make the document of an outcome."""
-        return OutcomeDocument.of(self.to, result)
-
 
 class PostCommand(WritingCommand):
     """`post`."""
 
-    answer: ClassVar[type[Document]] = ReceiptDocument
+    answer: ClassVar[Answer[Any]] = RECEIPT
+    route: ClassVar[Route] = Route(
+        "POST", "/agents/{to}/mail", "Post mail to an agent; it is durable when this returns", 202
+    )
     verb: Literal["post"] = "post"
     to: AgentId
     event: str
@@ -138,7 +130,10 @@ class PostCommand(WritingCommand):
 class RetryCommand(WritingCommand):
     """`retry`. When repeated, it finds mail that is already waiting, and says so."""
 
-    answer: ClassVar[type[Document]] = MailDocument
+    answer: ClassVar[Answer[Any]] = MAIL
+    route: ClassVar[Route] = Route(
+        "POST", "/mail/{number}/retry", "Deliver refused or dead mail again, or retry failed mail now"
+    )
     verb: Literal["retry"] = "retry"
     number: Count
     to: AgentId | None = None
@@ -147,7 +142,8 @@ class RetryCommand(WritingCommand):
 class DiscardCommand(WritingCommand):
     """`discard`. When repeated, it finds no such mail."""
 
-    answer: ClassVar[type[Document]] = MailDocument
+    answer: ClassVar[Answer[Any]] = MAIL
+    route: ClassVar[Route] = Route("POST", "/mail/{number}/discard", "Delete refused, dead or unreadable mail")
     verb: Literal["discard"] = "discard"
     number: Count
     to: AgentId | None = None
@@ -156,7 +152,8 @@ class DiscardCommand(WritingCommand):
 class StopCommand(WritingCommand):
     """`stop`. An agent that has ended stays as it is, so the command can be repeated as it is."""
 
-    answer: ClassVar[type[Document]] = SnapshotDocument
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/stop", "Stop an agent in its current state")
     verb: Literal["stop"] = "stop"
     agent_id: AgentId
 
@@ -164,7 +161,10 @@ class StopCommand(WritingCommand):
 class RollbackCommand(WritingCommand):
     """`rollback`."""
 
-    answer: ClassVar[type[Document]] = SnapshotDocument
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route(
+        "POST", "/agents/{agent_id}/rollback", "Restore an earlier version of an agent, as a new version"
+    )
     verb: Literal["rollback"] = "rollback"
     agent_id: AgentId
     version: int
@@ -175,7 +175,8 @@ class RollbackCommand(WritingCommand):
 class HandoffCommand(WritingCommand):
     """`handoff`."""
 
-    answer: ClassVar[type[Document]] = AskedDocument
+    answer: ClassVar[Answer[Any]] = ASKED
+    route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/handoffs", "Hand an agent's work to another agent", 202)
     verb: Literal["handoff"] = "handoff"
     agent_id: AgentId  # the agent that hands on
     to: str  # a graph
@@ -199,7 +200,8 @@ class HandoffCommand(WritingCommand):
 class CancelHandoffCommand(WritingCommand):
     """`cancel_handoff`."""
 
-    answer: ClassVar[type[Document]] = ReceiptDocument
+    answer: ClassVar[Answer[Any]] = RECEIPT
+    route: ClassVar[Route] = Route("POST", "/handoffs/{handoff_id}/cancel", "Withdraw a handoff", 202)
     verb: Literal["cancel_handoff"] = "cancel_handoff"
     handoff_id: str
     reason: str
@@ -209,7 +211,8 @@ class CancelHandoffCommand(WritingCommand):
 class FireTimerCommand(WritingCommand):
     """`fire_timer`. When repeated after the agent has taken the timer, it finds no timer."""
 
-    answer: ClassVar[type[Document]] = MailDocument
+    answer: ClassVar[Answer[Any]] = MAIL
+    route: ClassVar[Route] = Route("POST", "/mail/{number}/fire", "Fire a timer now, for a reason that is recorded")
     verb: Literal["fire_timer"] = "fire_timer"
     number: Count
     reason: str
@@ -219,7 +222,13 @@ class FireTimerCommand(WritingCommand):
 class EndInvokeCommand(WritingCommand):
     """`end_invoke`."""
 
-    answer: ClassVar[type[Document]] = ReceiptDocument
+    answer: ClassVar[Answer[Any]] = RECEIPT
+    route: ClassVar[Route] = Route(
+        "POST",
+        "/agents/{agent_id}/invokes/{invoke}/end",
+        "End a running invoke with a result or an error, for a reason that is recorded",
+        202,
+    )
     verb: Literal["end_invoke"] = "end_invoke"
     agent_id: AgentId
     invoke: str
@@ -232,7 +241,8 @@ class EndInvokeCommand(WritingCommand):
 class EraseCommand(WritingCommand):
     """`erase`. When repeated, it finds no such agent, and says so."""
 
-    answer: ClassVar[type[Document]] = DoneDocument
+    answer: ClassVar[Answer[Any]] = DONE
+    route: ClassVar[Route] = Route("DELETE", "/agents/{agent_id}", "Erase an agent and its history for good", 204)
     verb: Literal["erase"] = "erase"
     agent_id: AgentId
 
@@ -240,7 +250,8 @@ class EraseCommand(WritingCommand):
 class ReadCommand(BaseCommand):
     """`snapshot`."""
 
-    answer: ClassVar[type[Document]] = SnapshotDocument
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route("GET", "/agents/{agent_id}", "Read an agent as last committed")
     verb: Literal["read"] = "read"
     agent_id: AgentId
 
@@ -248,7 +259,10 @@ class ReadCommand(BaseCommand):
 class SnapshotAtCommand(BaseCommand):
     """`snapshot_at`."""
 
-    answer: ClassVar[type[Document]] = SnapshotDocument
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route(
+        "GET", "/agents/{agent_id}/versions/{version}", "Read an agent as it was at an earlier version"
+    )
     verb: Literal["snapshot_at"] = "snapshot_at"
     agent_id: AgentId
     version: int
@@ -257,7 +271,8 @@ class SnapshotAtCommand(BaseCommand):
 class HistoryCommand(BaseCommand):
     """`history`."""
 
-    answer: ClassVar[type[Document]] = HistoryDocument
+    answer: ClassVar[Answer[Any]] = HISTORY
+    route: ClassVar[Route] = Route("GET", "/agents/{agent_id}/history", "List an agent's turns, oldest first")
     verb: Literal["history"] = "history"
     agent_id: AgentId
     after: Count = 0
@@ -267,7 +282,8 @@ class HistoryCommand(BaseCommand):
 class FindCommand(BaseCommand):
     """`find`."""
 
-    answer: ClassVar[type[Document]] = PageDocument
+    answer: ClassVar[Answer[Any]] = AGENTS
+    route: ClassVar[Route] = Route("GET", "/agents", "List agents in the order they were started, a page at a time")
     verb: Literal["find"] = "find"
     graph: str | None = None
     state: str | None = None
@@ -279,7 +295,8 @@ class FindCommand(BaseCommand):
 class MailCommand(BaseCommand):
     """`mail`."""
 
-    answer: ClassVar[type[Document]] = MailsDocument
+    answer: ClassVar[Answer[Any]] = MAILS
+    route: ClassVar[Route] = Route("GET", "/mail", "List mail in the order accepted, a page at a time")
     verb: Literal["mail"] = "mail"
     to: AgentId | None = None
     status: MailStatus | None = None
@@ -290,7 +307,8 @@ class MailCommand(BaseCommand):
 class HandoffsCommand(BaseCommand):
     """`handoffs`."""
 
-    answer: ClassVar[type[Document]] = HandoffsDocument
+    answer: ClassVar[Answer[Any]] = HANDOFFS
+    route: ClassVar[Route] = Route("GET", "/handoffs", "List handoffs in the order offered, a page at a time")
     verb: Literal["handoffs"] = "handoffs"
     handoff_id: str | None = None
     request: str | None = None
@@ -314,8 +332,8 @@ Command: TypeAlias = Annotated[
     | CancelHandoffCommand
     | FireTimerCommand
     | EndInvokeCommand
-    | EraseCommand
     | ReadCommand
+    | EraseCommand
     | SnapshotAtCommand
     | HistoryCommand
     | FindCommand
@@ -323,6 +341,9 @@ Command: TypeAlias = Annotated[
     | HandoffsCommand,
     Field(discriminator="verb"),
 ]
+
+KINDS: Final[tuple[type[BaseCommand], ...]] = get_args(get_args(Command)[0])
+"""The class of each command."""
 
 COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)
 """Reader of commands of any verb: `COMMANDS.validate_json(text)`. Write one with `command.model_dump_json()`."""

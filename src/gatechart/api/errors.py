@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from gatechart.api.documents import Document
+from gatechart.api.codec import Answer
 from gatechart.context import problems_of
 from gatechart.errors import (
     AnswerUnreadableError,
@@ -22,6 +22,8 @@ from gatechart.errors import (
     RemoteOutsideError,
 )
 
+T = TypeVar("T")
+
 Blame: TypeAlias = Literal["definition", "event", "outside"]
 
 _BLAMED: Final[tuple[tuple[Blame, type[GatechartError]], ...]] = (
@@ -30,7 +32,11 @@ _BLAMED: Final[tuple[tuple[Blame, type[GatechartError]], ...]] = (
 )
 
 
-class ErrorDocument(Document):
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_inf_nan="strings")
+
+
+class ErrorDocument(_Document):
     """An error that a call raised."""
 
     error: str  # the name of the error's class
@@ -114,18 +120,18 @@ def _below(kind: type[GatechartError]) -> Iterator[type[GatechartError]]:
         yield from _below(each)
 
 
-class Reply(Document):
-    """The reply to any call: the document of the result, or the error."""
+class Reply(_Document):
+    """The reply to any call: the JSON of the result, or the error."""
 
-    answer: dict[str, Any] | None = None
+    answer: Any = None
     error: ErrorDocument | None = None
 
-    def value(self, kind: Any) -> Any:
-        """Return the result, read as this kind of document. Raises the error, or AnswerUnreadableError."""
+    def value(self, answer: Answer[T]) -> T:
+        """Return the result, read as this kind of answer. Raises the error, or AnswerUnreadableError."""
         if self.error is not None:
             raise self.error.value()
         try:
-            return kind.model_validate(self.answer).value()
+            return answer.read_plain(self.answer)
         except ValidationError as error:
             raise AnswerUnreadableError("; ".join(problems_of(error))) from error
 

@@ -9,12 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from rich.text import Text
 
-from gatechart.api import (
-    EntryDocument,
-    MailDocument,
-    OutcomeDocument,
-    SnapshotDocument,
-)
+from gatechart.api import MAIL, OUTCOME, SNAPSHOT, TURN
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -48,22 +43,26 @@ from gatechart.values import (
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Describe an agent as last committed."""
-    return SnapshotDocument.of(snapshot).model_dump(exclude={"memory", "entered", "handoffs"})
+    return _without(SNAPSHOT.plain(snapshot), "memory", "entered", "handoffs")
 
 
 def outcome_document(agent_id: str, outcome: Outcome) -> Document:
     """Describe the outcome of an event; `refusal` is null if it was applied."""
-    return OutcomeDocument.of(agent_id, outcome).model_dump()
+    return {"agent_id": agent_id, **OUTCOME.plain(outcome)}
 
 
 def entry_document(entry: HistoryEntry) -> Document:
     """Describe a turn."""
-    return EntryDocument.of(entry).model_dump(exclude={"agent_id"})
+    return _without(TURN.plain(entry), "agent_id")
 
 
 def mail_document(mail: Mail) -> Document:
     """Describe mail; a timer has a `state` or a `key`."""
-    return MailDocument.of(mail).model_dump(exclude={"epoch"})
+    return _without(MAIL.plain(mail), "epoch")
+
+
+def _without(document: Document, *names: str) -> Document:
+    return {name: value for name, value in document.items() if name not in names}
 
 
 def running_document(running: ActiveInvocation) -> Document:

@@ -9,9 +9,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from gatechart.api import (
-    HandoffDocument,
-)
+from gatechart.api import HANDOFF
 from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, print_warning
 from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
@@ -34,7 +32,7 @@ from gatechart.values import (
 
 def handoff_document(handoff: HandoffRecord) -> Document:
     """Describe a handoff, without its packet."""
-    return HandoffDocument.of(handoff).model_dump(exclude={"packet"})
+    return {name: value for name, value in HANDOFF.plain(handoff).items() if name != "packet"}
 
 
 _STYLES: Final = {

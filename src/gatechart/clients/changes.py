@@ -13,15 +13,24 @@ import httpx
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from gatechart.api import EntryDocument
+from gatechart.api import TURN as TURN_ANSWER
 from gatechart.api.routes import CHANGES, MISSED, TURN
-from gatechart.clients.answers import is_not_ready, refusal
 from gatechart.clients.errors import ChangesMissedError, ServerAnswerError, ServerUnreachableError
-from gatechart.clients.lines import Told, told_events
+from gatechart.clients.server import is_not_ready, refusal
 from gatechart.values import HistoryEntry, Retry
+from gatechart.values.frozen import value
 
 _SILENCE_S: Final = 45.0  # three beats of the server: then the connection is taken for dead
 _AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)
+
+
+@value
+class Told:
+    """One event: its name, its data, and the place in the stream after it."""
+
+    kind: str = ""
+    data: bytes = b""
+    id: str = ""
 
 
 class Changes:
@@ -113,10 +122,26 @@ class Changes:
 
     def _entry(self, told: Told) -> HistoryEntry:
         try:
-            return EntryDocument.model_validate_json(told.data).value()
+            return TURN_ANSWER.read(told.data)
         except ValidationError as error:
             raise ServerAnswerError(self._url, httpx.codes.OK, str(error)) from error
 
 
 class _NotReadyError(Exception):
     """The server is starting or stopping."""
+
+
+async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:
+    """Yield the events in a stream of parts of any size. Heartbeats are skipped."""
+    rest = b""
+    async for part in parts:
+        *blocks, rest = (rest + part).split(b"\n\n")
+        for block in blocks:
+            told = _told(block)
+            if told != Told():
+                yield told
+
+
+def _told(block: bytes) -> Told:
+    fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
+    return Told(fields.get(b"event", b"").decode(), fields.get(b"data", b""), fields.get(b"id", b"").decode())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count as counting
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import httpx
 from pydantic import ValidationError
@@ -17,23 +17,23 @@ from gatechart.api import (
     AgentHome,
     CancelHandoffCommand,
     Command,
-    Document,
-    DoneDocument,
+    ListAnswer,
+    Part,
     PostCommand,
     SendCommand,
     StopCommand,
     check_writable,
 )
-from gatechart.api.routes import ROUTES
-from gatechart.clients.address import checked_token, checked_url, tellable
-from gatechart.clients.answers import UNAVAILABLE, is_not_ready, refusal
+from gatechart.api.routes import MOST
 from gatechart.clients.changes import Changes
 from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
-from gatechart.clients.paging import is_paged, paged
+from gatechart.clients.server import UNAVAILABLE, checked_token, checked_url, is_not_ready, refusal, tellable
 from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.registry import Registry
 from gatechart.values import Capabilities, Retry, Snapshot
+
+T = TypeVar("T")
 
 DEFAULT_RETRY: Final = Retry(attempts=5, first_s=0.1, factor=3.0, most_s=3.0)
 
@@ -110,14 +110,30 @@ class HttpClient(AgentHome):
     async def execute(self, command: Command) -> Any:
         """Send a command to the server, page by page if its answer may be long, and return its result."""
         check_writable(command)
-        document = await (paged(self._ask, command) if is_paged(command) else self._ask(command))
-        return document.value()
+        answer = command.answer
+        if isinstance(answer, ListAnswer):
+            return answer.result_of(await self._paged(command, answer))
+        return await self._ask(command, answer.read)
+
+    async def _paged(self, command: Any, answer: ListAnswer) -> Part:
+        """Return the whole list, in as many pages as needed."""
+        left: int | None = command.limit
+        found: list[Any] = []
+        while True:
+            most = MOST if left is None else min(left, MOST)
+            part = await self._ask(command.model_copy(update={"limit": most}), answer.read_part)
+            found += part.entries
+            left = None if left is None else left - len(part.entries)
+            if part.next is None or left == 0:
+                return Part(found, part.next)
+            command = command.model_copy(update={"after": part.next})
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises UnknownGraphError; ElsewhereError without `graphs`."""
         return super().graph_of(snapshot) if self._registry is None else self._registry.graph_for(snapshot)
 
-    async def _ask(self, call: Command) -> Any:
+    async def _ask(self, call: Command, read: Callable[[bytes], T]) -> T:
+        """Send a command until it is answered; read the answer. Raises what the server raised."""
         _check_named(call)
         for failed in counting(1):
             wait_s = self._retry.wait_s(failed)
@@ -131,20 +147,20 @@ class HttpClient(AgentHome):
                     raise AnswerLostError(self._url, call.verb, _text(error)) from error
             else:
                 if wait_s is None or not _is_to_be_repeated(call, got):
-                    return self._read(call, got)
+                    return self._answer(call, got, read)
             await asyncio.sleep(wait_s)
         raise AssertionError("unreachable")
 
     async def _asked(self, call: Command) -> httpx.Response:
         """Make one attempt and return the response. Raises ClientClosedError, PayloadError, and httpx.RequestError."""
-        way = ROUTES[type(call)]
-        path, rest = way.path_of(call), way.rest_of(call)
+        route = call.route
+        path, rest = route.path_of(call), route.rest_of(call)
         async with self._free:
             self._check_open(call.verb)
             try:
-                if way.has_body:
-                    return await self._http.request(way.method, path, content=to_json(rest), headers=_JSON)
-                return await self._http.request(way.method, path, params=rest)
+                if route.has_body:
+                    return await self._http.request(route.method, path, content=to_json(rest), headers=_JSON)
+                return await self._http.request(route.method, path, params=rest)
             except httpx.InvalidURL as error:
                 raise PayloadError(call.verb, (_text(error),), "names that fit into a URL") from error
 
@@ -153,12 +169,11 @@ class HttpClient(AgentHome):
         if self._http.is_closed:
             raise ClientClosedError(verb)
 
-    def _read(self, call: Command, got: httpx.Response) -> Document:
-        """Return the document. Raises what the server raised, or ServerAnswerError."""
+    def _answer(self, call: Command, got: httpx.Response, read: Callable[[bytes], T]) -> T:
+        """Read the answer. Raises what the server raised, or ServerAnswerError."""
         if got.is_success:
             try:
-                kind = call.answer
-                return kind() if kind is DoneDocument else kind.model_validate_json(got.content)
+                return read(got.content or b"null")
             except ValidationError as error:
                 raise ServerAnswerError(self._url, got.status_code, str(error)) from error
         raise refusal(self._url, got.status_code, got.content, call.verb)
@@ -166,7 +181,7 @@ class HttpClient(AgentHome):
 
 def _check_named(call: Command) -> None:
     """Raise what the runtime raises for an impossible id; in a path, an empty id would lead to another route."""
-    for field in ROUTES[type(call)].in_path:
+    for field in call.route.in_path:
         text = str(getattr(call, field))
         if not text or "\0" in text:
             raise NoHandoffError(text, None) if isinstance(call, CancelHandoffCommand) else UnknownAgentError(text)

@@ -68,7 +68,7 @@ class ConversationContext(AgentContext):
 
     def packet(
         self,
-        reason: Reason = Reason.OTHER,
+        reason: Reason | str = Reason.OTHER,
         *,
         last: int | None = None,
         summarize: Summarize | None = None,

@@ -132,8 +132,8 @@ class RequestServer:
         """Return the reply; None if the runtime closes first and leaves the request to the next one."""
         try:
             command = _read(request)
-            answer = command.document(await self._execute(command, request.id))
-            return Reply(answer=answer.model_dump(mode="json")).model_dump_json()
+            result = await self._execute(command, request.id)
+            return Reply(answer=command.answer.plain(result)).model_dump_json()
         except RuntimeClosedError as error:
             if not self._core.is_open:
                 return None

@@ -6,7 +6,7 @@
         async with Runtime.open(url, graphs=graphs) as runtime, lifecycle.hosting(runtime):
             ...
 
-Requires the extra `gatechart[serve]`. Routes are declared in `gatechart.api.routes`, which the client shares.
+Requires the extra `gatechart[serve]`. Each command has its route in `gatechart.api.commands`.
 """
 
 from gatechart.serving.access import read_token

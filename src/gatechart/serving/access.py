@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import hmac
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
-from gatechart.serving.errors import TokenError
-from gatechart.serving.problems import Refused
+from gatechart.errors import DefinitionError
+from gatechart.serving.answers import Refused
 
 LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
 
 _LOCAL_NAMES: Final = frozenset({"localhost"})
 _OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # as browsers say it; all ports of a host are one site
+
+
+@dataclass(eq=False)
+class OpenDoorError(DefinitionError):
+    """A server without a token must not listen to other machines."""
+
+    host: str
+
+    def __str__(self) -> str:
+        return (
+            f"a server on host {self.host!r} needs a token, because other machines can reach it; give it one with "
+            "--token-file or GATECHART_TOKEN, or listen on 127.0.0.1"
+        )
+
+
+@dataclass(eq=False)
+class TokenError(DefinitionError):
+    """The server's token is invalid."""
+
+    source: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"invalid token in {self.source}: {self.problem}; use 16 or more visible ASCII characters, such as the "
+            "output of `openssl rand -hex 32`"
+        )
 
 
 def is_loopback(host: str) -> bool:

@@ -1,18 +1,15 @@
-"""The HTTP interface as an ASGI application: routes to endpoints, requests to calls, results and errors to answers.
+"""The HTTP interface as an ASGI application: routes to endpoints, requests to commands, results and errors to answers.
 
-The paths are declared in `gatechart.api.routes`, which the client shares.
+Each command in `gatechart.api.commands` has its route, which the client shares.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from secrets import token_hex
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 from pydantic_core import to_json
@@ -21,36 +18,28 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gatechart.api import (
-    Command,
-    Document,
-    DoneDocument,
-    ErrorDocument,
-    OutcomeDocument,
-    ReadCommand,
-    SnapshotDocument,
-    hidden_under,
-    perform,
-)
-from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, ROUTES
-from gatechart.errors import GatechartError, OutsideError, OwnershipLostError
+from gatechart.api import Command, ListAnswer
+from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY
+from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
 from gatechart.serving.access import Access
+from gatechart.serving.answers import (
+    JSON,
+    Refused,
+    answer_error,
+    answer_fault,
+    answer_page,
+    answer_refusal,
+    answer_result,
+    headers_of,
+)
 from gatechart.serving.changes import EventStream, parse_cursor
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
 from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.openapi import openapi_document
-from gatechart.serving.operations import OPERATIONS, Operation
-from gatechart.serving.pages import answer_page, is_list
-from gatechart.serving.problems import Refused, headers_of, status_of, without_paths
-from gatechart.serving.requests import check_payload, read_call
-
-logger = logging.getLogger(__name__)
+from gatechart.serving.requests import OPERATIONS, Operation, check_payload, read_call
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
-
-_CREATED: Final = 201
-_READ: Final = ROUTES[ReadCommand]
 
 
 class Application:
@@ -115,17 +104,14 @@ class Application:
         raise Refused(404, "NotFound", "unknown path; GET /openapi.json lists those that exist")
 
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
-        status = operations[0].route.status
-
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._lifecycle.runtime
             call = cast("Command", await read_call(operations, request, self._limits))
             check_payload(runtime.graphs, call)
-            if is_list(call):
-                text = await answer_page(runtime, call, self._limits.answer_bytes)
-                return Response(text, status, media_type="application/json")
-            document = _without_exceptions(await perform(runtime, call))
-            return _result(document, status, request.scope["root_path"])
+            if isinstance(call.answer, ListAnswer):
+                text = await answer_page(runtime, call, call.answer, self._limits.answer_bytes)
+                return Response(text, call.route.status, media_type=JSON)
+            return answer_result(call, await runtime.execute(call), request.scope["root_path"])
 
         return endpoint
 
@@ -143,19 +129,19 @@ class Application:
     async def _describe(self, request: Request) -> ASGIApp:
         root = request.scope["root_path"]
         servers = {"servers": [{"url": root}]} if root else {}
-        return Response(to_json({**self._document, **servers}), media_type="application/json")
+        return Response(to_json({**self._document, **servers}), media_type=JSON)
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         return openapi_document(self._graphs, needs_token=self._access.needs_token)
 
     async def _live(self, _: Request) -> ASGIApp:
-        return Response(b'{"status":"alive"}', media_type="application/json")
+        return Response(b'{"status":"alive"}', media_type=JSON)
 
     async def _ready(self, _: Request) -> ASGIApp:
         phase = self._lifecycle.phase
         status = 200 if phase is Phase.OPEN else 503
-        return Response(to_json({"status": phase}), status, headers_of(status), "application/json")
+        return Response(to_json({"status": phase}), status, headers_of(status), JSON)
 
 
 class _Answering:
@@ -182,18 +168,15 @@ class _Answering:
         try:
             return await self._endpoint(request)
         except Refused as refused:
-            document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
-            return _json(document, refused.status, refused.headers)
+            return answer_refusal(refused)
         except GatechartError as error:
             if isinstance(error, OwnershipLostError):  # another runtime has taken over: nothing is hosted here any more
                 self._lifecycle.stop()
-            return _error(error, request)
+            return answer_error(error, request)
         except ClientDisconnect:
             raise
         except Exception:
-            logger.exception("a request failed", extra={"method": request.method, "path": request.url.path})
-            message = "internal server error; the server's log has the details"
-            return _json(ErrorDocument(error="InternalError", message=message, facts={}), 500)
+            return answer_fault(request)
 
 
 def _with_quoted_path(scope: Scope) -> Scope:
@@ -219,39 +202,3 @@ def _for_method(methods: Mapping[str, Endpoint], method: str) -> Endpoint:
         return methods[wanted]
     allowed = ", ".join([*methods, *(["HEAD"] if "GET" in methods else [])])
     raise Refused(405, "MethodNotAllowed", f"this path does not allow {method}; it allows {allowed}", allow=allowed)
-
-
-def _without_exceptions(document: Document) -> Document:
-    """Replace the words of exceptions that guards raised with a reference to the log."""
-    if not isinstance(document, OutcomeDocument) or not document.guard_errors:
-        return document
-    reference = token_hex(6)
-    told = {"reference": reference, "agent_id": document.agent_id, "event": document.event}
-    logger.warning("guards raised during a request", extra={**told, "guard_errors": document.guard_errors})
-    hidden = tuple(replace(each, raised=hidden_under(reference)) for each in document.guard_errors)
-    return document.model_copy(update={"guard_errors": hidden})
-
-
-def _result(document: Document, status: int, root: str) -> Response:
-    if isinstance(document, DoneDocument):
-        return Response(status_code=status)
-    if status == _CREATED and isinstance(document, SnapshotDocument):
-        return _json(document, status, {"location": root + _READ.path_of(ReadCommand(agent_id=document.agent_id))})
-    return _json(document, status)
-
-
-def _error(error: GatechartError, request: Request) -> Response:
-    """Answer with an error, and log what a stranger is not told."""
-    status = status_of(error, request.method)
-    if isinstance(error, OutsideError):
-        logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
-    document = ErrorDocument.for_stranger(without_paths(error), token_hex(6))
-    if document.reference:
-        told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
-        logger.warning("a request failed", extra=told, exc_info=error)
-    return _json(document, status, headers_of(status))
-
-
-def _json(document: Document, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    text: Any = document.__pydantic_serializer__.to_json(document)
-    return Response(text, status, headers, "application/json")

@@ -12,8 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from gatechart.api import ErrorDocument
-from gatechart.serving.problems import RETRY_AFTER, Refused
+from gatechart.serving.answers import RETRY_AFTER, Refused, document_of
 
 _ABORT: Final = "gatechart.abort"
 _BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message
@@ -192,8 +191,7 @@ class Connection(HttpToolsProtocol):
 
 def _plain_answer(refused: Refused) -> bytes:
     """Write a whole HTTP response, for when there is no application to do it."""
-    document = ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
-    text = document.model_dump_json().encode()
+    text = document_of(refused).model_dump_json().encode()
     lines = [
         f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
         *(f"{name}: {value}" for name, value in refused.headers.items()),

@@ -10,12 +10,12 @@ from enum import StrEnum
 from secrets import token_hex
 from typing import Final
 
-from gatechart.api import EntryDocument
+from gatechart.api import TURN
 from gatechart.errors import FeedLaggedError, RuntimeClosedError
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime import Runtime
+from gatechart.serving.answers import RETRY_AFTER, Refused
 from gatechart.serving.changes import ReplayBuffer
-from gatechart.serving.problems import RETRY_AFTER, Refused
 from gatechart.values import HistoryEntry
 
 logger = logging.getLogger(__name__)
@@ -91,8 +91,7 @@ class Lifecycle:
 
     def _add(self, entry: HistoryEntry) -> None:
         try:
-            document = EntryDocument.of(entry)
-            item = document.__pydantic_serializer__.to_json(document)
+            item = TURN.write(entry)
         except Exception:  # one turn that cannot be written must not end the stream for all
             told = {"agent_id": entry.agent_id, "version": entry.version}
             logger.exception("a turn could not be written as JSON", extra=told)

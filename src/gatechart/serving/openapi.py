@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
-from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from gatechart.api import DoneDocument, ErrorDocument, StartCommand, StartOnCommand
+from gatechart.api import DONE, ErrorDocument, StartCommand, StartOnCommand
 from gatechart.api.routes import CHANGES, LIVE, READY
 from gatechart.graph import AnyGraph, EntryPoint
-from gatechart.serving.operations import OPERATIONS, Operation
-from gatechart.serving.problems import headers_of
+from gatechart.serving.answers import headers_of
+from gatechart.serving.requests import OPERATIONS, Operation
 
 Json: TypeAlias = dict[str, Any]
 
@@ -75,31 +75,42 @@ def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
     }
 
 
+class _Whole(GenerateJsonSchema):
+    """Schemas of answers that have all of their fields, those with defaults included."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Tell whether a field is always there."""
+        return self.mode == "serialization" or super().field_is_required(field, total)
+
+
 def _schemas(graphs: Sequence[AnyGraph]) -> tuple[Json, Mapping[Any, Json]]:
     """Generate the schemas of the components, and a reference to each model."""
-    models: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(ErrorDocument, "serialization"): None}
+    models: dict[tuple[Any, JsonSchemaMode], TypeAdapter[Any]] = {}
+    models[ErrorDocument, "serialization"] = TypeAdapter(ErrorDocument)
     for operation in OPERATIONS:
-        if operation.call.answer is not DoneDocument:
-            models[operation.call.answer, "serialization"] = None
+        answer = operation.call.answer
+        if answer is not DONE:
+            models[answer, "serialization"] = answer.adapter
         if operation.route.has_body:  # the fields of a path or a query are parameters, without a model
-            models[operation.rest, "validation"] = None
+            models[operation.rest, "validation"] = TypeAdapter(operation.rest)
     for _, entry in _entry_points(graphs):
         if entry.takes is not None:
-            models[entry.takes, "validation"] = None
-    references, defined = models_json_schema(list(models), ref_template=_REFS)
+            models[entry.takes, "validation"] = TypeAdapter(entry.takes)
+    inputs = [(kind, mode, adapter) for (kind, mode), adapter in models.items()]
+    references, defined = TypeAdapter.json_schemas(inputs, ref_template=_REFS, schema_generator=_Whole)
     return defined.get("$defs", {}), references
 
 
 def _operation(operation: Operation, references: Mapping[Any, Json], needs_token: bool) -> Json:
     located = [_parameter("path", name, schema) for name, schema in _fields(operation.located)]
-    described: Json = {"operationId": operation.verb, "summary": operation.summary, "parameters": located}
+    described: Json = {"operationId": operation.verb, "summary": operation.route.summary, "parameters": located}
     if not operation.route.has_body:
         described["parameters"] += [_parameter("query", name, schema) for name, schema in _fields(operation.rest)]
     else:
         needed = any(field.is_required() for field in operation.rest.model_fields.values())
         described["requestBody"] = _content(references[operation.rest, "validation"], required=needed)
-    answer: Json = {"description": operation.summary}
-    if operation.call.answer is not DoneDocument:
+    answer: Json = {"description": operation.route.summary}
+    if operation.call.answer is not DONE:
         answer |= _content(references[operation.call.answer, "serialization"])
     if operation.route.status == _CREATED:
         answer |= _LOCATION

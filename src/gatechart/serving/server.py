@@ -6,17 +6,33 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from gatechart.serving.access import is_loopback
+from gatechart.errors import OutsideError
+from gatechart.serving.access import OpenDoorError, is_loopback
 from gatechart.serving.connections import DEFAULTS, ConnectionConfig, ServerLimits
-from gatechart.serving.errors import AddressError, OpenDoorError
 
 _BACKLOG: Final = 2048
+
+
+@dataclass(eq=False)
+class AddressError(OutsideError):
+    """The server cannot listen at its address."""
+
+    host: str
+    port: int
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"cannot listen on host {self.host!r}, port {self.port}: {self.problem}; "
+            "choose another with --host and --port (0 for any free port)"
+        )
 
 
 class _Uvicorn(uvicorn.Server):

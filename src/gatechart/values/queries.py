@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gatechart.values.agents import Event, GuardError, Outcome, Snapshot, Status
+from gatechart.values.agents import Event, GuardError, Origin, Outcome, Snapshot, Status
 from gatechart.values.frozen import value
 from gatechart.values.mail import MailStatus
 from gatechart.values.names import OFFERED, STARTED, AgentId, StateName
@@ -30,6 +30,11 @@ class HistoryEntry:
     appended: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict
     )  # list fields that only grew, with the new items
+
+    @property
+    def origin(self) -> Origin:
+        """Kind of sender behind the event."""
+        return self.event.origin
 
     @property
     def entry_point(self) -> str:

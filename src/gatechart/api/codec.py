@@ -1,0 +1,211 @@
+"""The JSON of results: one codec for all values that verbs return, derived from the fields of the values.
+
+Readers ignore unknown keys, so that a newer gatechart may add some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, GetCoreSchemaHandler, JsonValue, PlainSerializer, TypeAdapter
+from pydantic_core import CoreConfig, SchemaSerializer, core_schema, from_json, to_json
+from typing_extensions import TypedDict
+
+from gatechart.values import AgentId, HandoffRecord, HistoryEntry, Mail, Origin, Outcome, Page, Receipt, Snapshot
+from gatechart.values.frozen import value
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """How the JSON of a dataclass differs from its fields: `Annotated[Mail, Shape(...)]`.
+
+    pydantic still reads and writes the dataclass itself, without another object in between.
+    """
+
+    keys: Mapping[str, str] = field(default_factory=dict)  # of fields whose key is not their name
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # of fields that are written as something else
+    shows: Mapping[str, Any] = field(default_factory=dict)  # properties, by type, that are written and not read
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """Return the schema of the dataclass with these differences."""
+        whole: Any = handler.resolve_ref_schema(handler(source))
+        fields = [self._shaped(each, handler) for each in whole["schema"]["fields"]]
+        shown = [core_schema.computed_field(name, handler.generate_schema(kind)) for name, kind in self.shows.items()]
+        return whole | {"schema": whole["schema"] | {"fields": fields, "computed_fields": shown}}
+
+    def _shaped(self, declared: Any, handler: GetCoreSchemaHandler) -> Any:
+        name = declared["name"]
+        kind = {"schema": handler.generate_schema(self.kinds[name])} if name in self.kinds else {}
+        key = self.keys.get(name)
+        return declared | kind | ({"validation_alias": key, "serialization_alias": key} if key else {})
+
+
+class Answer(Generic[T]):
+    """The JSON of a verb's result, in both directions. kind: the type of the result, as pydantic takes it."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """Reader of the JSON, and source of its schema."""
+        return TypeAdapter(self._kind)
+
+    @cached_property
+    def _serializer(self) -> SchemaSerializer:
+        # Infinity would be null otherwise; a TypeAdapter does not take the setting for a dataclass.
+        return SchemaSerializer(self.adapter.core_schema, CoreConfig(ser_json_inf_nan="strings"))
+
+    def write(self, result: T) -> bytes:
+        """Write a result as JSON text."""
+        return self._serializer.to_json(self._wrapped(result), by_alias=True)
+
+    def plain(self, result: T) -> Any:
+        """Return a result as JSON values."""
+        return self._serializer.to_python(self._wrapped(result), mode="json", by_alias=True)
+
+    def read(self, text: str | bytes) -> T:
+        """Read a result from JSON text. Raises pydantic's ValidationError."""
+        return self._unwrapped(self.adapter.validate_json(text))
+
+    def read_plain(self, plain: Any) -> T:
+        """Read a result from JSON values. Raises pydantic's ValidationError."""
+        return self._unwrapped(self.adapter.validate_python(plain))
+
+    def _wrapped(self, result: T) -> Any:
+        return result
+
+    def _unwrapped(self, read: Any) -> T:
+        result: T = read
+        return result
+
+
+class _Named(Answer[T]):
+    """An object with the result under a name."""
+
+    def __init__(self, kind: Any, name: str) -> None:
+        super().__init__(kind)
+        self._name = name
+
+    def _wrapped(self, result: T) -> Any:
+        return {self._name: result}
+
+    def _unwrapped(self, read: Any) -> T:
+        result: T = read[self._name]
+        return result
+
+
+@value
+class Part:
+    """Some entries of a list, and the `after` of the next; None if nothing follows."""
+
+    entries: Sequence[Any]
+    next: int | str | None = None
+
+
+class ListAnswer(Answer[Any]):
+    """A list, or a part of it: an object with the entries under a name, and `next`.
+
+    entry: the JSON of an entry. key: the field of the last entry that `after` takes.
+    """
+
+    def __init__(self, kind: Any, name: str, entry: Answer[Any], key: str) -> None:
+        super().__init__(kind)
+        self.name = name
+        self.entry = entry
+        self.key = key
+
+    def part_of(self, result: Any) -> Part:
+        """Return the result of the verb as a part."""
+        return Part(result)
+
+    def read_part(self, text: str | bytes) -> Part:
+        """Read a part from JSON text. Raises pydantic's ValidationError."""
+        read = self.adapter.validate_json(text)
+        return Part(read[self.name], read["next"])
+
+    def result_of(self, part: Part) -> Any:
+        """Return the verb's result that has these entries."""
+        return tuple(part.entries)
+
+    def _wrapped(self, result: Any) -> Any:
+        part = self.part_of(result)
+        return {self.name: tuple(part.entries), "next": part.next}
+
+    def _unwrapped(self, read: Any) -> Any:
+        return self.result_of(Part(read[self.name], read["next"]))
+
+
+class _PageAnswer(ListAnswer):
+    """Agents, which the verb returns as a Page."""
+
+    def part_of(self, result: Page) -> Part:
+        return Part(result.agents, result.next)
+
+    def result_of(self, part: Part) -> Page:
+        following: Any = part.next
+        return Page(tuple(part.entries), following)
+
+
+_Parsed: TypeAlias = Annotated[
+    str,  # JSON text, which is written as the value that it stands for
+    PlainSerializer(from_json, return_type=JsonValue),
+    BeforeValidator(lambda parsed: to_json(parsed).decode(), json_schema_input_type=JsonValue),
+]
+_Snapshot: TypeAlias = Annotated[Snapshot, Shape(kinds={"context": _Parsed})]
+_Turn: TypeAlias = Annotated[HistoryEntry, Shape(shows={"origin": Origin})]
+_Mail: TypeAlias = Annotated[Mail, Shape(keys={"recipient": "agent_id"}, shows={"origin": Origin})]
+_Handoff: TypeAlias = Annotated[HandoffRecord, Shape(keys={"id": "handoff"})]
+
+
+class Asked(TypedDict):
+    """The id of the handoff that was requested."""
+
+    handoff: str
+
+
+class Agents(TypedDict):
+    """Some of the agents found; pass `next` as `after` for more. It is null if there are no more."""
+
+    agents: tuple[_Snapshot, ...]
+    next: AgentId | None
+
+
+class History(TypedDict):
+    """Some of an agent's turns, oldest first; pass `next` as `after` for more. It is null if there are no more."""
+
+    history: tuple[_Turn, ...]
+    next: int | None
+
+
+class MailList(TypedDict):
+    """Some mail, in the order accepted; pass `next` as `after` for more. It is null if there is no more."""
+
+    mail: tuple[_Mail, ...]
+    next: int | None
+
+
+class Handoffs(TypedDict):
+    """Some handoffs, in the order offered; pass `next` as `after` for more. It is null if there are no more."""
+
+    handoffs: tuple[_Handoff, ...]
+    next: int | None
+
+
+SNAPSHOT: Final[Answer[Snapshot]] = Answer(_Snapshot)
+OUTCOME: Final[Answer[Outcome]] = Answer(Annotated[Outcome, Shape(shows={"applied": bool})])
+TURN: Final[Answer[HistoryEntry]] = Answer(_Turn)
+MAIL: Final[Answer[Mail]] = Answer(_Mail)
+RECEIPT: Final[Answer[Receipt]] = Answer(Annotated[Receipt, Shape(keys={"number": "mail"})])
+HANDOFF: Final[Answer[HandoffRecord]] = Answer(_Handoff)
+ASKED: Final[Answer[str]] = _Named(Asked, "handoff")
+DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # success is all it says
+AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")
+HISTORY: Final = ListAnswer(History, "history", TURN, "version")
+MAILS: Final = ListAnswer(MailList, "mail", MAIL, "number")
+HANDOFFS: Final = ListAnswer(Handoffs, "handoffs", HANDOFF, "number")

@@ -1,0 +1,215 @@
+"""Results, pages and errors as HTTP answers: their status, and what a stranger may be told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from secrets import token_hex
+from typing import Any, Final, Literal
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gatechart.api import DONE, AgentHome, Command, ErrorDocument, ListAnswer, ReadCommand, hidden_under
+from gatechart.errors import (
+    AmbiguousTriggerError,
+    BacklogFullError,
+    EntryRefusedError,
+    EventError,
+    GatechartError,
+    InboxFullError,
+    NoHandoffError,
+    NoInvokeError,
+    NoTimerError,
+    OutsideError,
+    PacketError,
+    PayloadError,
+    ReservedEventError,
+    RuntimeClosedError,
+    UnknownAgentError,
+    UnknownGraphError,
+    UnknownHandoffError,
+    UnknownMailError,
+    UnknownStateError,
+    UnknownTriggerError,
+    UnknownVersionError,
+    UnwritableError,
+)
+from gatechart.values import Outcome
+
+logger = logging.getLogger(__name__)
+
+JSON: Final = "application/json"
+_CREATED: Final = 201
+_FIRST: Final = 8  # entries of a page to read before their size is known
+
+RETRY_AFTER: Final = {"retry-after": "1"}
+DATABASE: Final = "the server's database"
+
+_STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], ...], int], ...]] = (
+    (
+        (
+            NoInvokeError,
+            NoTimerError,
+            UnknownAgentError,
+            UnknownGraphError,
+            UnknownHandoffError,
+            UnknownMailError,
+            UnknownStateError,
+            UnknownTriggerError,
+            UnknownVersionError,
+        ),
+        404,
+    ),
+    ((EntryRefusedError, PacketError, PayloadError, ReservedEventError, UnwritableError), 422),
+    ((BacklogFullError, InboxFullError), 429),
+    (RuntimeClosedError, 503),
+    ((EventError, AmbiguousTriggerError), 409),  # valid, but in conflict with the present state
+    (OutsideError, 503),
+)
+
+
+class Refused(Exception):  # noqa: N818  an answer, rather than an error
+    """The server refused a request before it reached an agent."""
+
+    def __init__(self, status: int, error: str, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = error
+        self.message = message
+        self.headers = {name.replace("_", "-"): text for name, text in headers.items()}
+        self.blame: Literal["event", "outside"] = "event" if status < 500 else "outside"
+
+
+def status_of(error: GatechartError, method: str) -> int:
+    """Return the HTTP status for an error that a call raised; 500 if a request cannot cause it.
+
+    >>> status_of(UnknownAgentError("a"), "GET"), status_of(InboxFullError("a", 9), "POST")
+    (404, 429)
+    """
+    if isinstance(error, UnknownVersionError) and method == "POST":
+        return 409  # the agent exists; only the version to go back to does not
+    if isinstance(error, NoHandoffError) and error.status is None:
+        return 404
+    return next((status for kinds, status in _STATUSES if isinstance(error, kinds)), 500)
+
+
+def without_paths(error: GatechartError) -> GatechartError:
+    """Return the error without the paths of the server's files, for callers who need not know them.
+
+    >>> from gatechart.errors import StoreFailedError
+    >>> without_paths(StoreFailedError("/srv/agents.db", "cannot open /srv/agents.db-wal")).problem
+    "cannot open the server's database-wal"
+    """
+    path = getattr(error, "path", None)
+    if not isinstance(error, OutsideError) or not path:
+        return error
+    kind: type[GatechartError] = type(error)
+    return kind(*(_without_path(getattr(error, field.name), path) for field in fields(kind)))
+
+
+def _without_path(fact: Any, path: str) -> Any:
+    return fact.replace(path, DATABASE) if isinstance(fact, str) else fact
+
+
+def headers_of(status: int) -> Mapping[str, str]:
+    """Return the headers that an answer of this status must have."""
+    return RETRY_AFTER if status in {429, 503} else {}
+
+
+def answer_result(call: Command, result: Any, root: str) -> Response:
+    """Answer with the result of a command. root: the path before that of the application."""
+    status = call.route.status
+    if call.answer is DONE:
+        return Response(status_code=status)
+    shown = _without_exceptions(call, result) if isinstance(result, Outcome) else result
+    headers = {}
+    if status == _CREATED:
+        headers["location"] = root + ReadCommand.route.path_of(ReadCommand(agent_id=result.agent_id))
+    return Response(call.answer.write(shown), status, headers, JSON)
+
+
+def _without_exceptions(call: Command, outcome: Outcome) -> Outcome:
+    """Replace the words of exceptions that guards raised with a reference to the log."""
+    if not outcome.guard_errors:
+        return outcome
+    reference = token_hex(6)
+    facts = {"reference": reference, "agent_id": getattr(call, "to", None), "event": outcome.event}
+    logger.warning("guards raised during a request", extra={**facts, "guard_errors": outcome.guard_errors})
+    hidden = tuple(replace(each, raised=hidden_under(reference)) for each in outcome.guard_errors)
+    return replace(outcome, guard_errors=hidden)
+
+
+def answer_refusal(refused: Refused) -> Response:
+    """Answer a request that did not reach an agent."""
+    return _error(document_of(refused), refused.status, refused.headers)
+
+
+def answer_error(error: GatechartError, request: Request) -> Response:
+    """Answer with an error, and log what a stranger is not told."""
+    status = status_of(error, request.method)
+    if isinstance(error, OutsideError):
+        logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
+    document = ErrorDocument.for_stranger(without_paths(error), token_hex(6))
+    if document.reference:
+        told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
+        logger.warning("a request failed", extra=told, exc_info=error)
+    return _error(document, status, headers_of(status))
+
+
+def answer_fault(request: Request) -> Response:
+    """Answer a request that failed unexpectedly, and log the exception that is being handled."""
+    logger.exception("a request failed", extra={"method": request.method, "path": request.url.path})
+    message = "internal server error; the server's log has the details"
+    return _error(ErrorDocument(error="InternalError", message=message, facts={}), 500)
+
+
+def _error(document: ErrorDocument, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(document.model_dump_json(), status, headers, JSON)
+
+
+def document_of(refused: Refused) -> ErrorDocument:
+    """Make the document of a refusal."""
+    return ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
+
+
+async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_bytes: int) -> bytes:
+    """Return the JSON of a page with as many entries as fit, and at least one if there is any.
+
+    Its `next` is the `after` of the next page, null on the last one. Entries are read a few at a time, so that a page
+    of large entries does not read hundreds of them in vain.
+    """
+    limit: int = call.limit  # type: ignore[union-attr, assignment]  # over HTTP it always has one
+    texts: list[bytes] = []
+    size, count, last = 0, _FIRST, None
+    while len(texts) < limit:
+        asked = min(count, limit - len(texts))
+        # one more than needed tells whether this is the last page
+        entries = answer.part_of(await host.execute(_behind(call, last, asked + 1))).entries
+        for entry in entries[:asked]:
+            text = answer.entry.write(entry)
+            size += len(text)
+            if texts and size > most_bytes:
+                return _page(answer.name, texts, last)
+            texts.append(text)
+            last = getattr(entry, answer.key)
+        if len(entries) <= asked:
+            return _page(answer.name, texts, None)
+        count = _how_many_more(size, len(texts), most_bytes)
+    return _page(answer.name, texts, last)
+
+
+def _behind(call: Command, last: Any, limit: int) -> Command:
+    return call.model_copy(update={"limit": limit} | ({} if last is None else {"after": last}))
+
+
+def _how_many_more(size: int, count: int, most_bytes: int) -> int:
+    """How many entries to read next: as many as fit if they are as large as those so far, at most doubling."""
+    fits = (most_bytes - size) * count // max(size, 1)
+    return max(1, min(fits, count))
+
+
+def _page(field: str, texts: list[bytes], following: int | str | None) -> bytes:
+    return b'{"%b":[%b],"next":%b}' % (field.encode(), b",".join(texts), to_json(following))

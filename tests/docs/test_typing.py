@@ -1,0 +1,50 @@
+"""The programs of the documents pass mypy --strict, so what a user copies from them is typed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+from mypy import api
+from sybil import Document
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+ROOT: Final = Path(__file__).parents[2]
+PAGES: Final = sorted((ROOT / "docs").glob("*.md"))
+CONFIG: Final = """
+[mypy]
+strict = True
+follow_imports = silent
+# The pages explain one thing each, and leave the types of functions out.
+[mypy-pages.*]
+disallow_untyped_defs = False
+disallow_untyped_calls = False
+"""
+WRONG_ON_PURPOSE: Final = "guard=lambda context: True"
+
+
+def program(document: Path) -> str:
+    """Join the Python blocks of a document; each goes on where the one before ended."""
+    return "\n".join(example.parsed for example in Document.parse(str(document), PythonCodeBlockParser()).examples())
+
+
+@pytest.mark.slow
+def test_the_programs_of_the_documents_pass_a_strict_type_checker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mypy.ini").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "readme.py").write_text(program(ROOT / "README.md"), encoding="utf-8")
+    for page in PAGES:
+        (tmp_path / "pages" / f"{page.stem}.py").write_text(program(page), encoding="utf-8")
+    monkeypatch.setenv("MYPYPATH", f"{ROOT / 'src'}:{ROOT}")
+    monkeypatch.chdir(tmp_path)
+    told, _, _ = api.run(["--no-error-summary", f"--cache-dir={tmp_path / 'cache'}", "readme.py", "pages"])
+    readme = (tmp_path / "readme.py").read_text(encoding="utf-8").splitlines()
+    errors = [line for line in told.splitlines() if ": error: " in line]
+    found = [re.match(r"readme\.py:(\d+): error: ", line) for line in errors]
+    wrong = {number for number, line in enumerate(readme, 1) if WRONG_ON_PURPOSE in line}
+    assert {int(match[1]) for match in found if match} == wrong, told
+    assert all(found), told
