@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from typer.main import get_command
+import typer
 
 from gatechart.cli import commands, main
 from tests.cli.homes import Home, file_of, server_of
@@ -220,13 +220,16 @@ def unhurried_shop(shop):
 @pytest.fixture(scope="session")
 def command_tree():
     """What typer makes of all commands: made once, as that takes longer than most of them."""
-    return get_command(commands.app)
+    tree = commands.get_command(commands.app)
+    commands._adapt(tree, typer.Context(tree, **tree.context_settings))
+    return tree
 
 
 @pytest.fixture
 def gatechart(folder, capfd, command_tree, monkeypatch):
     """Runs the command in this process."""
     monkeypatch.setattr(commands, "get_command", lambda _: command_tree)
+    monkeypatch.setattr(commands, "_adapt", lambda *_: None)  # the tree is adapted already
 
     def run(*arguments):
         capfd.readouterr()
