@@ -23,7 +23,7 @@ ANY_NUMBER: Final = 2**53  # slots: enough that every held one is kept
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ArrivalTerms:
     """The terms on which a service takes agents in."""
 
     most_bytes: int
@@ -48,12 +48,12 @@ class Engine:
         async with Ingress.open(url, patience_s=FIRST_S) as first, Ingress.open(url, patience_s=ANSWERS_S) as ingress:
             yield cls(first, ingress, Names(namespace))
 
-    async def terms(self, graphs: Sequence[tuple[str, str]]) -> Terms:
+    async def terms(self, graphs: Sequence[tuple[str, str]]) -> ArrivalTerms:
         """Return the terms of the service."""
         asked = {"graphs": list(graphs)}
         told = await self._answer(self._first, 5 * FIRST_S, self._names.agent, "terms", ANYBODY, asked, reads=True)
         homes = {(name, version): home for name, version, home in told["graphs"]}
-        return Terms(told["most_bytes"], told["keep_ids"], told["projects"], homes)
+        return ArrivalTerms(told["most_bytes"], told["keep_ids"], told["projects"], homes)
 
     async def standing(self, agent_id: AgentId) -> Mapping[str, Any] | None:
         """Return the data by which the engine's copy of the agent is compared."""

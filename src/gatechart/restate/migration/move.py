@@ -18,7 +18,7 @@ from typing import Final
 from gatechart.errors import MoveError, StoreMovedError
 from gatechart.restate.migration.arrival import HERE, NOWHERE, Taken
 from gatechart.restate.migration.departure import PAGE_BYTES, Luggage, as_turns, handoffs_of, packed, past_of
-from gatechart.restate.migration.engine import Engine, Terms
+from gatechart.restate.migration.engine import ArrivalTerms, Engine
 from gatechart.restate.migration.report import Digest, Moved, Tell
 from gatechart.restate.state import TURN, Turn
 from gatechart.stores import open_store
@@ -80,7 +80,7 @@ def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
 class _Move:
     """One attempt at a move. Each pass reads the database anew."""
 
-    def __init__(self, store: SqlStore, engine: Engine, terms: Terms, source: str, to: str, tell: Tell) -> None:
+    def __init__(self, store: SqlStore, engine: Engine, terms: ArrivalTerms, source: str, to: str, tell: Tell) -> None:
         self._store = store
         self._engine = engine
         self._terms = terms
@@ -239,7 +239,7 @@ MOST_BYTES: Final = 8_000_000  # size of an agent with its mail and ids: a quart
 Fail = Callable[[str, str, Sequence[AgentId]], MoveError]
 
 
-async def check_terms(store: SqlStore, terms: Terms, fail: Fail) -> None:
+async def check_terms(store: SqlStore, terms: ArrivalTerms, fail: Fail) -> None:
     """Raise MoveError if the service does not know the graphs, or somebody waits for an owner's answer."""
     asked = await store.read(partial(asked_now, now=datetime.now(UTC)))
     if asked:
@@ -257,14 +257,14 @@ async def check_terms(store: SqlStore, terms: Terms, fail: Fail) -> None:
             )
 
 
-async def _agents(store: SqlStore, terms: Terms, home: str, *, with_steps: bool) -> list[AgentId]:
+async def _agents(store: SqlStore, terms: ArrivalTerms, home: str, *, with_steps: bool) -> list[AgentId]:
     found: list[AgentId] = []
     for graph in (graph for graph, becomes in terms.graphs.items() if becomes == home):
         found += await store.read(partial(agents_of, graph=graph, with_steps=with_steps))
     return found
 
 
-def too_large(luggage: Luggage, terms: Terms) -> bool:
+def too_large(luggage: Luggage, terms: ArrivalTerms) -> bool:
     """Tell whether the agent is too large to take turns there."""
     return luggage.snapshot_size() > terms.most_bytes or luggage.size() > MOST_BYTES
 
@@ -278,7 +278,7 @@ class Past:
     left: int  # turns left behind
 
 
-async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int | None, terms: Terms) -> Past:
+async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int | None, terms: ArrivalTerms) -> Past:
     """Send the agent's newest turns, at most `most`, and all handoffs that it offered."""
     assert each.state.snapshot is not None
     newest = each.state.snapshot.version
