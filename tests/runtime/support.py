@@ -174,3 +174,27 @@ async def at_rest(runtime, clock):
     for _ in range(3):
         await asyncio.sleep(0)
         await eventually(lambda: runtime.pending_work == clock.sleeping)
+
+
+class UntoldError(Exception):
+    """Nobody can say what it is about."""
+
+    def __str__(self):
+        raise ValueError("no words")
+
+
+def waiting(version="1", *migrations, state="WAITING", **more):
+    """Agents that wait in a state that tests give a timer or an invoke."""
+    return StateTransitionGraph(
+        "waiting",
+        version=version,
+        context=Parcel,
+        states=[State(state, **more), "LATE", "MOVED"],
+        transitions=[Transition(state, "MOVED", "MOVED"), Transition(state, "done.invoke.*", "MOVED")],
+        entry_points=[state],
+        migrations=migrations,
+    )
+
+
+def unchanged(stored):
+    return stored

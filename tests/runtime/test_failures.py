@@ -6,7 +6,8 @@ import pytest
 
 from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, ContextInvalidError, MicrostepLimitError
-from tests.runtime.support import Gate, Parcel, burst, gated, note, nothing_changes, parcel, soon
+from gatechart.testing import VirtualClock
+from tests.runtime.support import Gate, Parcel, UntoldError, burst, gated, note, nothing_changes, parcel, soon
 
 pytestmark = pytest.mark.sample_on_restate
 
@@ -140,3 +141,24 @@ async def test_a_turn_that_fails_late_is_undone_too(place):
                 await soon(sending)
         assert (await soon(agent.send("PASSED", {"at": "again"}))).version == 2
         assert agent.context.stops == ["again"]
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+def burst_untold(context, event):
+    raise UntoldError
+
+
+async def test_an_action_fails_by_an_exception_that_cannot_say_what_it_is_about(place, clock):
+    graph = StateTransitionGraph(
+        "bursting",
+        transitions=[Transition("WHOLE", "DROPPED", actions=burst_untold), Transition("WHOLE", "error.*", "BROKEN")],
+        entry_points=["WHOLE"],
+    )
+    async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
+        agent = await runtime.start("bursting", at="WHOLE")
+        await agent.send("DROPPED")
+        assert agent.configuration == ("BROKEN",)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import FeedLaggedError, InsideTurnError, InvocationOverError, RuntimeClosedError
@@ -17,7 +17,8 @@ from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values import Retry
-from tests.runtime.support import at_rest, eventually, soon
+from tests.runtime.support import Parcel, UntoldError, at_rest, eventually, soon
+from tests.runtime.support import note as note_stop
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -1077,3 +1078,77 @@ async def test_a_stream_cannot_be_watched_inside_a_turn(place, clock, services):
         agent = await runtime.start("watching", at="A")
         [error] = await asyncio.gather(agent.send("WATCHED"), return_exceptions=True)
         assert isinstance(error.__cause__, InsideTurnError)
+
+
+async def fail(context, work):
+    raise ValueError("the string broke")
+
+
+async def fail_untold(context, work):
+    raise UntoldError
+
+
+def working(invoke):
+    """Agents that note how their invoke ended."""
+    return StateTransitionGraph(
+        "working",
+        context=Parcel,
+        states=[State("WORKING", invoke=Invoke(invoke, id="it"))],
+        transitions=[
+            Transition("WORKING", "done.invoke.it", "DONE", actions=note_stop),
+            Transition("WORKING", "error.invoke.it", "FAILED", actions=note_stop),
+        ],
+        entry_points=["WORKING"],
+    )
+
+
+class Doubled(AgentContext):
+    number: int = 1
+    double: int = 0
+    noted: str = ""
+
+    @model_validator(mode="after")
+    def _double(self):
+        self.double = 2 * self.number
+        return self
+
+
+async def test_an_invoke_reads_a_context_whose_validator_sets_a_field_and_cannot_set_one(place, clock):
+    async def read(context, work):
+        with pytest.raises(Exception, match="frozen"):
+            context.number = 5
+        return f"{context.number} {context.double}"
+
+    def take(context, event):
+        context.noted = event.payload["result"]
+
+    graph = StateTransitionGraph(
+        "doubling",
+        context=Doubled,
+        states=[State("READING", invoke=Invoke(read))],
+        transitions=[Transition("READING", "done.invoke.read", "READ", actions=take)],
+        entry_points=["READING"],
+    )
+    async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
+        agent = await runtime.start("doubling", at="READING")
+        await soon(agent.until("READ"))
+        assert agent.context.noted == "1 2"
+
+
+async def test_an_invoke_that_fails_is_logged_with_its_agent(place, clock, caplog):
+    with caplog.at_level(logging.WARNING):
+        async with Runtime.open(place, graphs=[working(fail)], clock=clock) as runtime:
+            agent = await runtime.start("working", at="WORKING", agent_id="a")
+            await soon(agent.until("FAILED"))
+    (record,) = caplog.records
+    assert (record.agent_id, record.invoke, record.attempts) == ("a", "it", 1)
+    assert "an invoke failed" in caplog.text
+    assert "ValueError: the string broke" in caplog.text
+
+
+async def test_an_invoke_fails_by_an_exception_that_cannot_say_what_it_is_about(place, clock):
+    async with Runtime.open(place, graphs=[working(fail_untold)], clock=clock) as runtime:
+        agent = await runtime.start("working", at="WORKING")
+        await soon(agent.until("FAILED"))
+        payload = (await agent.history())[-1].event.payload
+        assert (payload["type"], payload["message"]) == ("UntoldError", "")

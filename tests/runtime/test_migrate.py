@@ -14,9 +14,10 @@ from gatechart import ANY, AgentContext, Invoke, Migration, Runtime, State, Stat
 from gatechart.errors import IncompatibleGraphError, ReadOnlyError
 from gatechart.graph import Then
 from gatechart.runtime import maintenance
+from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import Fate, Role
-from tests.runtime.support import at_rest, eventually, everything, soon
+from tests.runtime.support import WrappedStore, at_rest, eventually, everything, soon, unchanged, waiting
 
 pytestmark = pytest.mark.needs("migrates_ahead")
 
@@ -421,3 +422,69 @@ async def test_feeds_tell_of_migrations(new, opened):
     async with opened(RENAMED) as runtime, runtime.changes() as changes:
         await all_of(runtime)
         assert (await soon(anext(changes))).event.name == "agent.migrated"
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_an_agent_whose_migration_gives_mail_that_nobody_can_write_does_not_keep_the_others(place, clock):
+    def spoil_first(stored):
+        spoilt = (replace(mail, payload={"what": object()}) for mail in stored.mail)
+        return replace(stored, mail=tuple(spoilt)) if stored.mail[0].recipient == "a" else stored
+
+    async with Runtime.open(place, graphs=[waiting()], clock=clock, role=Role.VISITOR) as runtime:
+        for agent_id in "abc":
+            await runtime.start("waiting", at="WAITING", agent_id=agent_id)
+    async with Runtime.open(place, graphs=[waiting()], clock=clock, role=Role.VISITOR) as runtime:
+        for agent_id in "abc":
+            await runtime.post(agent_id, "MOVED")
+    graph = waiting("2", Migration("1", "2", spoil_first))
+    async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
+        await at_rest(runtime, clock)
+        found = {agent.agent_id: agent.configuration for agent in (await runtime.find()).agents}
+        assert found == {"a": ("WAITING",), "b": ("MOVED",), "c": ("MOVED",)}
+        assert [mail.recipient for mail in await runtime.mail()] == ["a"]
+
+
+async def test_what_a_migration_begins_begins_although_its_resume_was_cancelled_meanwhile(sqlite_url, clock):
+    begun, reached, opened = [], asyncio.Event(), asyncio.Event()
+
+    async def begin(context, work):
+        begun.append(work.agent_id)
+
+    async def hold(_):
+        reached.set()
+        await opened.wait()
+
+    async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock) as runtime:
+        await runtime.start("waiting", at="WAITING", agent_id="a")
+    async with open_store(sqlite_url) as store:
+        wrapped = WrappedStore(store)
+        graph = waiting("2", Migration("1", "2", unchanged), invoke=begin)
+        async with Runtime.open(wrapped, graphs=[graph], clock=clock) as runtime:
+            wrapped.after = hold
+            resuming = asyncio.create_task(runtime.resume("a"))
+            await soon(reached.wait())
+            resuming.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await soon(resuming)
+            opened.set()
+            await eventually(lambda: begun)
+            await soon((await runtime.resume("a")).until("MOVED"))
+    assert begun == ["a"]
+
+
+@pytest.mark.needs("migrates_ahead")
+async def test_an_idempotency_key_stays_the_same_when_a_migration_renames_the_state(place, clock):
+    keys = []
+
+    async def pay(context, work):
+        keys.append(work.idempotency_key("pay"))
+        await asyncio.Event().wait()
+
+    renaming = Migration("1", "2", lambda stored: stored.renamed({"PAYING": "SETTLING"}))
+    for graph in waiting("1", state="PAYING", invoke=pay), waiting("2", renaming, state="SETTLING", invoke=pay):
+        known = len(keys)
+        async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
+            if not known:
+                await runtime.start("waiting", at="PAYING", agent_id="a")
+            await eventually(lambda: len(keys) > known)  # noqa: B023  it is called at once
+    assert keys == [keys[0]] * 2

@@ -6,8 +6,9 @@ import pytest
 from pydantic import AwareDatetime, BaseModel, Field
 
 from gatechart import ANY, AgentContext, EntryPoint, Handoff, Invoke, Runtime, State, StateTransitionGraph, Transition
-from gatechart.errors import InvalidGraphError, NoHandoffError, PayloadError, UnknownAgentError
+from gatechart.errors import InvalidGraphError, NoHandoffError, PayloadError, UnknownAgentError, UnknownMailError
 from gatechart.graph import Fallbacks, OtherGraph, SameTarget
+from gatechart.testing import VirtualClock
 from gatechart.values import LATEST, LONGEST_NAME, LONGEST_REASON
 from tests.runtime.support import nothing_changes, parcel, soon
 
@@ -272,3 +273,28 @@ async def test_the_last_moment_that_there_is_can_be_waited_for(place):
 def test_a_graph_has_names_that_every_store_can_keep(text, made):
     with pytest.raises(InvalidGraphError, match=r"characters|surrogate"):
         made(text)
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+@pytest.mark.parametrize("version", [2**70, -(2**70), "2", None])
+@pytest.mark.parametrize("call", ["snapshot_at", "rollback"])
+async def test_a_version_that_no_history_can_have_is_refused(place, clock, call, version):
+    async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
+        agent = await runtime.start("parcel", at="PACKING")
+        more = {"reason": "a test"} if call == "rollback" else {}
+        with pytest.raises(PayloadError, match="version is"):
+            await getattr(agent, call)(version, **more)
+        assert agent.snapshot.version == 1
+
+
+@pytest.mark.needs("lists_all_mail")
+@pytest.mark.parametrize("number", [2**70, -1, "2", None])
+@pytest.mark.parametrize("call", ["retry", "discard"])
+async def test_a_number_that_no_mail_can_have_is_unknown(place, clock, call, number):
+    async with Runtime.open(place, graphs=[parcel], clock=clock) as runtime:
+        with pytest.raises(UnknownMailError):
+            await getattr(runtime, call)(number)

@@ -2,8 +2,11 @@
 
 import pytest
 
-from gatechart import Runtime, StateTransitionGraph, Transition
+from gatechart import Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import DuplicateGraphError, IncompatibleGraphError, NoGraphError, UnknownGraphError
+from gatechart.testing import VirtualClock
+from gatechart.values import Role
+from tests.runtime.support import unchanged, waiting
 
 pytestmark = pytest.mark.not_on_restate("the service has graphs of its own, and migrates")
 
@@ -50,3 +53,30 @@ async def test_what_is_registered_is_a_graph_and_registered_once(place):
         with pytest.raises(NoGraphError, match="'door' is not a graph"):
             runtime.register("door")
         assert [graph.version for graph in runtime.graphs] == ["1"]
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+async def test_a_graph_that_a_runtime_that_only_reads_registers_is_written_nowhere(sqlite_url, clock, caplog):
+    async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock):
+        pass
+    async with Runtime.open(sqlite_url, graphs=[waiting()], clock=clock, role=Role.READER) as runtime:
+        runtime.register(waiting("2"))
+        assert runtime.pending_work == 0
+    assert caplog.records == []
+
+
+@pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
+async def test_graphs_are_remembered_by_a_runtime_that_attends_to_nothing(place, clock):
+    nested = StateTransitionGraph(
+        "waiting", states=[State("OUTER", states=["WITHIN", "BESIDE"])], entry_points=["WITHIN"]
+    )
+    async with Runtime.open(place, graphs=[nested], clock=clock, role=Role.VISITOR) as runtime:
+        await runtime.start("waiting", at="WITHIN", agent_id="a")
+    graph = waiting("2", Migration("1", "2", unchanged))
+    async with Runtime.open(place, graphs=[graph], clock=clock) as runtime:
+        (migration,) = [each async for each in runtime.migrate(dry_run=True)]
+        assert "the agent is in OUTER.WITHIN" in migration.problem

@@ -1,19 +1,21 @@
 """Timers: kept with their deadlines, dropped with their state or by their key, fired in the order due."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
 
-from gatechart import ANY, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, StoreBusyError
 from gatechart.graph import Then
 from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
+from gatechart.values import Role
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
-from tests.runtime.support import WrappedStore, at_rest, eventually, soon
+from tests.runtime.support import WrappedStore, at_rest, eventually, parcel, soon, waiting
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -575,3 +577,57 @@ class BlindStore(WrappedStore):
         if self.is_blind:
             raise StoreBusyError("agents.db", "by a test")
         return await self.store.due(after=after, limit=limit)
+
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_timers_that_only_the_store_has_fire_when_all_that_are_in_memory_were_cancelled(place, clock):
+    graph = waiting(after={"5s": "LATE"})
+    async with Runtime.open(place, graphs=[graph], clock=clock, limits=Limits(timers=2)) as runtime:
+        agents = [await runtime.start("waiting", at="WAITING") for _ in range(8)]
+        for agent in agents[:6]:
+            await agent.send("MOVED")
+        await at_rest(runtime, clock)
+        clock.advance(5)
+        for agent in agents[6:]:
+            await soon(agent.until("LATE"))
+        assert {agent.configuration for agent in agents[:6]} == {("MOVED",)}
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_timer_that_a_migration_puts_off_fires_at_the_new_time_and_not_before(place, clock):
+    def put_off(stored):
+        return replace(stored, mail=tuple(replace(mail, due=mail.due + HOUR) for mail in stored.mail))
+
+    after = {"5s": "LATE"}
+    async with Runtime.open(place, graphs=[waiting(after=after), parcel], clock=clock) as runtime:
+        await runtime.start("waiting", at="WAITING", agent_id="a")
+        await runtime.start("parcel", at="PACKING", agent_id="first")
+        await runtime.post("first", "SENT", due=clock.at + timedelta(seconds=1))
+    graph = waiting("2", Migration("1", "2", put_off), after=after)
+    async with Runtime.open(place, graphs=[graph, parcel], clock=clock) as runtime:
+        agent = await runtime.resume("a")
+        clock.advance(1)
+        await soon((await runtime.resume("first")).until("TRANSIT"))
+        clock.advance(4)
+        await at_rest(runtime, clock)
+        assert agent.configuration == ("WAITING",)
+        assert [mail.due for mail in await runtime.mail("a")] == [clock.at + HOUR]
+        clock.advance(3600)
+        await soon(agent.until("LATE"))
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_overdue_timers_of_an_agent_that_is_collected_come_in_the_order_in_which_they_were_due(place, clock):
+    async with Runtime.open(place, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
+        await runtime.start("parcel", at="PACKING", agent_id="a")
+        for seconds in (3, 1, 2):
+            due = clock.at + timedelta(seconds=seconds)
+            await runtime.post("a", "STAMPED", {"at": str(seconds)}, due=due)
+    clock.advance(5)
+    async with Runtime.open(place, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
+        agent = await runtime.resume("a")
+        await agent.send("STAMPED", {"at": "sent"})
+        assert agent.context.stops == ["entered", "1", "2", "3", "sent"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,9 +14,11 @@ from gatechart.errors import StoreCorruptError, UnknownMailError
 from gatechart.graph import Accepts
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
+from gatechart.testing import VirtualClock
 from gatechart.values import LATEST, Request, Retry, Role, Status
 from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand
+from tests.runtime.support import at_rest, parcel
 
 ONCE = Limits(mail_retry=Retry(attempts=1), timers=3, invokes=1000)
 SOON = timedelta(seconds=0.01)
@@ -333,3 +336,26 @@ async def test_moments_beyond_the_calendar_are_read_as_its_first_or_last(url, mo
                 return agent.context.notes.count("DUE") == 8
 
             await until(is_due)
+
+
+@pytest.fixture
+def clock():
+    return VirtualClock()
+
+
+async def test_a_damaged_agent_does_not_keep_the_mail_of_others(sqlite_url, sqlite_path, clock):
+    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
+        for agent_id in "abc":
+            await runtime.start("parcel", at="PACKING", agent_id=agent_id)
+    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock, role=Role.VISITOR) as runtime:
+        for agent_id in "abc":
+            await runtime.post(agent_id, "SENT")
+    database = sqlite3.connect(sqlite_path)
+    with database:
+        database.execute("UPDATE agents SET configuration = '{' WHERE id = 'a'")
+    database.close()
+    async with Runtime.open(sqlite_url, graphs=[parcel], clock=clock) as runtime:
+        await at_rest(runtime, clock)
+        for agent_id in "bc":
+            assert (await runtime.resume(agent_id)).configuration == ("ON_ROAD",)
+        assert [mail.recipient for mail in await runtime.mail()] == ["a"]

@@ -199,4 +199,6 @@ AnyGraph: TypeAlias = StateTransitionGraph[Any]
 
 def graph_name(graph: Name | AnyGraph) -> str:
     """Return the name of a graph, given by name or as the graph itself."""
+    if type(graph) is str:  # as nearly always
+        return graph
     return graph.name if isinstance(graph, StateTransitionGraph) else name_of(graph)

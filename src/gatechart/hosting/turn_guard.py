@@ -63,20 +63,3 @@ async def in_turn(graph: AnyGraph, agent_id: AgentId, event: str, turn: Coroutin
             if limit.expired():  # otherwise an action raised it
                 raise TurnTimeoutError(agent_id, event, limit_s) from error
             raise
-
-
-def run_at_once(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that never suspends, without a task.
-
-    >>> async def double(number):
-    ...     return 2 * number
-    >>> run_at_once(double(21))
-    42
-    """
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    work.close()
-    raise RuntimeError(f"{work!r} suspended, though its store and its graph declare that they never do")

@@ -101,14 +101,11 @@ class Inboxes:
         if not self._is_reading:
             self.begin()
 
-    def _release(self, agent_id: AgentId) -> Sequence[Mail]:
+    def _release(self, agent_id: AgentId, slot: AgentSlot) -> Sequence[Mail]:
         """Return the mail held for the agent and stop holding it."""
-        slot = self._slots.known(agent_id)
         self._unread.pop(agent_id, None)
-        if slot is None or slot.held is None:
-            return ()
         held, slot.held = slot.held, None
-        return held
+        return held or ()
 
     def amend(self, mail: Mail) -> bool:
         """Replace mail that was delivered but not taken yet; return False if it is not there."""
@@ -129,7 +126,7 @@ class Inboxes:
             slot.is_unhosted = False
         else:  # a collection is under way and will find mail accepted since the erasure
             slot.late.clear()
-        self._release(agent_id)
+        self._release(agent_id, slot)
         slot.is_called = False
         if is_known or had_timers:
             slot.is_unhosted = True
@@ -143,7 +140,7 @@ class Inboxes:
             self._call(agent_id)
         slot = self._slots.known(agent_id) if self._unread else None
         if slot is not None and not slot.is_unhosted:
-            for mail in self._release(agent_id):
+            for mail in self._release(agent_id, slot):
                 agent.put(mail)
 
     def _call(self, agent_id: AgentId) -> None:
@@ -154,7 +151,7 @@ class Inboxes:
         slot = self._slots.of(agent_id)
         if not slot.is_called:
             slot.is_called = slot.is_unhosted = True
-            self._release(agent_id)  # the store holds it, with the earlier mail
+            self._release(agent_id, slot)  # the store holds it, with the earlier mail
 
     async def collect(self, agent_id: AgentId) -> None:
         """Deliver the stored mail of an agent that did not exist or could not be hosted."""
@@ -235,11 +232,11 @@ class Inboxes:
             agent = self._directory.known(agent_id)
             if agent is not None:
                 self.hand_over(agent)
-            self._leave(agent_id, self._release(agent_id))
+            slot = self._slots.of(agent_id)
+            self._leave(agent_id, slot, self._release(agent_id, slot))
 
-    def _leave(self, agent_id: AgentId, mails: Sequence[Mail]) -> None:
+    def _leave(self, agent_id: AgentId, slot: AgentSlot, mails: Sequence[Mail]) -> None:
         """Leave mail to the store until something can take it. An offer may create its agent, so it is taken now."""
-        slot = self._slots.of(agent_id)
         if any(map(is_about_handoff, mails)):
             slot.offered = deque(mails)
             self._core.spawn(self._bring_up(agent_id, slot.offered), "offer a handoff to a new agent")

@@ -21,7 +21,7 @@ from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
 from gatechart.hosting.subscriptions import Watchers, ended
-from gatechart.hosting.turn_guard import OpenTurn, in_turn, run_at_once
+from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import Job, JobQueue
 from gatechart.runtime.offers import answer, erase, no_place, waits
@@ -433,3 +433,20 @@ class LiveAgent:
     def _check_stored(self) -> None:
         if self.is_erased:
             raise UnknownAgentError(self.snapshot.agent_id)
+
+
+def run_at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that never suspends, without a task.
+
+    >>> async def double(number):
+    ...     return 2 * number
+    >>> run_at_once(double(21))
+    42
+    """
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError(f"{work!r} suspended, though its store and its graph declare that they never do")

@@ -47,11 +47,11 @@ from gatechart.hosting.limits import Limits
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
-from gatechart.hosting.turn_guard import run_at_once
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
+from gatechart.runtime.live_agent import run_at_once
 from gatechart.runtime.maintenance import Age, Maintenance, cancel_handoff, end_invoke, fire_timer, pruning_of
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store

@@ -99,7 +99,7 @@ def checked_event(event: Name, payload: Any, event_id: str | None, now: datetime
 
 
 def _is_plain(text: object) -> bool:
-    """Tell quickly that a text can be kept as an id or name, as nearly all can."""
+    """Tell quickly that a text can be kept even as an id or name, as nearly all can."""
     return type(text) is str and 0 < len(text) <= LONGEST_NAME and text.isascii() and "\0" not in text
 
 
@@ -110,7 +110,7 @@ def raised_name(event: Name) -> EventName:
 
 def checked_words(text: str, what: str = "reason") -> str:
     """Return a text for people unchanged; it may be empty. Raises PayloadError if no store could keep it."""
-    problem = unkept(text, LONGEST_REASON)
+    problem = "" if _is_plain(text) else unkept(text, LONGEST_REASON)
     if not problem:
         return text
     expected = f"a text of at most {LONGEST_REASON:,} characters, without NUL and lone surrogates"

@@ -163,7 +163,10 @@ def recorded(
         delegate(graph, state, turn)
     # A plain turn ends no state and requests nothing: entry versions and status stay.
     is_plain = not (macrostep.left or macrostep.attended or macrostep.log.asked or macrostep.is_final)
-    standing = _standing(macrostep, replied) if turn.handoffs or macrostep.log.asked else NO_HANDOFFS
+    standing = NO_HANDOFFS
+    if turn.handoffs or macrostep.log.asked:
+        result = macrostep.result() if macrostep.is_final and turn.handoffs else None
+        standing = standing_after(macrostep, replied, result)
     epochs = previous.entered if previous else ()
     snapshot = Snapshot(
         turn.agent_id,
@@ -173,7 +176,7 @@ def recorded(
         macrostep.configuration,
         text,
         turn.version,
-        Status.ACTIVE if is_plain else macrostep.status,
+        macrostep.status if macrostep.is_final else Status.ACTIVE,
         macrostep.memory,
         epochs if is_plain else _entered(macrostep, epochs),
         standing.handoffs,
@@ -189,11 +192,6 @@ def recorded(
         tuple(macrostep.guard_errors),
         (*before, *effects, *standing.effects),
     )
-
-
-def _standing(macrostep: Macrostep, replied: str) -> Standing:
-    result = macrostep.result() if macrostep.is_final and macrostep.turn.handoffs else None
-    return standing_after(macrostep, replied, result)
 
 
 def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
