@@ -36,6 +36,7 @@ def test_the_programs_of_the_documents_pass_a_strict_type_checker(
 ) -> None:
     (tmp_path / "mypy.ini").write_text(CONFIG, encoding="utf-8")
     (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "__init__.py").touch()
     (tmp_path / "readme.py").write_text(program(ROOT / "README.md"), encoding="utf-8")
     for page in PAGES:
         (tmp_path / "pages" / f"{page.stem}.py").write_text(program(page), encoding="utf-8")
