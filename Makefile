@@ -22,9 +22,21 @@ PYTEST := $(BIN)/python -m pytest -q -n 3 --max-worker-restart 1 --dist loadfile
 test: $(READY) dot postgres engine  ## run the tests; WITH= takes more options for pytest
 	@$(PYTEST) -m "not slow" $(WITH)
 
+# Runs a command beside the part of the linters that takes long; fails if either does, and tells of one after the other.
+define beside_types
+	@$(MAKE) --no-print-directory types > $(VENV)/types.log 2>&1 & types=$$!; \
+	tests=0; $(1) || tests=$$?; \
+	wait $$types || { cat $(VENV)/types.log; exit 1; }; \
+	exit $$tests
+endef
+
 .PHONY: check
-check: lint dot  ## format, lint, types, import layers, and the tests that need no servers and no child processes
-	@$(PYTEST) -m "not slow and not processes" $(WITH)
+check: style dot  ## format, lint, types, import layers, and the tests that need no servers and no child processes
+	$(call beside_types,$(PYTEST) -m "not slow and not processes" $(WITH))
+
+.PHONY: ci
+ci: style dot postgres engine  ## all linters, and the tests of `make test`
+	$(call beside_types,$(PYTEST) -m "not slow" $(WITH))
 
 .PHONY: coverage
 coverage: lint  ## lint, and all tests but the slow ones, with what they cover
@@ -35,9 +47,15 @@ campaign: $(READY) dot postgres engine  ## run the slow tests: kill the runtime 
 	@$(BIN)/python -m pytest -q -n 2 -m slow -o faulthandler_timeout=0
 
 .PHONY: lint
-lint: $(READY)  ## format, lint, types, import layers
+lint: style types  ## format, lint, types, import layers
+
+.PHONY: style
+style: $(READY)
 	@$(BIN)/ruff format --check --quiet . || { echo "run 'make format'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
+
+.PHONY: types
+types: $(READY)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 
