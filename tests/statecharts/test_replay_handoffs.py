@@ -159,7 +159,7 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("heard", range(1, 80, 7))
+@pytest.mark.parametrize("heard", range(1, 80, 13))
 async def test_a_replay_that_was_stopped_goes_on_where_it_stopped(
     spoken, catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heard: int
 ) -> None:
