@@ -96,7 +96,8 @@ def test_agents_that_failed_are_shown_and_listed_as_such(gatechart, shop):
     gatechart("start", "g", "--at", "OPEN", "--id", "f", *app)
     assert gatechart("send", "f", "BROKE", *app).code == 0
     assert ["status", "failed"] in gatechart("show", "f", *app).rows
-    assert gatechart("list", "--status", "failed").rows[1:] == [["f", "failed", "BROKEN", "g"]]
+    (listed,) = gatechart("list", "--status", "failed").rows[1:]
+    assert (listed[:2], listed[-2:]) == (["f", "failed"], ["BROKEN", "g"])
     assert gatechart("list", "--status", "done").out == ""
     bounds = ("--ended-before", "0s", "--ids-for", "0s", "--yes", *app)
     assert gatechart("prune", "--status", "done", *bounds).code == 0

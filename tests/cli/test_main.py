@@ -261,9 +261,9 @@ def test_logging_is_left_as_it_was(project, gatechart):
 
 def test_lines_break_where_a_terminal_ends(project, gatechart, monkeypatch):
     gatechart("start", "desk", "--at", "LISTENING", "--id", "a" * 32)
-    monkeypatch.setenv("COLUMNS", "57")
-    assert gatechart("list").out.splitlines() == [
-        f"AGENT{'':27}  STATUS  STATE     GRAPH",
-        f"{'a' * 32}  active  LISTENIN  desk",
-        f"{'':42}G",
+    monkeypatch.setenv("COLUMNS", "63")
+    assert re.sub(r" \ds ", " 0s ", gatechart("list").out).splitlines() == [
+        f"AGENT{'':27}  STATUS  IDLE  STATE     GRAPH",
+        f"{'a' * 32}  active  0s    LISTENIN  desk",
+        f"{'':48}G",
     ]

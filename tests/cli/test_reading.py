@@ -1,6 +1,7 @@
 """`gatechart show`, `list` and `history`."""
 
 import re
+import time
 
 import pytest
 
@@ -95,8 +96,10 @@ def test_an_unknown_agent_is_an_error_for_readers_too(command, gatechart):
 @on_both
 def test_agents_are_listed_in_the_order_they_were_started(gatechart):
     listed = gatechart("list")
-    assert (listed.code, listed.err) == (0, "")
-    assert listed.rows == [
+    assert (listed.code, listed.err) == (0, "3 agents: 3 active\n")
+    assert listed.rows[0][2] == "IDLE"
+    assert all(re.fullmatch(r"\d+[sm]", row[2]) for row in listed.rows[1:])
+    assert [[*row[:2], *row[-2:]] for row in listed.rows] == [
         ["AGENT", "STATUS", "STATE", "GRAPH"],
         ["a", "active", "LISTENING", "desk"],
         ["s", "active", "OPEN", "strict"],
@@ -125,7 +128,7 @@ def test_a_list_can_be_narrowed(arguments, found, gatechart):
 
 
 def test_a_list_that_goes_on_says_how(gatechart):
-    assert gatechart("list", "--limit", "2").err == "there are more; add --after s, or --all\n"
+    assert gatechart("list", "--limit", "2").err == "2 agents: 2 active\nthere are more; add --after s, or --all\n"
 
 
 def test_an_empty_list_says_so(gatechart):
@@ -136,7 +139,8 @@ def test_an_empty_list_says_so(gatechart):
 @on_both
 def test_without_an_app_a_list_takes_states_as_they_are_stored(project, gatechart):
     (project / "pyproject.toml").unlink()
-    assert gatechart("list", "--state", "LISTENING").rows[1:] == [["a", "active", "LISTENING", "desk"]]
+    (found,) = gatechart("list", "--state", "LISTENING").rows[1:]
+    assert (found[:2], found[-2:]) == (["a", "active"], ["LISTENING", "desk"])
     assert gatechart("list", "--state", "TALKING").out == ""
 
 
@@ -163,12 +167,32 @@ def test_a_history_is_told_turn_by_turn(gatechart):
     told = gatechart("history", "a")
     moments = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<------ time ----->", told.out)
     assert moments.splitlines() == [
-        "VERSION  TIME (UTC)           BY         EVENT → STATE, CHANGES",
+        "VERSION  TIME (UTC)           BY         EVENT → STATE, TRANSITION, CHANGES",
         "1        <------ time ----->  framework  agent.started.LISTENING → LISTENING",
         "2        <------ time ----->  outside    ASKED",
+        "                                           LISTENING --ASKED",
         '                                           notes+=["a\\u2028b"]',
         "3        <------ time ----->  outside    LEFT → CLOSED",
+        "                                           * --LEFT--> CLOSED",
     ]
+
+
+def test_times_are_local_for_people_and_utc_for_machines(gatechart, monkeypatch):
+    def hour():
+        return int(re.search(r" (\d\d):\d\d:\d\d ", gatechart("history", "a").out)[1])
+
+    try:
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+        utc, before = hour(), gatechart("history", "a", "--json").out
+        monkeypatch.setenv("TZ", "XST-5")  # five hours ahead of UTC
+        time.tzset()
+        assert "TIME (XST)" in gatechart("history", "a").out
+        assert hour() == (utc + 5) % 24
+        assert gatechart("history", "a", "--json").out == before
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
 
 
 def test_a_history_of_a_start_tells_the_fields_that_hold_something(gatechart):

@@ -1,6 +1,7 @@
 """`gatechart run`: a process that hosts agents until it is told to go."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +53,22 @@ def test_once_does_what_is_to_be_done_now_and_leaves(gatechart):
     assert "s 2  done.invoke.search → FOUND" in told
     assert states(gatechart)[1] == "FOUND"
     assert gatechart("run", "--once", "--watch").out.count("\n") <= 1  # the timer of n, if it is due by now
+
+
+def test_a_host_that_runs_once_says_what_it_did(gatechart):
+    assert gatechart("run", "--once", "--json").document["agents"] >= 1
+    gatechart("post", "n", "NOTED")
+    gatechart("post", "n", "NOTED")
+    done = gatechart("run", "--once")
+    assert done.code == 0
+    assert re.fullmatch(r"[23] turns of 1 agent\n", done.out)  # a timer may be due by now
+
+
+def test_a_host_that_finds_nothing_to_do_says_so(folder, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--app", "desk:desk", "--store", "sqlite+aiosqlite:///quiet.db")
+    quiet = ("--app", "desk:desk", "--store", "sqlite+aiosqlite:///quiet.db")
+    assert gatechart("run", "--once", *quiet).out == "nothing to do\n"
+    assert gatechart("run", "--once", "--json", *quiet).document == {"turns": 0, "agents": 0}
 
 
 def test_what_is_watched_can_be_read_by_machines_line_by_line(gatechart):

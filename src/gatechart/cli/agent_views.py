@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from rich.text import Text
@@ -21,6 +22,7 @@ from gatechart.cli.output import (
     print_warning,
     status_text,
 )
+from gatechart.cli.times import age_text, in_zone, moment_text
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
@@ -131,15 +133,19 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
     print_facts([took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
 
 
-def print_agents(agents: Sequence[Snapshot]) -> None:
-    """Print agents, a row each."""
-    print_table(("AGENT", "STATUS", "STATE", "GRAPH"), map(_agent_row, agents), whole=("AGENT", "STATUS"))
+def print_agents(agents: Sequence[Snapshot], ages: Sequence[timedelta]) -> None:
+    """Print agents, a row each, and how many have which status. ages: the time since the last turn of each."""
+    columns = ("AGENT", "STATUS", "IDLE", "STATE", "GRAPH")
+    print_table(columns, map(_agent_row, agents, ages), whole=columns[:3])
+    found = Counter(each.status for each in agents)
+    counts = ", ".join(f"{found[status]:,} {status.value}" for status in Status if found[status])
+    print_hint(f"{len(agents):,} agent{'s' * (len(agents) != 1)}: {counts}")
 
 
 def print_history(entries: Sequence[HistoryEntry]) -> None:
     """Print turns, a row each."""
-    columns = ("VERSION", "TIME (UTC)", "BY", "EVENT → STATE, CHANGES")
-    print_table(columns, map(_entry_row, entries), whole=("VERSION", "TIME (UTC)"))
+    columns = ("VERSION", in_zone("TIME"), "BY", "EVENT → STATE, TRANSITION, CHANGES")
+    print_table(columns, map(_entry_row, entries), whole=columns[:2])
 
 
 def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
@@ -170,17 +176,19 @@ def _refusal_text(agent_id: str, event: EventName, refusal: Refusal) -> str:
     return f"agent {agent_id!r} refused {event!r}: {refusal}{meant}"
 
 
-def _agent_row(snapshot: Snapshot) -> Sequence[Cell]:
-    return snapshot.agent_id, status_text(snapshot.status), ", ".join(snapshot.configuration), snapshot.graph
+def _agent_row(snapshot: Snapshot, age: timedelta) -> Sequence[Cell]:
+    state = ", ".join(snapshot.configuration)
+    return snapshot.agent_id, status_text(snapshot.status), age_text(age), state, snapshot.graph
 
 
 def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
     begins = not entry.source  # then every field has changed; show those with a value
+    told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
-    told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {change}" for change in changes), "dim")
-    return str(entry.version), f"{entry.event.time:%Y-%m-%d %H:%M:%S}", origin_text(entry.event), told
+    told.append("".join(f"\n  {change}" for change in changes), "dim")
+    return str(entry.version), moment_text(entry.event.time), origin_text(entry.event), told
 
 
 def _plain(value: Any) -> str:
@@ -202,8 +210,8 @@ _STYLES: Final = {
 
 def print_mail(mail: Sequence[Mail]) -> None:
     """Mail, a row each."""
-    columns = ("MAIL", "STATUS", "AGENT", "WHEN (UTC)", "EVENT, REASON")
-    print_table(columns, map(_mail_row, mail), whole=("MAIL", "STATUS", "AGENT", "WHEN (UTC)"))
+    columns = ("MAIL", "STATUS", "AGENT", in_zone("WHEN"), "EVENT, REASON")
+    print_table(columns, map(_mail_row, mail), whole=columns[:4])
 
 
 def print_whole_mail(mail: Mail) -> None:
@@ -241,7 +249,7 @@ def print_waiting(mail: Sequence[Mail], running: Sequence[ActiveInvocation]) -> 
     """Print the mail and the running invokes of an agent, if any."""
     if mail:
         print_line()
-        print_table(("WAITS", "WHEN (UTC)", ""), [(each.event, _when(each), f"mail {each.number}") for each in mail])
+        print_table(("WAITS", in_zone("WHEN"), ""), [(each.event, _when(each), f"mail {each.number}") for each in mail])
     if running:
         print_line()
         rows = [(each.invocation.invoke, each.invocation.state) for each in running]
@@ -275,4 +283,4 @@ def _when(mail: Mail) -> str:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+    return None if moment is None else moment_text(moment)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gatechart.cli.completion import AgentArgument, complete_events, complete_graphs
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.inputs import read_payload
 from gatechart.cli.late import late
-from gatechart.cli.options import TIMEOUT_S, AgentArgument, PayloadOption, Settings, TimeoutOption, YesOption
+from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption
 from gatechart.cli.output import emit, is_confirmed, print_hint, print_warning
+from gatechart.cli.times import clock_text
 from gatechart.errors import StoreCorruptError
 from gatechart.values import MailStatus, Outcome, Role, Snapshot
 
@@ -38,7 +40,12 @@ else:
 
 GraphArgument = Annotated[
     str | None,
-    typer.Argument(metavar="GRAPH", help="The name of the graph; optional with --on.", show_default=False),
+    typer.Argument(
+        metavar="GRAPH",
+        autocompletion=complete_graphs,
+        help="The name of the graph; optional with --on.",
+        show_default=False,
+    ),
 ]
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point to start at.", show_default=False)
@@ -62,7 +69,10 @@ VersionArgument = Annotated[
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.", show_default=False)
 ]
-EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.", show_default=False)]
+EventArgument = Annotated[
+    str,
+    typer.Argument(metavar="EVENT", autocompletion=complete_events, help="The name of the event.", show_default=False),
+]
 EventIdOption = Annotated[
     str | None,
     typer.Option(
@@ -257,7 +267,7 @@ async def _hint_at_waits(home: AgentHome, agent: str) -> None:
         if mail.retry_at is not None and mail.due is None:
             print_hint(
                 f"the event waits for mail {mail.number} ({mail.event}), which failed and is tried again at "
-                f"{mail.retry_at:%H:%M:%S} UTC"
+                f"{clock_text(mail.retry_at)}"
             )
 
 

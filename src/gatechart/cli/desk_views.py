@@ -10,8 +10,9 @@ from typing import Final
 from rich.text import Text
 
 from gatechart.cli.agent_views import snapshot_document
-from gatechart.cli.handoff_views import moment_text, print_conversation, print_known, print_way, problem_facts, prose
+from gatechart.cli.handoff_views import print_conversation, print_known, print_way, problem_facts, prose
 from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, status_text
+from gatechart.cli.times import age_text, zoned_text
 from gatechart.contrib.human_desk import RANKS, DeskContext, Subtask, SubtaskStatus
 from gatechart.drawing.text import visible
 from gatechart.handoff import Priority
@@ -19,7 +20,6 @@ from gatechart.values import Mode, Snapshot, Status
 
 _STYLES: Final = {Priority.URGENT: "bold red", Priority.HIGH: "yellow", Priority.NORMAL: "", Priority.LOW: "dim"}
 _STEPS: Final = {SubtaskStatus.ASKED: "yellow", SubtaskStatus.COMPLETED: "cyan", SubtaskStatus.FAILED: "bold red"}
-_UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _LONGEST: Final = 120  # characters of a problem in a list
 
 
@@ -95,21 +95,6 @@ def print_case(case: Case, now: datetime) -> None:
         print_table(("SUB-TASK", "", ""), map(_subtask_row, case.context.subtasks))
 
 
-def age_text(age: timedelta) -> str:
-    """Write a duration in its two largest units.
-
-    >>> age_text(timedelta(minutes=125)), age_text(timedelta(seconds=7)), age_text(timedelta(days=3, hours=2))
-    ('2h 5m', '7s', '3d 2h')
-    """
-    left, counts = max(0, int(age.total_seconds())), []
-    for unit, seconds in _UNITS:
-        count, left = divmod(left, seconds)
-        counts.append((count, unit))
-    largest = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
-    told = [f"{count}{unit}" for count, unit in counts[largest : largest + 2] if count]
-    return " ".join(told) or "0s"
-
-
 def _row(case: Case, now: datetime) -> Sequence[Cell]:
     context = case.context
     told = Text(visible(_asking(context)))
@@ -127,7 +112,7 @@ def _facts(case: Case, now: datetime) -> Iterator[tuple[str, Cell]]:
     yield "status", status_text(snapshot.status)
     yield "priority", _priority(context)
     if context.arrived is not None:
-        yield "arrived", f"{moment_text(context.arrived)} UTC, {age_text(case.age(now))} ago"
+        yield "arrived", f"{zoned_text(context.arrived)}, {age_text(case.age(now))} ago"
     yield "operator", context.operator or "–"
     yield "asked by", _asking(context, whole=True)
     if context.handoff:

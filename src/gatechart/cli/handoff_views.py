@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gatechart.api import HANDOFF
 from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, print_warning
+from gatechart.cli.times import in_zone, moment_text, zoned_text
 from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
 from gatechart.handoff import (
@@ -49,8 +50,8 @@ _STYLES: Final = {
 
 def print_handoffs(handoffs: Sequence[HandoffRecord]) -> None:
     """Print handoffs, a row each."""
-    columns = ("HANDOFF", "STATUS", "OFFERED (UTC)", "FROM → TO, REASON")
-    print_table(columns, map(_row, handoffs), whole=("HANDOFF", "STATUS", "OFFERED (UTC)"))
+    columns = ("HANDOFF", "STATUS", in_zone("OFFERED"), "FROM → TO, REASON")
+    print_table(columns, map(_row, handoffs), whole=("HANDOFF", "STATUS", in_zone("OFFERED")))
 
 
 def print_handoff(handoff: HandoffRecord) -> None:
@@ -64,7 +65,7 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
     print_facts(_facts(handoff))
     print_line()
     changes = [(moment_text(each.time), status_cell(each.status), prose(each.details)) for each in handoff.changes]
-    print_table(("WHEN (UTC)", "CHANGE", ""), changes, whole=("WHEN (UTC)",))
+    print_table((in_zone("WHEN"), "CHANGE", ""), changes, whole=(in_zone("WHEN"),))
     if handoff.result is not None:
         _print_table("RESULT", _values(handoff.result))
     try:
@@ -136,11 +137,6 @@ def prose(text: str) -> Text:
     return Text("\n".join(map(visible, text.splitlines())))
 
 
-def moment_text(moment: datetime) -> str:
-    """Write a moment, to the second."""
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
-
-
 def _row(handoff: HandoffRecord) -> Sequence[Cell]:
     where = _target(handoff.target_graph, handoff.entry_point, handoff.target)
     told = Text(visible(f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"))
@@ -160,7 +156,7 @@ def _facts(handoff: HandoffRecord) -> Iterator[tuple[str, Cell]]:
     yield "from", f"{handoff.source}, of {handoff.source_graph}"
     yield "to", f"{kind} {handoff.target}, of {handoff.target_graph} at {handoff.entry_point}"
     if handoff.deadline is not None:
-        yield "deadline", f"{moment_text(handoff.deadline)} UTC"
+        yield "deadline", zoned_text(handoff.deadline)
 
 
 def _told(*facts: tuple[str, str]) -> Iterator[tuple[str, Cell]]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from gatechart.cli.agents import ReasonOption
+from gatechart.cli.completion import AgentArgument, complete_events
 from gatechart.cli.errors import UsageError
 from gatechart.cli.inputs import read_due, read_json, read_payload
 from gatechart.cli.late import late
-from gatechart.cli.options import TIMEOUT_S, AgentArgument, PayloadOption, Settings, TimeoutOption
+from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_page, print_warning
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import UnknownMailError
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 else:
     agent_views, connection, stores = late("gatechart.cli.agent_views", "gatechart.cli.connection", "gatechart.stores")
 
-EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The name of the event.", show_default=False)]
+EventArgument = Annotated[
+    str,
+    typer.Argument(metavar="EVENT", autocompletion=complete_events, help="The name of the event.", show_default=False),
+]
 IdOption = Annotated[
     str | None,
     typer.Option(

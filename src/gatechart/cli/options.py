@@ -118,7 +118,6 @@ TimeoutOption = Annotated[
         envvar=TIMEOUT_VARIABLE,
     ),
 ]
-AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The id of the agent.", show_default=False)]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 PayloadOption = Annotated[
     str | None,
@@ -157,7 +156,7 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
     @wraps(command)
     def parse(context: typer.Context, **given: Any) -> Job:
         settings = Settings(
-            **{common.name: _chosen(context, common.name, given.pop(common.name)) for common in _COMMON}
+            **{common.name: chosen_option(context, common.name, given.pop(common.name)) for common in _COMMON}
         )
         return Job(settings, partial(command, settings, **given))
 
@@ -168,18 +167,14 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
     return parse
 
 
-def _chosen(context: Any, name: str, value: Any) -> Any:
+def chosen_option(context: Any, name: str, value: Any) -> Any:
     """Choose the value of an option: after the command's name, before it, in the environment, the default."""
     while context is not None:
-        if _is_given(context, name):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
             return context.params[name]
         context = context.parent
     return value
-
-
-def _is_given(context: Any, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def is_set(arguments: Sequence[str], flag: str, variable: str) -> bool:

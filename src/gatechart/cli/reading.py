@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from gatechart.cli.completion import AgentArgument, complete_graphs, complete_states
 from gatechart.cli.errors import ExitCode
 from gatechart.cli.late import late
-from gatechart.cli.options import AgentArgument, Settings
+from gatechart.cli.options import Settings
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.errors import DefinitionError, GatechartError
 from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
@@ -34,13 +36,21 @@ else:
 
 _MOST_WAITING: Final = 100  # mail and invokes shown with an agent
 GraphOption = Annotated[
-    str | None, typer.Option("--graph", metavar="GRAPH", help="Only agents of this graph.", show_default=False)
+    str | None,
+    typer.Option(
+        "--graph",
+        metavar="GRAPH",
+        autocompletion=complete_graphs,
+        help="Only agents of this graph.",
+        show_default=False,
+    ),
 ]
 StateOption = Annotated[
     str | None,
     typer.Option(
         "--state",
         metavar="STATE",
+        autocompletion=complete_states,
         help="Only agents in this state, or in a state inside it.",
         show_default=False,
     ),
@@ -135,7 +145,7 @@ async def list_agents(
     limit: LimitOption = 100,
     every: AllOption = False,
 ) -> None:
-    """List agents in the order they were started.
+    """List agents in the order they were started, with the time since the last turn of each.
 
     Works without an app. With one, --state also finds agents in states inside the given state, and unknown names are
     errors.
@@ -149,10 +159,11 @@ async def list_agents(
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
             _check_known(settings, graph)
+        ages = [] if settings.json else [await _age(store, each) for each in page.agents]
 
     def show() -> None:
         if page.agents:
-            agent_views.print_agents(page.agents)
+            agent_views.print_agents(page.agents, ages)
         else:
             print_hint("no agents found")
         if page.next is not None:
@@ -164,13 +175,14 @@ async def list_agents(
 async def show_history(
     settings: Settings, agent: AgentArgument, after: AfterVersionOption = 0, limit: LimitOption = 100
 ) -> None:
-    """List the turns of an agent, oldest first.
+    """List the turns of an agent, oldest first: the event, the transitions that it took, and what they changed.
 
-    Works without an app.
+    Times are local; for UTC, set TZ=UTC. With --json, they are always UTC. Works without an app.
 
     Examples:
       gatechart history case-1
       gatechart history case-1 --after 100 --json
+      TZ=UTC gatechart history case-1
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
         found = await store.history(agent, after=after, limit=limit + 1)
@@ -210,6 +222,12 @@ def _check_known(settings: Settings, graph: str) -> None:
     with suppress(DefinitionError):  # an app that cannot be loaded cannot tell
         if loading.find_app(settings.app) is not None:
             registry.Registry(loading.load_graphs(settings.app)).graph(graph)
+
+
+async def _age(store: Store, snapshot: Snapshot) -> timedelta:
+    """Tell how long ago the last turn of an agent was."""
+    last = await store.history(snapshot.agent_id, after=snapshot.version - 1, limit=1)
+    return datetime.now(UTC) - last[0].event.time if last else timedelta()
 
 
 async def _all_pages(store: Store, query: Query) -> Page:

@@ -15,6 +15,7 @@ from gatechart.cli.errors import ExtraMissingError, UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working
+from gatechart.cli.times import zoned_text
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, loading
@@ -249,7 +250,7 @@ def moved_document(moved: Moved) -> Document:
 
 def _print_moved(moved: Moved) -> None:
     if moved.before is not None:
-        print_line(f"{moved.source} was moved to {moved.to} at {moved.before:%Y-%m-%d %H:%M:%S} UTC")
+        print_line(f"{moved.source} was moved to {moved.to} at {zoned_text(moved.before)}")
         if moved.awakened:
             print_line(f"{_count(moved.awakened, 'agent')} that had not started there yet go on now")
         return

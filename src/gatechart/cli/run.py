@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
@@ -19,7 +20,8 @@ import typer
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, seconds_option
-from gatechart.cli.output import print_hint, print_json_line, print_line, print_warning
+from gatechart.cli.output import emit, print_hint, print_json_line, print_line, print_warning
+from gatechart.cli.times import clock_text
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
 from gatechart.hosting.system import SystemClock
 from gatechart.values import HistoryEntry, Role
@@ -129,8 +131,8 @@ async def run_agents(
     get --grace seconds to finish; the rest is durable and continues with the next host. A second Ctrl-C does not wait.
     While a host is running, other commands can read the database, and pass their changes to the host.
 
-    With --once, it exits as soon as there is nothing to do but wait for the clock, as in a cron job. With --watch and
-    --json, each line is a JSON document.
+    With --once, it exits as soon as there is nothing to do but wait for the clock, as in a cron job, and says how many
+    turns of how many agents it did. With --watch and --json, each line is a JSON document.
 
     Mail that fails at every attempt is dead. If an agent may be waiting for dead mail, the log says so and the exit
     code is 1; see `gatechart show` and `gatechart mail`.
@@ -160,8 +162,8 @@ async def run_agents(
             tasks: list[asyncio.Task[OwnershipLostError | None]] = [asyncio.create_task(told_or_lost(gone, runtime))]
             if once:
                 tasks.append(asyncio.create_task(_idle(runtime, clock)))
-            if watch:
-                tasks.append(asyncio.create_task(_tell(settings, changes)))
+            turns: Counter[str] = Counter()
+            tasks.append(asyncio.create_task(_tell(settings, changes, turns, prints=watch)))
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -170,7 +172,18 @@ async def run_agents(
             finally:
                 for task in tasks:
                     task.cancel()
+    if once and not watch:
+        emit(settings, {"turns": turns.total(), "agents": _agents(turns)}, _tally_text(turns))
     return _told_of(runtime.dead_letters)
+
+
+def _agents(turns: Counter[str]) -> int:
+    return sum(1 for agent in turns if agent)  # turns that were missed are counted under no agent
+
+
+def _tally_text(turns: Counter[str]) -> str:
+    count, agents = turns.total(), _agents(turns)
+    return f"{count:,} turn{'s' * (count != 1)} of {agents:,} agent{'s' * (agents != 1)}" if count else "nothing to do"
 
 
 def _told_of(dead_letters: int) -> ExitCode | None:
@@ -236,24 +249,29 @@ async def _idle(runtime: Runtime, clock: _CountingClock) -> None:
         found = found + 1 if runtime.pending_work <= clock.sleeping else 0
 
 
-async def _tell(settings: Settings, changes: Subscription[HistoryEntry]) -> None:
-    """Print turns as they are committed."""
+async def _tell(settings: Settings, changes: Subscription[HistoryEntry], turns: Counter[str], *, prints: bool) -> None:
+    """Count turns by agent as they are committed. prints: also print them."""
     while True:
         try:
             entry = await anext(changes)
         except FeedLaggedError as error:
-            print_warning(f"{error.lost} turns were committed too fast to be printed")
+            turns[""] += error.lost
+            if prints:
+                print_warning(f"{error.lost} turns were committed too fast to be printed")
         except RuntimeClosedError:
             return
         else:
-            _print(settings, entry)
+            turns[entry.agent_id] += 1
+            if prints:
+                print_turn(settings, entry)
 
 
-def _print(settings: Settings, entry: HistoryEntry) -> None:
+def print_turn(settings: Settings, entry: HistoryEntry) -> None:
+    """Print a turn on one line, and let the reader of a pipe have it at once."""
     if settings.json:
         print_json_line({"agent_id": entry.agent_id, **agent_views.entry_document(entry)})
     else:
         moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
         line = f"{entry.agent_id} {entry.version}  {entry.event.name}{moved}"
-        print_line(f"{entry.event.time:%H:%M:%S}  {drawing_text.visible(line)}")
+        print_line(f"{clock_text(entry.event.time)}  {drawing_text.visible(line)}")
     sys.stdout.flush()

@@ -1,0 +1,84 @@
+"""Completion of the names of agents, graphs, states and events at a shell. What cannot be read is not offered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from gatechart.cli.late import late
+from gatechart.cli.options import chosen_option
+from gatechart.values import Query, Role
+
+if TYPE_CHECKING:
+    from gatechart import stores
+    from gatechart.cli import agent_views, loading
+    from gatechart.graph import AnyGraph
+    from gatechart.hosting import registry
+    from gatechart.values import Snapshot
+else:
+    agent_views, loading, registry, stores = late(
+        "gatechart.cli.agent_views", "gatechart.cli.loading", "gatechart.hosting.registry", "gatechart.stores"
+    )
+
+_MOST: Final = 1_000  # agents that are looked at
+
+
+def complete_agents(context: typer.Context) -> list[str]:
+    """Offer the ids of agents in the database."""
+    return _offered(lambda: (each.agent_id for each in _agents(context)))
+
+
+def complete_graphs(context: typer.Context) -> list[str]:
+    """Offer the names of the graphs of the app."""
+    return _offered(lambda: (graph.name for graph in _graphs(context)))
+
+
+def complete_states(context: typer.Context) -> list[str]:
+    """Offer the states of the graph that is named, or of all."""
+    wanted = context.params.get("graph")
+    return _offered(
+        lambda: (state for each in _graphs(context) if wanted in (None, each.name) for state in each.states)
+    )
+
+
+def complete_events(context: typer.Context) -> list[str]:
+    """Offer the events that the agent accepts."""
+
+    def accepted() -> Iterable[str]:
+        snapshot = next(each for each in _agents(context) if each.agent_id == context.params.get("agent"))
+        graphs = loading.load_graphs(chosen_option(context, "app", context.params.get("app")))
+        return agent_views.accepted_by(registry.Registry(graphs).graph_for(snapshot), snapshot)
+
+    return _offered(accepted)
+
+
+AgentArgument = Annotated[
+    str,
+    typer.Argument(metavar="AGENT", help="The id of the agent.", show_default=False, autocompletion=complete_agents),
+]
+
+
+def _offered(find: Callable[[], Iterable[str]]) -> list[str]:
+    """Return what is found without repeats; nothing if that fails, for a shell has no place for errors."""
+    found: list[str] = []
+    with suppress(Exception, SystemExit), redirect_stdout(StringIO()):  # an app may print while it is imported
+        found.extend(dict.fromkeys(find()))
+    return found
+
+
+def _graphs(context: typer.Context) -> tuple[AnyGraph, ...]:
+    return loading.newest(loading.load_graphs(chosen_option(context, "app", context.params.get("app"))))
+
+
+def _agents(context: typer.Context) -> tuple[Snapshot, ...]:
+    async def read() -> tuple[Snapshot, ...]:
+        url = chosen_option(context, "store", context.params["store"])
+        async with stores.open_store(url, role=Role.READER) as store:
+            return (await store.find(Query(limit=_MOST))).agents
+
+    return asyncio.run(read())
