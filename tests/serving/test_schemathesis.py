@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.api import ErrorDocument
-from gatechart.serving import Application, application
+from gatechart.serving import Application, answers
 from gatechart.serving.openapi import openapi_document
 from tests.serving.conftest import TOKEN, serving
 from tests.serving.shop import graphs
@@ -59,7 +59,7 @@ async def test_many_requests_in_every_phase_find_nothing(tmp_path, sqlite_url, s
 @pytest.mark.usefixtures("unmeasured")
 async def test_a_fault_is_found(tmp_path, monkeypatch):
     async def odd(self, request):
-        return application._json(ErrorDocument(error="Odd", message="", facts={}), 418)
+        return answers._error(ErrorDocument(error="Odd", message="", facts={}), 418)
 
     monkeypatch.setattr(Application, "_ready", odd)
     async with serving(token=TOKEN) as served:
