@@ -22,6 +22,7 @@ from gatechart.cli.restate import move_agents, register_service, serve_engine
 from gatechart.cli.run import run_agents
 from gatechart.cli.serve import serve_agents
 from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
+from gatechart.cli.tail import follow_agents
 
 HELP: Final = """Run durable agents driven by statecharts.
 
@@ -72,6 +73,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "show": show_agent,
     "list": list_agents,
     "history": show_history,
+    "tail": follow_agents,
     "stop": stop_agent,
     "erase": erase_agent,
     "rollback": roll_back_agent,

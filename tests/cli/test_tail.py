@@ -1,0 +1,66 @@
+"""`gatechart tail`: the turns of agents, as they are committed by other processes."""
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.homes import on_both
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def following(project):
+    @contextmanager
+    def follow(*arguments):
+        command = [str(Path(sys.executable).with_name("gatechart")), "tail", *arguments]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, cwd=project, **pipes) as process:
+            try:
+                assert process.stderr.readline().startswith("following ")
+                yield process
+            finally:
+                process.kill()
+
+    return follow
+
+
+@on_both
+def test_turns_of_all_agents_are_told_as_they_are_committed_until_ctrl_c(following, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    with following() as process:
+        gatechart("start", "strict", "--at", "OPEN", "--id", "s")
+        assert process.stdout.readline().split("  ", 1)[1] == "s 1  agent.started.OPEN → OPEN\n"
+        gatechart("send", "a", "LEFT")
+        assert process.stdout.readline().split("  ", 1)[1] == "a 2  LEFT → CLOSED\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        assert process.stderr.read() == "error: interrupted; nothing was changed\n"
+
+
+def test_turns_of_one_agent_are_told_to_machines_line_by_line(following, gatechart):
+    for name in ("a", "b"):
+        gatechart("start", "desk", "--at", "LISTENING", "--id", name)
+    with following("b", "--json") as process:
+        gatechart("send", "a", "LEFT")
+        gatechart("send", "b", "LEFT")
+        turn = json.loads(process.stdout.readline())
+        assert (turn["agent_id"], turn["version"], turn["target"]) == ("b", 2, ["CLOSED"])
+
+
+def test_a_follower_ends_when_its_reader_has_gone(following, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    with following() as process:
+        process.stdout.close()
+        gatechart("send", "a", "LEFT")
+        assert process.wait(timeout=20) == 141
+
+
+def test_an_unknown_agent_is_not_followed(project, gatechart):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    assert gatechart("tail", "nobody").code == 4
