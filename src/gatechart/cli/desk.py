@@ -23,7 +23,6 @@ from gatechart.values import (
     HandoffQuery,
     MailStatus,
     Mode,
-    Outcome,
     Query,
     Role,
     Snapshot,
@@ -371,30 +370,12 @@ async def _send(
             partial(agent_views.print_outcome, graph, after, outcome),
         )
         if not outcome.applied:
-            _hint_at_what_would_do(case, outcome)
+            desk_views.hint_at_what_would_do(case, outcome)
         elif reached.runtime is not None:
             await _hint_at_news(reached.runtime, case)
         return None if outcome.applied else ExitCode.REFUSED
 
     return await connection.execute(settings, (graph,), send, timeout_s=timeout_s)
-
-
-def _hint_at_what_would_do(case: desk_views.Case, outcome: Outcome) -> None:
-    """Say what to do first when an event was refused."""
-    name, operator = case.snapshot.agent_id, case.context.operator
-    if outcome.status is not Status.ACTIVE:
-        print_hint(f"the case is {outcome.status.value}; see `gatechart desk show {name}`")
-    elif outcome.configuration == ("WAITING",):
-        print_hint(f"nobody has taken the case; take it with `gatechart desk take {name} --operator NAME`")
-    elif outcome.configuration == ("RETURNING",):
-        print_hint(
-            f"the case is offered to {case.context.asked_by}; `gatechart send {name} KEEP` withdraws the offer, "
-            "unless it was accepted by then"
-        )
-    elif outcome.event == "TAKE":
-        print_hint(f"{operator} has taken the case; `gatechart desk release {name}` releases it")
-    elif outcome.event == "RETURN" and case.context.mode is None:
-        print_hint(f"no agent handed the case over; end it with `gatechart desk resolve {name}`")
 
 
 async def _hint_at_news(runtime: Runtime, case: desk_views.Case) -> None:

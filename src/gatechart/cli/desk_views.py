@@ -11,12 +11,12 @@ from rich.text import Text
 
 from gatechart.cli.agent_views import snapshot_document
 from gatechart.cli.handoff_views import print_conversation, print_known, print_way, problem_facts, prose
-from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, status_text
+from gatechart.cli.output import Cell, Document, print_facts, print_hint, print_line, print_table, status_text
 from gatechart.cli.times import age_text, zoned_text
 from gatechart.contrib.human_desk import RANKS, DeskContext, Subtask, SubtaskStatus
 from gatechart.drawing.text import visible
 from gatechart.handoff import Priority
-from gatechart.values import Mode, Snapshot, Status
+from gatechart.values import Mode, Outcome, Snapshot, Status
 
 _STYLES: Final = {Priority.URGENT: "bold red", Priority.HIGH: "yellow", Priority.NORMAL: "", Priority.LOW: "dim"}
 _STEPS: Final = {SubtaskStatus.ASKED: "yellow", SubtaskStatus.COMPLETED: "cyan", SubtaskStatus.FAILED: "bold red"}
@@ -93,6 +93,24 @@ def print_case(case: Case, now: datetime) -> None:
     if case.context.subtasks:
         print_line()
         print_table(("SUB-TASK", "", ""), map(_subtask_row, case.context.subtasks))
+
+
+def hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
+    """Say what to do first when an event was refused."""
+    name, operator = case.snapshot.agent_id, case.context.operator
+    if outcome.status is not Status.ACTIVE:
+        print_hint(f"the case is {outcome.status.value}; see `gatechart desk show {name}`")
+    elif outcome.configuration == ("WAITING",):
+        print_hint(f"nobody has taken the case; take it with `gatechart desk take {name} --operator NAME`")
+    elif outcome.configuration == ("RETURNING",):
+        print_hint(
+            f"the case is offered to {case.context.asked_by}; `gatechart send {name} KEEP` withdraws the offer, "
+            "unless it was accepted by then"
+        )
+    elif outcome.event == "TAKE":
+        print_hint(f"{operator} has taken the case; `gatechart desk release {name}` releases it")
+    elif outcome.event == "RETURN" and case.context.mode is None:
+        print_hint(f"no agent handed the case over; end it with `gatechart desk resolve {name}`")
 
 
 def _row(case: Case, now: datetime) -> Sequence[Cell]:
