@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gatechart.checks import check
     from gatechart.clients import DatabaseClient, HttpClient
     from gatechart.context import AgentContext
-    from gatechart.drawing import draw
+    from gatechart.drawing import draw, draw_async
     from gatechart.graph import (
         ANY,
         Accepts,
@@ -66,7 +66,7 @@ _NAMES: Final = {
         "HttpClient",
     ),
     "context": ("AgentContext",),
-    "drawing": ("draw",),
+    "drawing": ("draw", "draw_async"),
     "graph": (
         "ANY",
         "Accepts",
@@ -161,6 +161,7 @@ __all__ = [
     "Work",
     "check",
     "draw",
+    "draw_async",
     "dump",
     "load",
 ]

@@ -241,6 +241,14 @@ def test_a_drawing_is_written_to_the_file_that_is_named(arguments, project, gate
     assert gatechart("draw", *arguments, "--json").document == {"graph": "desk", "path": "out/desk.dot"}
 
 
+def test_a_drawing_has_the_theme_and_the_legend_that_are_asked_for(project, gatechart):
+    drawn = gatechart("draw", "desk", "--theme", "dark", "--legend")
+    from desk import desk  # now that the command has found it
+
+    assert drawn.out.rstrip() == to_dot(desk, theme="dark", legend=True).rstrip()
+    assert gatechart("draw", "desk", "--theme", "blue").code == 2
+
+
 @needs_graphviz
 def test_graphviz_draws_a_picture(project, gatechart):
     assert gatechart("draw", "desk", "desk.svg").code == 0

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from gatechart import ANY, EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.drawing import palette, to_dot, to_mermaid
-from gatechart.drawing.labels import identity
+from gatechart.drawing.graph_map import map_of
+from gatechart.drawing.language import identity
+from gatechart.drawing.palette import THEMES
 from gatechart.drawing.text import one_line, visible
+from gatechart.errors import DrawingError
 from gatechart.graph import Handoff
 from tests.drawing.charts import (
     HISTORY,
@@ -152,37 +155,69 @@ def test_a_handoff_that_was_asked_for_stands_out():
     lines = to_dot(orders, trail=trail).splitlines()
     asked = [line for line in lines if '-> "to:specialists:REVIEWING"' in line]
     assert asked
-    assert all(palette.TRAIL in line for line in asked)
-    assert not any(palette.TRAIL in line for line in lines if '-> "to:parcels:SEARCHING"' in line)
+    assert all(palette.LIGHT.trail in line for line in asked)
+    assert not any(palette.LIGHT.trail in line for line in lines if '-> "to:parcels:SEARCHING"' in line)
 
 
 MAP = [orders, specialists, support]
 
 
 @needs_dot
-def test_a_map_names_each_graph_its_doors_and_the_states_that_hand_on():
+def test_a_map_names_each_graph_its_doors_and_when_where_and_why_it_hands_on():
     words = words_of(svg_of(to_dot(MAP)))
     for graph in MAP:
         assert graph.name in words
         assert all(name in words for name in graph.entry_points)
-    for word in ("onCHAT_OPENED", "takesCaseFile", "anystate", "TALKING", "TRACKING", "delegate", "elsetransfer"):
+    for word in ("onCHAT_OPENED", "takesCaseFile", "TALKING:COMPLAINED", "transfertoREVIEWING"):
         assert word in words
-    assert "parcels" in words
-    assert "SEARCHING" in words
+    assert "anystate:PERSON_WANTED" in words
+    assert "TRACKING:whileactive" in words
+    assert "transfertohandover,ifnotspecialists" in words
+    assert "delegatetoSEARCHING" in words
 
 
-def test_a_map_leads_from_the_states_that_ask_to_the_doors():
+def test_a_map_has_one_line_from_a_graph_to_another():
+    routes = [(route.origin, route.graph) for route in map_of(MAP).routes]
+    assert len(routes) == len(set(routes))
+    ways = next(route for route in map_of(MAP).routes if (route.origin, route.graph) == ("orders", "support")).ways
+    assert [(way.occasion, way.purpose) for way in ways] == [
+        ("any state: PERSON_WANTED", "delegate to handover"),
+        ("TALKING", "transfer to handover, if not specialists"),
+    ]
+
+
+def test_a_line_of_a_map_ends_at_a_door_or_at_the_graph_if_it_leads_to_several():
     text = to_dot(MAP)
-    label = '"hand:orders:TRACKING:parcels:SEARCHING"'
-    assert f'"orders":state2:e -> {label}:w' in text
+    label = '"hand:orders:parcels"'
+    assert f'"orders" -> {label}:w' in text
     assert f'{label}:e -> "parcels":door0:w' in text
+    several = StateTransitionGraph(
+        "several",
+        transitions=[
+            Transition("A", "ONE", "B", actions=Handoff("support", at="WAITING", reason="out of scope")),
+            Transition("A", "TWO", "B", actions=Handoff("support", at="handover")),
+        ],
+        entry_points=["A"],
+    )
+    text = to_dot([several, support])
+    assert '"hand:several:support":e -> "support" ' in text
+    assert "transfer to WAITING, out of scope" in text
 
 
 def test_what_leads_back_on_a_map_is_drawn_from_its_end():
     text = to_dot(MAP)
-    label = '"hand:specialists:REVIEWING:orders:ANSWERING"'
+    label = '"hand:specialists:orders"'
     assert f'"orders":door1:w -> {label}:w [dir="back"]' in text
-    assert f'{label}:e -> "specialists":state1:e [arrowhead="none"]' in text
+    assert f'{label}:e -> "specialists" [arrowhead="none"]' in text
+
+
+def test_a_line_of_a_map_with_many_ways_counts_the_rest():
+    ways = [Transition("A", f"E{at}", "B", actions=Handoff("support", at="WAITING")) for at in range(12)]
+    graph = StateTransitionGraph("many", transitions=ways, entry_points=["A"])
+    text = to_dot([graph, support])
+    assert "A: E7" in text
+    assert "A: E8" not in text
+    assert "and 4 more" in text
 
 
 def test_graphs_and_doors_that_are_only_named_are_dashed_on_a_map():
@@ -217,6 +252,29 @@ def test_a_failure_says_so():
         told = [line for line in drawn.splitlines() if "«failed»" in line]
         assert len(told) == 1
         assert "BROKEN" in told[0]
+
+
+PLAYER = StateTransitionGraph(
+    "player",
+    states=[
+        State("PLAYING", parallel=True, states=[State(f"R{at}", states=[f"R{at}A", f"R{at}B"]) for at in range(4)]),
+        "OFF",
+    ],
+    transitions=[
+        *(Transition(f"R{at}A", "GONE", f"R{at}B") for at in range(4)),
+        Transition("R0B", "LEFT", "R1A"),
+        Transition("OFF", "PRESSED", "PLAYING"),
+    ],
+    entry_points=["OFF", "PLAYING"],
+)
+
+
+@needs_dot
+def test_regions_begin_at_one_height():
+    begins = [f"initial:R{at}" for at in range(4)]
+    groups = [group for group in svg_of(to_dot(PLAYER)).iter(f"{SVG}g") if group.get("class") == "node"]
+    heights = {group.findtext(f"{SVG}title"): group.find(f"{SVG}ellipse") for group in groups}
+    assert len({heights[name].get("cy") for name in begins}) == 1
 
 
 def test_a_compound_state_is_a_cluster_whose_dot_points_to_its_initial_child():
@@ -256,18 +314,20 @@ def test_a_line_upward_between_compound_states_is_clipped_at_both_borders():
 
 def test_active_states_have_the_heaviest_border_and_a_colour():
     text = to_dot(support, highlight=SNAPSHOT)
-    assert f'penwidth={palette.ALIVE.width:g}, fillcolor="{palette.ACTIVE}"' in statement_of(text, '"ANSWERING"')
-    assert f'fillcolor="{palette.ACTIVE_CLUSTER}"' in text
-    assert palette.ACTIVE not in statement_of(text, '"READING"')
+    assert f'penwidth={palette.LIGHT.alive.width:g}, fillcolor="{palette.LIGHT.active}"' in statement_of(
+        text, '"ANSWERING"'
+    )
+    assert f'fillcolor="{palette.LIGHT.active_cluster}"' in text
+    assert palette.LIGHT.active not in statement_of(text, '"READING"')
 
 
 def test_what_the_trail_did_not_touch_steps_back():
     text = to_dot(support, trail=HISTORY)
-    assert f'color="{palette.FAINT.line}"' in statement_of(text, '"WAITING"')
-    assert f'color="{palette.LOUD.line}"' in statement_of(text, '"READING"')
-    assert f'fillcolor="{palette.STATE}"' in statement_of(text, '"door:WAITING"')
-    assert f'fillcolor="{palette.DOOR}"' in statement_of(text, '"door:handover"')
-    assert f"penwidth={palette.LOUD.width:g}" in statement_of(text, '"READING" -> "way:READING:ANSWERING"')
+    assert f'color="{palette.LIGHT.faint.line}"' in statement_of(text, '"WAITING"')
+    assert f'color="{palette.LIGHT.loud.line}"' in statement_of(text, '"READING"')
+    assert f'fillcolor="{palette.LIGHT.state}"' in statement_of(text, '"door:WAITING"')
+    assert f'fillcolor="{palette.LIGHT.door}"' in statement_of(text, '"door:handover"')
+    assert f"penwidth={palette.LIGHT.loud.width:g}" in statement_of(text, '"READING" -> "way:READING:ANSWERING"')
 
 
 @needs_dot
@@ -369,26 +429,44 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-GROUNDS = (palette.CARD, palette.STATE, *palette.CLUSTERS, palette.ACTIVE, palette.ACTIVE_CLUSTER)
-TONES = (palette.PLAIN, palette.FAINT, palette.LOUD, palette.AROUND, palette.ALIVE)
+EVERY_THEME = pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
 
 
-@pytest.mark.parametrize("ground", GROUNDS)
-@pytest.mark.parametrize("ink", sorted({ink for tone in TONES for ink in (tone.ink, tone.soft_ink)}))
-def test_all_text_can_be_read_on_every_ground(ink, ground):
-    assert contrast(ink, ground) >= 4.5
+@EVERY_THEME
+def test_all_text_can_be_read_on_every_ground(theme):
+    grounds = (theme.card, theme.state, *theme.clusters, theme.active, theme.active_cluster)
+    inks = {ink for tone in theme.tones for ink in (tone.ink, tone.soft_ink)}
+    assert min(contrast(ink, ground) for ink in inks for ground in grounds) >= 4.5
 
 
-@pytest.mark.parametrize(
-    ("ink", "ground"),
-    [
-        (palette.DOOR_INK, palette.DOOR),
-        (palette.DOOR, palette.STATE),
-        (palette.TRAIL_INK, palette.TRAIL),
-    ],
-)
-def test_what_is_written_on_colours_can_be_read(ink, ground):
-    assert contrast(ink, ground) >= 4.5
+@EVERY_THEME
+def test_what_is_written_on_colours_can_be_read(theme):
+    assert contrast(theme.door_ink, theme.door) >= 4.5
+    assert contrast(theme.door, theme.state) >= 4.5
+    assert contrast(theme.trail_ink, theme.trail) >= 4.5
+
+
+@EVERY_THEME
+def test_lines_are_seen_on_every_ground(theme):
+    lines = {tone.line for tone in theme.tones if tone is not theme.faint}
+    assert min(contrast(line, ground) for line in lines for ground in (theme.card, *theme.clusters)) >= 3
+
+
+def test_a_dark_drawing_has_no_colour_of_the_light_one():
+    light = {value for value in vars_of(palette.LIGHT) if value not in vars_of(palette.DARK)}
+    for text in (to_dot(support, theme="dark"), to_dot(MAP, theme="dark"), to_mermaid(support, theme="dark")):
+        assert [colour for colour in light if colour in text] == []
+    assert palette.DARK.card in to_dot(support, theme="dark")
+
+
+def vars_of(theme: palette.Theme) -> set[str]:
+    return set(re.findall("#[0-9A-F]{6}", repr(theme)))
+
+
+@pytest.mark.parametrize("theme", ["drak", "", None, ["dark"]])
+def test_an_unknown_theme_is_refused_with_those_there_are(theme):
+    with pytest.raises(DrawingError, match=r"unknown theme .*[Tt]here are 'light', 'dark'"):
+        to_dot(support, theme=theme)
 
 
 def test_lines_between_light_and_dark_pages_are_seen_on_both():

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from gatechart import StateTransitionGraph, Transition
-from gatechart.drawing import draw, to_dot, to_mermaid
+from gatechart import State, StateTransitionGraph, Transition
+from gatechart.drawing import draw, draw_async, to_dot, to_mermaid
+from gatechart.drawing.palette import DARK
 from gatechart.errors import DrawingError, UnknownStateError
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, snapshot, specialists, support, words_of
+from tests.drawing.test_dot import HOSTILE, strict
+
+XLINK = "{http://www.w3.org/1999/xlink}"
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -34,6 +40,17 @@ def test_the_drawn_doors_name_their_triggers(tmp_path):
     assert "onHANDED_OVER" in words
     assert "onRETURNED" in words
     assert "takesCaseFile" in words
+
+
+@needs_dot
+def test_theme_and_legend_are_drawn(tmp_path):
+    plain = draw(support, tmp_path / "plain.svg").read_bytes()
+    dark = draw(support, tmp_path / "dark.svg", theme="dark").read_bytes()
+    assert (DARK.card.lower().encode() in dark, DARK.card.lower().encode() in plain) == (True, False)
+    assert b"an agent may begin here" in draw(support, tmp_path / "legend.svg", legend=True).read_bytes().replace(
+        b"&#160;", b" "
+    )
+    assert b"an agent may begin here" not in plain.replace(b"&#160;", b" ")
 
 
 @needs_dot
@@ -97,14 +114,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fake_dot(tmp_path_factory, monkeypatch):
-    """Puts a program named `dot` in the place of Graphviz's."""
+def fake_program(tmp_path_factory, monkeypatch):
+    """Puts a program in the place of one of Graphviz's."""
 
-    def put(script: str) -> None:
+    def put(name: str, script: str) -> None:
         place = tmp_path_factory.mktemp("bin")
-        (place / "dot").write_text(f"#!/bin/sh\n{script}\n")
-        (place / "dot").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{place}{os.pathsep}/bin{os.pathsep}/usr/bin")
+        (place / name).write_text(f"#!/bin/sh\n{script}\n")
+        (place / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
 
     return put
 
@@ -128,20 +145,89 @@ def test_without_graphviz_the_error_says_how_to_get_it(folder, tmp_path_factory,
 @pytest.mark.parametrize(
     ("script", "told"), [("echo out of ink >&2; exit 3", r"\(out of ink\)"), ("exit 3", r"\(it returned 3\)")]
 )
-def test_what_graphviz_complains_of_is_told(folder, fake_dot, script, told):
-    fake_dot(f"cat > /dev/null; {script}")
+def test_what_graphviz_complains_of_is_told(folder, fake_program, script, told):
+    fake_program("dot", f"cat > /dev/null; {script}")
     before = everything(folder)
     with pytest.raises(DrawingError, match=f"Graphviz failed {told}; draw to a .dot file"):
         draw(support, folder / "support.svg")
     assert everything(folder) == before
 
 
-def test_a_drawing_that_takes_too_long_is_given_up(folder, fake_dot):
-    fake_dot("exec sleep 600")
+DOT = shutil.which("dot")
+SLOW = "exec sleep 600"
+SLOW_LAYOUT = f'[ "$1" != -Kdot ] || exec sleep 600; exec {DOT} "$@"'
+
+
+@needs_dot
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
+def test_a_chart_that_takes_too_long_gets_a_plainer_layout_and_says_so(tmp_path, fake_program, caplog, suffix):
+    fake_program("dot", SLOW_LAYOUT)
+    path = draw(support, tmp_path / f"support{suffix}", highlight=SNAPSHOT, trail=HISTORY, limit_s=2)
+    assert path.stat().st_size > 1000
+    assert [(record.graph, record.limit_s) for record in caplog.records] == [("support", 2)]
+    assert "plainer layout" in caplog.text
+
+
+@needs_dot
+def test_the_plainer_layout_has_every_state_door_and_arrow(tmp_path, fake_program):
+    fake_program("dot", SLOW_LAYOUT)
+    svg = ElementTree.parse(draw(support, tmp_path / "support.svg", limit_s=2, theme="dark")).getroot()
+    words = words_of(svg)
+    assert all(state in words for state in support.states)
+    assert "toolargeforafulllayout" in words
+    assert "onHANDED_OVER" in words
+    tooltips = [each.get(f"{XLINK}title") for each in svg.iter() if each.get(f"{XLINK}title")]
+    assert {"READ [is_solved]", "SOLVED; CLOSED / note, notify", "TIMED_OUT"} <= set(tooltips)
+
+
+@needs_dot
+def test_hostile_names_are_laid_out_plainly(tmp_path, fake_program):
+    fake_program("dot", SLOW_LAYOUT)
+    for at, name in enumerate(HOSTILE):
+        assert draw(strict(name), tmp_path / f"{at}.svg", limit_s=0.5).exists()
+
+
+@needs_dot
+def test_a_chart_of_a_thousand_states_is_drawn(tmp_path, fake_program, caplog):
+    fake_program("dot", SLOW_LAYOUT)  # it would take minutes
+    names = [f"S{at}" for at in range(1000)]
+    states = [State(f"G{at}", states=names[at * 10 : at * 10 + 10]) for at in range(100)]
+    ways = [Transition(name, f"E{at % 7}", names[at * 7 % 1000]) for at, name in enumerate(names)]
+    graph = StateTransitionGraph("large", states=states, transitions=ways, entry_points=["S0"])
+    words = words_of(ElementTree.parse(draw(graph, tmp_path / "large.svg", limit_s=20)).getroot())
+    assert all(name in words for name in names)
+
+
+def test_a_plainer_layout_that_takes_too_long_is_given_up(folder, fake_program):
+    fake_program("dot", SLOW)
     before = everything(folder)
     with pytest.raises(DrawingError, match=r"Graphviz took longer than 0\.2 s; draw to a \.dot"):
         draw(support, folder / "support.svg", limit_s=0.2)
     assert everything(folder) == before
+
+
+def test_a_map_that_takes_too_long_is_given_up(folder, fake_program):
+    fake_program("dot", SLOW)
+    before = everything(folder)
+    with pytest.raises(DrawingError, match=r"Graphviz took longer than 0\.2 s; draw to a \.dot"):
+        draw([support], folder / "support.svg", limit_s=0.2)
+    assert everything(folder) == before
+
+
+async def test_the_event_loop_goes_on_while_a_graph_is_drawn(tmp_path, fake_program):
+    """The program waits for what only the event loop writes."""
+    go = tmp_path / "go"
+    fake_program("dot", f"cat > /dev/null; while [ ! -e {go} ]; do sleep 0.01; done; echo 'digraph g {{}}'")
+    drawing = asyncio.create_task(draw_async(support, tmp_path / "support.svg"))
+    while not drawing.done() and not go.exists():
+        await asyncio.sleep(0)
+        go.touch()
+    assert await drawing == tmp_path / "support.svg"
+
+
+async def test_what_draw_raises_comes_out_of_the_thread(tmp_path):
+    with pytest.raises(DrawingError, match="name a file"):
+        await draw_async(support, tmp_path / "support.jpeg")
 
 
 @pytest.mark.parametrize("suffix", [".dot", ".mmd"])

@@ -72,7 +72,8 @@ def test_a_map_has_each_graph_with_its_doors_and_the_handoffs_between_them():
     lines = body_of(text)
     assert 'subgraph card_orders ["orders"]' in lines
     assert 'of_orders__door_LISTENING>"LISTENING<br/>on CHAT_OPENED"]:::door' in lines
-    assert 'of_orders__s_TRACKING -.->|"delegate"| of_parcels__door_SEARCHING' in lines
+    told = "TRACKING: while active<br/>delegate to SEARCHING"
+    assert f'card_orders -.->|"{told}"| of_parcels__door_SEARCHING' in lines
     assert 'of_support__door_nowhere>"nowhere"]:::elsewhere' in lines
     assert any(line.startswith("style card_parcels ") and line.endswith("stroke-dasharray:4") for line in lines)
     assert_valid(text)

@@ -253,6 +253,7 @@ class Except:
         self.guard = guard
         inner = () if guard is None else (callable_name(guard),)
         self.__name__ = " and ".join((*inner, *(f"not {event}" for event in events)))
+        self.drawn_as = "".join(inner)  # in XState's eyes there are no exceptions
         self._takes_configuration = guard is not None and takes_third(guard, "configuration")
 
     def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool:

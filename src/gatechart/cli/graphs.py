@@ -167,6 +167,13 @@ class Language(StrEnum):
     MERMAID = "mermaid"
 
 
+class Theme(StrEnum):
+    """The themes of drawings."""
+
+    LIGHT = "light"
+    DARK = "dark"
+
+
 CheckedGraphsArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="GRAPH", help="The names of the graphs. Default: all.", show_default=False),
@@ -194,6 +201,8 @@ FormatOption = Annotated[
     Language | None,
     typer.Option("--format", "-f", help="What to print if no file is named. Default: dot.", show_default=False),
 ]
+ThemeOption = Annotated[Theme, typer.Option("--theme", help="The colours of the drawing.")]
+LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the signs that occur in the drawing.")]
 DrawnAgentOption = Annotated[
     str | None,
     typer.Option(
@@ -264,15 +273,18 @@ async def draw_graph(
     format: FormatOption = None,  # noqa: A002
     agent: DrawnAgentOption = None,
     is_map: MapOption = False,
+    theme: ThemeOption = Theme.LIGHT,
+    legend: LegendOption = False,
 ) -> None:
     """Draw a graph, or a map of several graphs with their entry points and the handoffs between them.
 
     The file's extension selects the format: .svg, .png and .pdf are drawn by Graphviz, .dot is Graphviz source, and
     .mmd is Mermaid. Without a file, the source is printed. With --agent, the agent's states and the way it took are
-    highlighted.
+    highlighted. A chart that takes Graphviz longer than 20 seconds gets a plainer layout.
 
     Examples:
       gatechart draw customer_service support.svg
+      gatechart draw customer_service support.png --theme dark --legend
       gatechart draw --agent case-1 --output case-1.svg
       gatechart draw customer_service --format mermaid
       gatechart draw orders refunds human_desk map.svg
@@ -281,15 +293,16 @@ async def draw_graph(
     graphs = loading.load_graphs(settings.app)
     names, path = _parted(graphs, drawn or ())
     file = _only_file(path, output, format)
+    look = {"theme": theme.value, "legend": legend}
     if is_map or len(names) > 1:
         if agent is not None:
             raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")
         several = tuple(map(registry.Registry(graphs).graph, dict.fromkeys(names))) or loading.newest(graphs)
-        _draw(settings, several, file, format)
+        await _draw(settings, several, file, format, **look)
         return
     snapshot, trail = await _life_of(settings, agent)
     chosen = _chosen(graphs, names[0] if names else None, snapshot)
-    _draw(settings, chosen, file, format, highlight=snapshot, trail=trail)
+    await _draw(settings, chosen, file, format, highlight=snapshot, trail=trail, **look)
 
 
 def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
@@ -300,21 +313,21 @@ def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path |
     return drawn, None
 
 
-def _draw(
+async def _draw(
     settings: Settings,
     drawn: AnyGraph | Graphs,
     file: Path | None,
     language: Language | None,
-    **stands_out: Any,
+    **options: Any,
 ) -> None:
     """Write the file, or print the source if there is none."""
     if file is None:
         written = language or Language.DOT
         write = drawing.to_dot if written is Language.DOT else drawing.to_mermaid
-        text = write(drawn, **stands_out)
+        text = write(drawn, **options)
         emit(settings, {**_names(drawn), "format": written, "text": text}, lambda: typer.echo(text.rstrip("\n")))
     else:
-        path = drawing.draw(drawn, file, **stands_out)
+        path = await drawing.draw_async(drawn, file, **options)
         emit(settings, {**_names(drawn), "path": str(path)}, f"drew {_title(drawn)} to {path}")
 
 

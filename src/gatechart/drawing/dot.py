@@ -5,101 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gatechart.drawing import labels
-from gatechart.drawing.labels import Value, edge, identity, node, statement, tooltip
+from gatechart.drawing.labels import Labels
+from gatechart.drawing.language import Value, edge, identity, node, statement, tooltip
 from gatechart.drawing.layout import Line, leaves_of, lines_of
-from gatechart.drawing.outline import sketch
-from gatechart.drawing.palette import (
-    ACTIVE,
-    ACTIVE_CLUSTER,
-    ALIVE,
-    AROUND,
-    CARD,
-    CLUSTERS,
-    DOOR,
-    DOOR_INK,
-    FONT,
-    MEDIUM,
-    PLAIN,
-    STATE,
-    Tone,
-    tone_of,
-)
+from gatechart.drawing.legend import legend_table
+from gatechart.drawing.map_dot import write_map_dot
+from gatechart.drawing.palette import FONT, MEDIUM, Theme, Tone
 from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
+from gatechart.drawing.sketch import Look, look_of, sketch
 from gatechart.graph import ROOT, AnyGraph, Kind, Recall
 from gatechart.values import HistoryEntry, Snapshot, StateName
-
-_Ports = Mapping[tuple[str, str], str]  # of doors or states, by graph and name
-
-
-def write_map_dot(drawing: Map, **attributes: Value) -> str:
-    """Return each graph as a card, and the ways from the states on it to the doors on others."""
-    doors = {(card.name, door.name): f"door{at}" for card in drawing.cards for at, door in enumerate(card.doors)}
-    states = {(card.name, name): f"state{at}" for card in drawing.cards for at, name in enumerate(card.sources)}
-    back = _backward(drawing)
-    body = [
-        *_map_defaults(attributes),
-        *(
-            statement(
-                node(identity(card.name)),
-                label=labels.card(card),
-                style="rounded,filled" if card.is_known else "rounded,filled,dashed",
-            )
-            for card in drawing.cards
-        ),
-        *(text for each in drawing.handings for text in _map_handing(each, states, doors, is_back=each in back)),
-    ]
-    return "\n".join(['digraph "map" {', *(f"  {line}" for line in body), "}", ""])
-
-
-def _map_defaults(attributes: Mapping[str, Value]) -> tuple[str, ...]:
-    card: dict[str, Value] = {"bgcolor": CARD, "pad": 0.2, "fontname": FONT}
-    line: dict[str, Value] = {"color": PLAIN.line, "penwidth": PLAIN.width, "fontname": FONT, "fontsize": MEDIUM}
-    return (
-        statement("graph", rankdir="LR", nodesep=0.4, ranksep=0.9, **card, **attributes),
-        statement("node", shape="box", fillcolor=STATE, margin=0, width=0, height=0, **line),
-        statement("edge", arrowsize=0.7, style="dashed", **line),
-    )
-
-
-def _backward(drawing: Map) -> frozenset[Handing]:
-    """Return the ways that run from right to left: to graphs that others hand on from, seen from the first graph."""
-    onward: dict[str, list[Handing]] = {}
-    for each in drawing.handings:
-        onward.setdefault(each.origin, []).append(each)
-    back: set[Handing] = set()
-    finished: set[str] = set()
-    for card in drawing.cards:
-        path = {} if card.name in finished else {card.name: iter(onward.get(card.name, ()))}
-        while path:
-            here, ways = next(reversed(path.items()))
-            way = next(ways, None)
-            if way is None:
-                finished.add(here)
-                del path[here]
-            elif way.graph in path:
-                back.add(way)
-            elif way.graph not in finished:
-                path[way.graph] = iter(onward.get(way.graph, ()))
-    return frozenset(back)
-
-
-def _map_handing(each: Handing, states: _Ports, doors: _Ports, *, is_back: bool) -> Iterator[str]:
-    """Both halves of a way, from whichever end lies on the left, through its label."""
-    label = node(":".join(map(identity, ("hand", each.origin, each.source, each.graph, each.entry_point))))
-    tail = f"{node(identity(each.origin))}:{states[each.origin, each.source]}:e"
-    head = f"{node(identity(each.graph))}:{doors[each.graph, each.entry_point]}:w"
-    yield statement(label, label=labels.handing(each.words, (), PLAIN), shape="plain", style="solid")
-    if each.origin == each.graph:
-        yield statement(f"{tail} -> {label}:w", arrowhead="none")
-        yield statement(f"{head} -> {label}:s", dir="back")
-    elif is_back:
-        yield statement(f"{head} -> {label}:w", dir="back")
-        yield statement(f"{label}:e -> {tail}", arrowhead="none")
-    else:
-        yield statement(f"{tail} -> {label}:w", arrowhead="none")
-        yield statement(f"{label}:e -> {head}")
-
 
 # How hard Graphviz works to draw a line short and straight. A label on a line that has room stays near its source.
 _FAR_HALF = 1
@@ -113,24 +28,30 @@ def to_dot(
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
+    theme: str = "light",
+    legend: bool = False,
 ) -> str:
     """Return the drawing of a graph as DOT text, for Graphviz's `dot`; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
+    theme: "light" or "dark". legend: whether the signs that occur are explained.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return write_dot(sketch(graph, highlight=highlight, trail=trail))
+    return write_dot(sketch(graph, highlight=highlight, trail=trail), look_of(theme, legend=legend))
 
 
-def write_dot(drawing: Outline | Map, **attributes: Value) -> str:
+def write_dot(drawing: Outline | Map, look: Look = Look(), **attributes: Value) -> str:  # noqa: B008  it is frozen
     """Return an outline, or a map, as DOT text. attributes: of the graph, besides the usual ones."""
-    return _outline(drawing, attributes) if isinstance(drawing, Outline) else write_map_dot(drawing, **attributes)
+    if isinstance(drawing, Map):
+        return write_map_dot(drawing, look, **attributes)
+    boxes = {box.name: box for box in drawing.every_box()}
+    return _outline(_Sheet(drawing, boxes, lines_of(drawing), look), attributes)
 
 
-def _outline(drawing: Outline, attributes: Mapping[str, Value]) -> str:
-    sheet = _Sheet(drawing, {box.name: box for box in drawing.every_box()}, lines_of(drawing))
+def _outline(sheet: _Sheet, attributes: Mapping[str, Value]) -> str:
+    drawing = sheet.drawing
     body = [
-        *_defaults(drawing, attributes),
+        *_defaults(sheet, attributes),
         *(text for door in drawing.doors for text in _door(sheet, door)),
         *(text for box in drawing.boxes for text in _box(sheet, box, depth=0)),
         *_anywhere(sheet),
@@ -147,16 +68,25 @@ class _Sheet:
     drawing: Outline
     boxes: Mapping[StateName, Box]
     lines: Sequence[Line]
+    look: Look
+
+    @property
+    def theme(self) -> Theme:
+        return self.look.theme
+
+    @property
+    def labels(self) -> Labels:
+        return Labels(self.look.theme)
 
     def tone(self, *, marked: bool) -> Tone:
-        return tone_of(marked=marked, among_marked=self.drawing.has_trail)
+        return self.theme.tone_of(marked=marked, among_marked=self.drawing.has_trail)
 
     def is_region(self, box: Box) -> bool:
         return any(box in outer.boxes for outer in self.boxes.values() if outer.kind is Kind.PARALLEL)
 
     def box_tone(self, box: Box) -> Tone:
         if box.is_active:
-            return AROUND if box.boxes else ALIVE
+            return self.theme.around if box.boxes else self.theme.alive
         return self.tone(marked=box.is_visited)
 
 
@@ -176,15 +106,17 @@ class _End:
         return {"ltail": self.cluster} if self.cluster else {}
 
 
-def _defaults(drawing: Outline, attributes: Mapping[str, Value]) -> Iterator[str]:
-    card: dict[str, Value] = {"bgcolor": CARD, "pad": 0.2, "fontname": FONT}
-    title: dict[str, Value] = {"label": labels.title(drawing), "labelloc": "t", "labeljust": "l"}
+def _defaults(sheet: _Sheet, attributes: Mapping[str, Value]) -> Iterator[str]:
+    theme = sheet.theme
+    told = [legend_table(sheet.drawing, sheet.labels)] if sheet.look.has_legend else []
+    card: dict[str, Value] = {"bgcolor": theme.card, "pad": 0.2, "fontname": FONT}
+    title: dict[str, Value] = {"label": sheet.labels.title(sheet.drawing, told), "labelloc": "t", "labeljust": "l"}
     layout: dict[str, Value] = {"nodesep": 0.22, "ranksep": 0.17, "mclimit": 4, "compound": "true", "newrank": "true"}
     yield statement("graph", **title, **card, **layout, **attributes)
-    line: dict[str, Value] = {"color": PLAIN.line, "penwidth": PLAIN.width}
+    line: dict[str, Value] = {"color": theme.plain.line, "penwidth": theme.plain.width}
     text: dict[str, Value] = {"fontname": FONT, "fontsize": MEDIUM}
     size: dict[str, Value] = {"margin": 0, "width": 0, "height": 0}  # a node is as large as its label
-    yield statement("node", shape="box", style="rounded,filled", fillcolor=STATE, **line, **text, **size)
+    yield statement("node", shape="box", style="rounded,filled", fillcolor=theme.state, **line, **text, **size)
     yield statement("edge", arrowsize=0.7, **line)
 
 
@@ -192,9 +124,10 @@ def _door(sheet: _Sheet, door: Door) -> Iterator[str]:
     """Solid; in a drawing with a trail only where it was taken."""
     name, end = f"door:{identity(door.name)}", _entry(sheet, sheet.boxes[door.state])
     is_solid = bool(door.places) or not sheet.drawing.has_trail
-    ink, fill, width = (DOOR_INK, DOOR, 2.5) if is_solid else (DOOR, STATE, PLAIN.width)
-    yield statement(node(name), label=labels.door(door, ink), style="filled", fillcolor=fill, color=DOOR)
-    yield statement(edge(name, end.node), color=DOOR, penwidth=width, weight=_DIRECT, **end.entered())
+    theme = sheet.theme
+    ink, fill, width = (theme.door_ink, theme.door, 2.5) if is_solid else (theme.door, theme.state, theme.plain.width)
+    yield statement(node(name), label=sheet.labels.door(door, ink), style="filled", fillcolor=fill, color=theme.door)
+    yield statement(edge(name, end.node), color=theme.door, penwidth=width, weight=_DIRECT, **end.entered())
 
 
 def _box(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
@@ -214,7 +147,7 @@ def _history(sheet: _Sheet, box: Box, recall: Recall) -> Iterator[str]:
 
 
 def _leaf(sheet: _Sheet, box: Box) -> Iterator[str]:
-    active: dict[str, Value] = {"fillcolor": ACTIVE} if box.is_active else {}
+    active: dict[str, Value] = {"fillcolor": sheet.theme.active} if box.is_active else {}
     final: dict[str, Value] = {"peripheries": 2} if box.kind is Kind.FINAL else {}
     yield statement(node(identity(box.name)), **_look(sheet, box), **active, **final)
 
@@ -223,7 +156,7 @@ def _look(sheet: _Sheet, box: Box) -> dict[str, Value]:
     tone = sheet.box_tone(box)
     told = f"{box.name}: {box.description}" if box.description else box.name
     return {
-        "label": labels.state(box, tone),
+        "label": sheet.labels.state(box, tone),
         "tooltip": tooltip(told),
         "color": tone.line,
         "penwidth": tone.width,
@@ -232,7 +165,8 @@ def _look(sheet: _Sheet, box: Box) -> dict[str, Value]:
 
 def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
     """Draw the regions of a parallel state with dashed borders, as in UML."""
-    fill = ACTIVE_CLUSTER if box.is_active else CLUSTERS[depth % len(CLUSTERS)]
+    fills = sheet.theme.clusters
+    fill = sheet.theme.active_cluster if box.is_active else fills[depth % len(fills)]
     style = "rounded,filled,dashed" if sheet.is_region(box) else "rounded,filled"
     yield f"subgraph {node(_entry(sheet, box).cluster)} {{"
     yield from _indented(
@@ -241,9 +175,17 @@ def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
             *_beginning(sheet, box),
             *(text for child in box.boxes for text in _box(sheet, child, depth=depth + 1)),
             *_labels(sheet, box.name),
+            *_side_by_side(sheet, box),
         ]
     )
     yield "}"
+
+
+def _side_by_side(sheet: _Sheet, box: Box) -> Iterator[str]:
+    """Let the regions of a parallel state begin at one height."""
+    if box.kind is Kind.PARALLEL:
+        begins = [_entry(sheet, region).node for region in box.boxes if region.recall is None]
+        yield f"{{ rank=same; {' '.join(map(node, begins))} }}"
 
 
 def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:
@@ -261,20 +203,22 @@ def _anywhere(sheet: _Sheet) -> Iterator[str]:
     """Write what happens in any state without leaving it."""
     parts = sheet.drawing.parts
     if parts:
-        yield _roaming("any:", "any state", parts, _tone(sheet, parts))
+        yield _roaming(sheet, "any:", "any state", parts, _tone(sheet, parts))
 
 
 def _labels(sheet: _Sheet, home: StateName) -> Iterator[str]:
     """Yield the labels that lie directly in a state, each a node on the way of its line."""
     for arrow in (line.arrow for line in sheet.lines if line.arrow.home == home):
         name, tone = _label(arrow), _tone(sheet, arrow.parts)
-        yield statement(node(name), label=labels.transitions(arrow.parts, tone), shape="plain", style="solid")
+        yield statement(node(name), label=sheet.labels.transitions(arrow.parts, tone), shape="plain", style="solid")
         if arrow.is_roaming:
-            yield _roaming(f"any:{name}", "any state" if home == ROOT else f"any in {home}", (), tone)
+            yield _roaming(
+                sheet, f"any:{name}", "any state" if home == ROOT else f"any in {sheet.boxes[home].title}", (), tone
+            )
 
 
-def _roaming(name: str, words: str, parts: Sequence[Part], tone: Tone) -> str:
-    label = labels.anywhere(words, parts, tone)
+def _roaming(sheet: _Sheet, name: str, words: str, parts: Sequence[Part], tone: Tone) -> str:
+    label = sheet.labels.anywhere(words, parts, tone)
     return statement(node(name), label=label, style="rounded,dashed", color=tone.line, margin="0.06,0.01")
 
 
@@ -321,17 +265,19 @@ def _elsewhere(sheet: _Sheet, graph: str, entry_point: str) -> str:
     """Return a door of another graph, dashed as what lies outside."""
     leading = (each for each in sheet.drawing.handings if (each.graph, each.entry_point) == (graph, entry_point))
     width = sheet.tone(marked=any(each.places for each in leading)).width
-    look: dict[str, Value] = {"style": "filled,dashed", "color": DOOR, "penwidth": width}
-    return statement(node(_target(graph, entry_point)), label=labels.elsewhere(graph, entry_point, DOOR), **look)
+    look: dict[str, Value] = {"style": "filled,dashed", "color": sheet.theme.door, "penwidth": width}
+    return statement(node(_target(graph, entry_point)), label=sheet.labels.elsewhere(graph, entry_point), **look)
 
 
 def _handing(sheet: _Sheet, each: Handing) -> Iterator[str]:
     """Both halves of the way to another graph's door, through its label; it always runs down."""
     tone, target = sheet.tone(marked=bool(each.places)), _target(each.graph, each.entry_point)
     label = f"hand:{identity(each.source)}:{target}"
-    yield statement(node(label), label=labels.handing(each.words, each.places, tone), shape="plain", style="solid")
+    yield statement(
+        node(label), label=sheet.labels.handing(each.words, each.places, tone), shape="plain", style="solid"
+    )
     if each.is_roaming:
-        yield _roaming(f"any:{label}", "any state", (), tone)
+        yield _roaming(sheet, f"any:{label}", "any state", (), tone)
         tail = _End(f"any:{label}")
     else:
         box = sheet.boxes[each.source]

@@ -12,22 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gatechart.drawing.outline import sketch
-from gatechart.drawing.palette import (
-    ACTIVE,
-    ACTIVE_CLUSTER,
-    ALIVE,
-    BETWEEN,
-    CARD,
-    CLUSTERS,
-    DOOR,
-    DOOR_INK,
-    LOUD,
-    PLAIN,
-    STATE,
-    TRAIL,
-)
-from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part
+from gatechart.drawing.legend import Sign, signs_of
+from gatechart.drawing.palette import BETWEEN, Theme
+from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part, Route
+from gatechart.drawing.sketch import Look, look_of, sketch
 from gatechart.drawing.text import places_text, visible
 from gatechart.graph import ROOT, AnyGraph, Kind, Recall
 from gatechart.values import HistoryEntry, Snapshot, StateName
@@ -49,16 +37,21 @@ config:
     padding: 8
 ---
 flowchart {direction}"""
-CLASSES = (  # each sets its own colours of text and ground, so that both a light and a dark page can be read
-    f"classDef state fill:{STATE},stroke:{PLAIN.line},color:{PLAIN.ink}",
-    f"classDef visited fill:{STATE},stroke:{LOUD.line},color:{LOUD.ink},stroke-width:3px",
-    f"classDef active fill:{ACTIVE},stroke:{ALIVE.line},color:{ALIVE.ink},stroke-width:4px,font-weight:bold",
-    f"classDef initial fill:{PLAIN.ink},stroke:{PLAIN.ink}",
-    f"classDef anywhere fill:{CARD},stroke:{PLAIN.line},color:{PLAIN.ink},stroke-dasharray:4",
-    f"classDef label fill:{CARD},stroke:none,color:{PLAIN.ink}",
-    f"classDef door fill:{DOOR},stroke:{DOOR},color:{DOOR_INK}",
-    f"classDef elsewhere fill:{STATE},stroke:{DOOR},color:{DOOR},stroke-dasharray:4",
-)
+
+
+def classes(theme: Theme) -> tuple[str, ...]:
+    """Return the classes of nodes; each sets its own colours, so that both a light and a dark page can be read."""
+    plain, loud, alive = theme.plain, theme.loud, theme.alive
+    return (
+        f"classDef state fill:{theme.state},stroke:{plain.line},color:{plain.ink}",
+        f"classDef visited fill:{theme.state},stroke:{loud.line},color:{loud.ink},stroke-width:3px",
+        f"classDef active fill:{theme.active},stroke:{alive.line},color:{alive.ink},stroke-width:4px,font-weight:bold",
+        f"classDef initial fill:{plain.ink},stroke:{plain.ink}",
+        f"classDef anywhere fill:{theme.card},stroke:{plain.line},color:{plain.ink},stroke-dasharray:4",
+        f"classDef label fill:{theme.card},stroke:none,color:{plain.ink}",
+        f"classDef door fill:{theme.door},stroke:{theme.door},color:{theme.door_ink}",
+        f"classDef elsewhere fill:{theme.state},stroke:{theme.door},color:{theme.door},stroke-dasharray:4",
+    )
 
 
 def whole(title: str, body: Iterable[str], *, direction: str = "TB") -> str:
@@ -89,42 +82,36 @@ def indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def write_map_mermaid(drawing: Map) -> str:
-    """Return each graph with its doors and the states that hand on work, and the ways between them."""
+def write_map_mermaid(drawing: Map, look: Look) -> str:
+    """Return each graph with its doors, and one line for all that it hands on to another."""
     known = [card.name for card in drawing.cards if card.is_known]
     body = [
-        *CLASSES,
-        *(text for card in drawing.cards for text in _card(card)),
-        *(_map_handing(each) for each in drawing.handings),
+        *classes(look.theme),
+        *(text for card in drawing.cards for text in _card(card, look.theme)),
+        *map(_route, drawing.routes),
+        *_legend(drawing, look),
     ]
     return whole(", ".join(known), body, direction="LR")
 
 
-def _card(card: Card) -> Iterator[str]:
+def _card(card: Card, theme: Theme) -> Iterator[str]:
     yield f'subgraph {id_of("card", card.name)} ["{escape(card.name)}"]'
     yield from indented(
-        [
-            *(
-                f'{_map_door_id(card.name, door.name)}>"{lines_of([door.name, *door.terms])}"]:::{_look(door)}'
-                for door in card.doors
-            ),
-            *(_source(card.name, source) for source in card.sources),
-        ]
+        f'{_map_door_id(card.name, door.name)}>"{lines_of([door.name, *door.terms])}"]:::{_look(door)}'
+        for door in card.doors
     )
     yield "end"
     dashed = "" if card.is_known else ",stroke-dasharray:4"
-    yield f"style {id_of('card', card.name)} fill:{CLUSTERS[0]},stroke:{PLAIN.line},color:{PLAIN.ink}{dashed}"
+    plain = theme.plain
+    yield f"style {id_of('card', card.name)} fill:{theme.clusters[0]},stroke:{plain.line},color:{plain.ink}{dashed}"
 
 
-def _source(graph: str, source: StateName) -> str:
-    if source == ROOT:
-        return f'{_source_id(graph, source)}(["any state"]):::anywhere'
-    return f'{_source_id(graph, source)}("{escape(source)}"):::state'
-
-
-def _map_handing(each: Handing) -> str:
-    tail, head = _source_id(each.origin, each.source), _map_door_id(each.graph, each.entry_point)
-    return f'{tail} -.->|"{lines_of(each.words)}"| {head}'
+def _route(each: Route) -> str:
+    tail, head = id_of("card", each.origin), id_of("card", each.graph)
+    if each.entry_point:
+        head = _map_door_id(each.graph, each.entry_point)
+    lines = [line for way in each.ways for line in (way.occasion, way.purpose)]
+    return f'{tail} -.->|"{lines_of(lines)}"| {head}'
 
 
 def _look(door: Door) -> str:
@@ -135,13 +122,28 @@ def _map_door_id(graph: str, door: str) -> str:
     return f"{id_of('of', graph)}__{id_of('door', door)}"
 
 
-def _source_id(graph: str, source: StateName) -> str:
-    return f"{id_of('of', graph)}__{id_of('s', source)}"
+def _legend(drawing: Outline | Map, look: Look) -> Iterator[str]:
+    """Yield the signs that occur, in a box of their own."""
+    if not look.has_legend:
+        return
+    yield 'subgraph legend_signs ["legend"]'
+    for sign in signs_of(drawing):
+        shape, style = _SIGNS.get(sign, _WRITTEN)
+        yield f"  legend_{sign.name.lower()}{shape.format(escape(sign.value))}:::{style}"
+    yield "end"
+    plain = look.theme.plain
+    yield f"style legend_signs fill:{look.theme.card},stroke:{plain.line},color:{plain.ink}"
 
 
-_COMPOUND = f"fill:{{fill}},stroke:{PLAIN.line},color:{PLAIN.ink}"
-_COMPOUND_VISITED = f"fill:{{fill}},stroke:{LOUD.line},color:{LOUD.ink},stroke-width:3px"
-_COMPOUND_ALIVE = f"fill:{ACTIVE_CLUSTER},stroke:{ALIVE.line},color:{ALIVE.ink},stroke-width:3px"
+_WRITTEN = ('["{}"]', "label")
+_SIGNS: Mapping[Sign, tuple[str, str]] = {
+    Sign.ENTRY_POINT: ('>"{}"]', "door"),
+    Sign.ELSEWHERE: ('>"{}"]', "elsewhere"),
+    Sign.END: ('[["{}"]]', "state"),
+    Sign.ANYWHERE: ('(["{}"])', "anywhere"),
+    Sign.ACTIVE: ('("{}")', "active"),
+    Sign.TRAIL: ('("{}")', "visited"),
+}
 
 
 def to_mermaid(
@@ -149,34 +151,38 @@ def to_mermaid(
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
+    theme: str = "light",
+    legend: bool = False,
 ) -> str:
     """Return the drawing of a graph as Mermaid text; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
+    theme: "light" or "dark". legend: whether the signs that occur are explained.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return write_mermaid(sketch(graph, highlight=highlight, trail=trail))
+    return write_mermaid(sketch(graph, highlight=highlight, trail=trail), look_of(theme, legend=legend))
 
 
-def write_mermaid(drawing: Outline | Map) -> str:
+def write_mermaid(drawing: Outline | Map, look: Look = Look()) -> str:  # noqa: B008  it is frozen
     """Return an outline, or a map, as Mermaid text."""
-    return _outline(drawing) if isinstance(drawing, Outline) else write_map_mermaid(drawing)
+    return _outline(drawing, look) if isinstance(drawing, Outline) else write_map_mermaid(drawing, look)
 
 
-def _outline(drawing: Outline) -> str:
+def _outline(drawing: Outline, look: Look) -> str:
     boxes = {box.name: box for box in drawing.every_box()}
     links = (*_initial_links(boxes), *_door_links(drawing), *_arrow_links(drawing, boxes), *_handing_links(drawing))
     halves = [link.is_loud for link in links for _ in range(link.halves)]  # Mermaid counts each half as a link
     loud = ",".join(str(number) for number, is_loud in enumerate(halves) if is_loud)
     body = [
-        *CLASSES,
-        *(text for box in drawing.boxes for text in _box(drawing, box, depth=0)),
+        *classes(look.theme),
+        *(text for box in drawing.boxes for text in _box(drawing, box, look.theme, depth=0)),
         *(f'{_door_id(door)}>"{_door_text(door)}"]:::door' for door in drawing.doors),
         *_at_home(drawing, ROOT, drawing.parts),
         *(f'{_target_id(*target)}>"{lines_of(target)}"]:::elsewhere' for target in drawing.targets),
         *(text for each in drawing.handings for text in _handing(each)),
         *(link.text for link in links),
-        *([f"linkStyle {loud} stroke:{TRAIL},stroke-width:3px"] if loud else []),
+        *([f"linkStyle {loud} stroke:{look.theme.trail},stroke-width:3px"] if loud else []),
+        *_legend(drawing, look),
     ]
     return whole(f"{drawing.name}, version {drawing.version}", body)
 
@@ -188,7 +194,7 @@ class _Link:
     is_loud: bool
 
 
-def _box(drawing: Outline, box: Box, *, depth: int) -> Iterator[str]:
+def _box(drawing: Outline, box: Box, theme: Theme, *, depth: int) -> Iterator[str]:
     name = id_of("s", box.name)
     if box.recall is not None:
         yield f'{name}(("{"H*" if box.recall is Recall.DEEP else "H"}")):::state'
@@ -196,19 +202,25 @@ def _box(drawing: Outline, box: Box, *, depth: int) -> Iterator[str]:
     if not box.boxes:
         opening, closing = ("[[", "]]") if box.kind is Kind.FINAL else ("(", ")")
         look = "active" if box.is_active else "visited" if box.is_visited else "state"
-        yield f'{name}{opening}"{lines_of([box.name, *_inside(box)])}"{closing}:::{look}'
+        yield f'{name}{opening}"{lines_of([box.title, *_inside(box)])}"{closing}:::{look}'
         return
-    yield f'subgraph {name} ["{escape(box.name)}"]'
+    yield f'subgraph {name} ["{escape(box.title)}"]'
     inside = [
         *([f'{id_of("initial", box.name)}((" ")):::initial'] if box.initial else []),
-        *(text for child in box.boxes for text in _box(drawing, child, depth=depth + 1)),
+        *(text for child in box.boxes for text in _box(drawing, child, theme, depth=depth + 1)),
         *_note(box),
         *_at_home(drawing, box.name, ()),
     ]
     yield from indented(inside)
     yield "end"
-    look = _COMPOUND_ALIVE if box.is_active else _COMPOUND_VISITED if box.is_visited else _COMPOUND
-    yield f"style {name} {look.format(fill=CLUSTERS[depth % len(CLUSTERS)])}"
+    yield f"style {name} {_cluster_style(box, theme, depth)}"
+
+
+def _cluster_style(box: Box, theme: Theme, depth: int) -> str:
+    fill = theme.active_cluster if box.is_active else theme.clusters[depth % len(theme.clusters)]
+    tone = theme.alive if box.is_active else theme.loud if box.is_visited else theme.plain
+    width = ",stroke-width:3px" if box.is_active or box.is_visited else ""
+    return f"fill:{fill},stroke:{tone.line},color:{tone.ink}{width}"
 
 
 def _note(box: Box) -> Iterator[str]:
@@ -220,7 +232,7 @@ def _note(box: Box) -> Iterator[str]:
 
 def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterator[str]:
     """Yield the labels directly in a state, each a node on its line, and the beginnings of roaming arrows."""
-    words = "any state" if home == ROOT else f"any in {home}"
+    words = "any state" if home == ROOT else f"any in {_title(drawing, home)}"
     if parts:
         yield f'{id_of("inside", home)}(["{lines_of([words, *map(_part_text, parts)])}"]):::anywhere'
     for arrow in drawing.arrows:
@@ -228,6 +240,10 @@ def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterat
             yield f'{_label_id(arrow)}["{lines_of(map(_part_text, arrow.parts))}"]:::label'
             if arrow.is_roaming:
                 yield f'any_{_label_id(arrow)}(["{escape(words)}"]):::anywhere'
+
+
+def _title(drawing: Outline, name: StateName) -> str:
+    return next(box.title for box in drawing.every_box() if box.name == name)
 
 
 def _initial_links(boxes: Mapping[StateName, Box]) -> Iterator[_Link]:

@@ -1,29 +1,24 @@
-"""Colours, lines and letters of all drawings.
+"""Colours, lines and letters of all drawings, in two themes.
 
-The card is light and opaque, so a drawing reads the same in print, on a white page and on a dark one. What stands out
-does so by weight as well: it survives a printer without colours. Text has a contrast of 4.5 to 1 or more.
+The card is opaque, so a drawing reads the same on a light page and on a dark one. What stands out does so by weight as
+well: it survives a printer without colours. Text has a contrast of 4.5 to 1 or more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
+
+from gatechart.errors import DrawingError, suggestion
 
 FONT: Final = "Arial,Helvetica,sans-serif"  # fonts of its widths are on nearly every system
 LARGE: Final = 15.0  # points
 MEDIUM: Final = 11.0
 SMALL: Final = 9.0
 
-CARD: Final = "#FBFBF9"
-STATE: Final = "#FFFFFF"
-CLUSTERS: Final = ("#EEF2F7", "#E1E8F0")  # in turn by depth, so that a nested one stands out from its parent
-DOOR: Final = "#0F5F59"
-DOOR_INK: Final = "#FFFFFF"
-ACTIVE: Final = "#FDE293"
-ACTIVE_CLUSTER: Final = "#FEF7E0"
 BETWEEN: Final = "#7A8699"  # where the page itself is the ground, light or dark
-TRAIL: Final = "#6D28D9"
-TRAIL_INK: Final = "#FFFFFF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +31,77 @@ class Tone:
     width: float  # of lines, in points
 
 
-PLAIN: Final = Tone(ink="#1E293B", soft_ink="#475569", line="#475569", width=1.1)
-FAINT: Final = Tone(ink="#566373", soft_ink="#566373", line="#A3AFBF", width=1.0)
-LOUD: Final = Tone(ink="#1E293B", soft_ink="#475569", line=TRAIL, width=2.5)
-AROUND: Final = Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=2.2)  # an active state with children
-ALIVE: Final = Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=3.5)
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a drawing."""
+
+    card: str
+    state: str
+    clusters: tuple[str, str]  # in turn by depth, so that a nested one stands out from its parent
+    door: str
+    door_ink: str
+    active: str
+    active_cluster: str
+    trail: str
+    trail_ink: str
+    plain: Tone
+    faint: Tone  # where others stand out
+    loud: Tone  # on the trail
+    around: Tone  # an active state with children
+    alive: Tone
+
+    def tone_of(self, *, marked: bool, among_marked: bool) -> Tone:
+        """Return loud where marked; faint where others are; plain where nothing is."""
+        if marked:
+            return self.loud
+        return self.faint if among_marked else self.plain
+
+    @property
+    def tones(self) -> tuple[Tone, ...]:
+        """All tones."""
+        return (self.plain, self.faint, self.loud, self.around, self.alive)
 
 
-def tone_of(*, marked: bool, among_marked: bool) -> Tone:
-    """Loud where marked; faint where others are; plain where nothing is."""
-    if marked:
-        return LOUD
-    return FAINT if among_marked else PLAIN
+LIGHT: Final = Theme(
+    card="#FBFBF9",
+    state="#FFFFFF",
+    clusters=("#EEF2F7", "#E1E8F0"),
+    door="#0F5F59",
+    door_ink="#FFFFFF",
+    active="#FDE293",
+    active_cluster="#FEF7E0",
+    trail="#6D28D9",
+    trail_ink="#FFFFFF",
+    plain=Tone(ink="#1E293B", soft_ink="#475569", line="#475569", width=1.1),
+    faint=Tone(ink="#566373", soft_ink="#566373", line="#A3AFBF", width=1.0),
+    loud=Tone(ink="#1E293B", soft_ink="#475569", line="#6D28D9", width=2.5),
+    around=Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=2.2),
+    alive=Tone(ink="#1E293B", soft_ink="#475569", line="#92400E", width=3.5),
+)
+
+DARK: Final = Theme(
+    card="#12161D",
+    state="#1B212B",
+    clusters=("#232B38", "#2C3646"),
+    door="#7FDDD0",
+    door_ink="#0B1F1D",
+    active="#5A4408",
+    active_cluster="#33290F",
+    trail="#C4A7FF",
+    trail_ink="#1C1033",
+    plain=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#9AA7B8", width=1.1),
+    faint=Tone(ink="#B4BECC", soft_ink="#B4BECC", line="#5D6A7C", width=1.0),
+    loud=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#C4A7FF", width=2.5),
+    around=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#F5B942", width=2.2),
+    alive=Tone(ink="#EDF1F7", soft_ink="#C3CCD9", line="#F5B942", width=3.5),
+)
+
+THEMES: Final[Mapping[str, Theme]] = MappingProxyType({"light": LIGHT, "dark": DARK})
+
+
+def theme_of(name: str) -> Theme:
+    """Return the theme of this name. Raises DrawingError, which names those there are."""
+    try:
+        return THEMES[name]
+    except (KeyError, TypeError):
+        raise DrawingError(f"unknown theme {name!r}: {suggestion(name, tuple(THEMES))}") from None

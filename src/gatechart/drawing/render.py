@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from subprocess import TimeoutExpired
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import graphviz
@@ -16,15 +18,18 @@ from graphviz.backend.dot_command import command
 from graphviz.backend.execute import run_check
 
 from gatechart.drawing.dot import write_dot
-from gatechart.drawing.labels import Value
+from gatechart.drawing.endpoints import spread
+from gatechart.drawing.language import Value
 from gatechart.drawing.mermaid import write_mermaid
-from gatechart.drawing.outline import sketch
+from gatechart.drawing.plain_dot import ENGINE, write_plain_dot
 from gatechart.drawing.shapes import Map, Outline
+from gatechart.drawing.sketch import Look, look_of, sketch
 from gatechart.errors import DrawingError, listing
 from gatechart.graph import AnyGraph
 from gatechart.values import HistoryEntry, Snapshot
 
-LIMIT_S: Final = 60.0
+LIMIT_S: Final = 20.0
+_log = logging.getLogger(__name__)
 _DOTS_PER_INCH = 192  # sharp on a screen with two pixels to a point
 _INSTALL = (
     "install Graphviz (`apt install graphviz`, `brew install graphviz`, `winget install graphviz`, or what your system "
@@ -38,32 +43,73 @@ def draw(
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
+    theme: str = "light",
+    legend: bool = False,
     limit_s: float = LIMIT_S,
 ) -> Path:
-    """Write the drawing of a graph to a file, whole or not at all, and returns where.
+    """Write the drawing of a graph to a file, whole or not at all, and return where.
 
     graph: one, with what happens in it; or several, for their map: the doors of each and the handoffs between them.
     path: .svg, .png or .pdf, drawn by Graphviz; .dot or .mmd (Mermaid), as text. Missing folders are made.
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
-    limit_s: how long Graphviz may take, for which a chart of thousands of transitions would take hours.
+    theme: "light" or "dark". legend: whether the signs that occur are explained.
+    limit_s: how long Graphviz may lay it out. A larger chart gets a plainer layout, which says so, and a warning is
+    logged.
     Raises DrawingError; UnknownGraphError and UnknownStateError where `highlight` or `trail` do not fit the graph.
     """
     file = Path(path)
     written = _FORMATS.get(file.suffix.lower())
     if written is None:
         raise DrawingError(f"{str(file)!r} ends in none of {listing(tuple(_FORMATS))}; name a file that does")
-    _write(file, written(sketch(graph, highlight=highlight, trail=trail), limit_s))
+    look = look_of(theme, legend=legend)
+    _write(file, written(sketch(graph, highlight=highlight, trail=trail), look, limit_s))
     return file
 
 
-def _render(drawing: Outline | Map, limit_s: float, *, kind: str, **attributes: Value) -> bytes:
-    text = write_dot(drawing, **attributes).encode()
+async def draw_async(
+    graph: AnyGraph | Sequence[AnyGraph],
+    path: str | PathLike[str],
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
+    theme: str = "light",
+    legend: bool = False,
+    limit_s: float = LIMIT_S,
+) -> Path:
+    """Do what `draw` does, in a thread, so that the event loop goes on. Cancelling it only stops waiting."""
+    options: dict[str, Any] = {"highlight": highlight, "trail": trail, "theme": theme, "legend": legend}
+    return await asyncio.to_thread(draw, graph, path, limit_s=limit_s, **options)
+
+
+def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **attributes: Value) -> bytes:
+    """Lay it out as usual; a chart that takes too long, plainly."""
     try:
-        done = run_check(command("dot", kind), input=text, capture_output=True, quiet=True, timeout=limit_s)
+        layout = _graphviz("dot", "dot", write_dot(drawing, look, linelength=0, **attributes), limit_s)
+        return _graphviz("neato", kind, spread(layout.decode()), limit_s, "-n2")
     except TimeoutExpired as error:
-        raise DrawingError(
-            f"Graphviz took longer than {limit_s:g} s; draw to a .dot or .mmd file, or raise limit_s"
-        ) from error
+        if isinstance(drawing, Outline):
+            return _render_plainly(drawing, look, limit_s, kind, attributes)
+        raise _too_slow(limit_s) from error
+
+
+def _render_plainly(drawing: Outline, look: Look, limit_s: float, kind: str, attributes: Mapping[str, Value]) -> bytes:
+    facts = {"graph": drawing.name, "limit_s": limit_s}
+    _log.warning("a chart is drawn with a plainer layout, because the usual one takes too long", extra=facts)
+    try:
+        return _graphviz(ENGINE, kind, write_plain_dot(drawing, look, **attributes), limit_s)
+    except TimeoutExpired as error:
+        raise _too_slow(limit_s) from error
+
+
+def _too_slow(limit_s: float) -> DrawingError:
+    return DrawingError(f"Graphviz took longer than {limit_s:g} s; draw to a .dot or .mmd file, or raise limit_s")
+
+
+def _graphviz(engine: str, kind: str, text: str, limit_s: float, *options: str) -> bytes:
+    """Run a layout engine of Graphviz. Raises TimeoutExpired, and DrawingError if it is missing or fails."""
+    try:
+        call = [*command(engine, kind), *options]
+        done = run_check(call, input=text.encode(), capture_output=True, quiet=True, timeout=limit_s)
     except graphviz.ExecutableNotFound as error:
         raise DrawingError(f"the program `dot` is missing; {_INSTALL}") from error
     except graphviz.CalledProcessError as error:
@@ -87,13 +133,13 @@ def _write(file: Path, content: bytes) -> None:
         raise DrawingError(f"{file} cannot be written ({error.strerror}); name a file that you may write") from error
 
 
-_FORMATS: Final[Mapping[str, Callable[[Outline | Map, float], bytes]]] = MappingProxyType(
+_FORMATS: Final[Mapping[str, Callable[[Outline | Map, Look, float], bytes]]] = MappingProxyType(
     {
         ".svg": partial(_render, kind="svg"),
         ".png": partial(_render, kind="png", dpi=_DOTS_PER_INCH),
         ".pdf": partial(_render, kind="pdf"),
-        ".dot": lambda drawing, _: write_dot(drawing).encode(),
-        ".mmd": lambda drawing, _: write_mermaid(drawing).encode(),
+        ".dot": lambda drawing, look, _: write_dot(drawing, look).encode(),
+        ".mmd": lambda drawing, look, _: write_mermaid(drawing, look).encode(),
     }
 )
 

@@ -34,6 +34,7 @@ class Box:
     """A state: a leaf, or with `boxes` a compound or parallel one."""
 
     name: StateName
+    title: str  # the name, without the path of the states around it
     kind: Kind
     description: str
     on_entry: tuple[str, ...]
@@ -112,7 +113,6 @@ class Door:
 class Handing:
     """Work that is handed on from a state to an entry point of a graph; `source` is the root for any state."""
 
-    origin: str  # the graph of the state
     source: StateName
     graph: str
     entry_point: str
@@ -127,14 +127,52 @@ class Handing:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A graph on a map: its doors, and its states that hand on work."""
+    """A graph on a map, with its doors."""
 
     name: str
     version: str
     description: str
     doors: tuple[Door, ...]
-    sources: tuple[StateName, ...]
     is_known: bool = True  # whether it is there, rather than only named
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of handing on work: in which state, on which event, to which entry point, and why."""
+
+    source: str  # the state's title; the root for any state
+    event: str  # in words; empty where it is tried because another graph would not take the work
+    guard: str
+    entry_point: str
+    mode: str  # `transfer` or `delegate`
+    reason: str  # empty where none is given
+
+    @property
+    def occasion(self) -> str:
+        """When work is handed on."""
+        state = "any state" if self.source == ROOT else self.source
+        guard = f" [{self.guard}]" if self.guard else ""
+        return f"{state}: {self.event}{guard}" if self.event else state
+
+    @property
+    def purpose(self) -> str:
+        """Where it goes, how and why."""
+        return f"{self.mode} to {self.entry_point}{f', {self.reason}' if self.reason else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """All that one graph hands on to another."""
+
+    origin: str
+    graph: str
+    ways: tuple[Way, ...]
+
+    @property
+    def entry_point(self) -> str:
+        """The one entry point to which everything goes; empty where there are several."""
+        several = {way.entry_point for way in self.ways}
+        return several.pop() if len(several) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +180,7 @@ class Map:
     """Several graphs, and what is handed on between them."""
 
     cards: tuple[Card, ...]
-    handings: tuple[Handing, ...]
+    routes: tuple[Route, ...]
 
 
 @dataclass(frozen=True, slots=True)

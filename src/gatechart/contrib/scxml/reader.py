@@ -252,6 +252,9 @@ def _always(_: Any, __: Event) -> bool:
     return True
 
 
+_always.drawn_as = ""  # type: ignore[attr-defined]  # the document has no condition
+
+
 def _names(root: Element) -> dict[Element, str]:
     """Return the id of each state; one without gets the name of its element, with a number."""
     states = [element for element in root.walk() if element.name in _STATES]

@@ -1,0 +1,115 @@
+"""The statements of Graphviz's DOT language and its HTML-like labels, from names that may hold anything.
+
+Sources: https://graphviz.org/doc/info/lang.html, https://graphviz.org/doc/info/shapes.html#html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+from urllib.parse import quote
+
+from gatechart.drawing.text import one_line, visible
+
+
+class Markup(str):
+    """Text of an HTML-like label: written between angle brackets, not between quotes."""
+
+    __slots__ = ()
+
+
+Value: TypeAlias = Markup | str | float
+
+
+def identity(name: str) -> str:
+    """Return a name as part of an identifier: unique, and free of colons, so that parts can be joined.
+
+    >>> identity("IDLE"), identity('say "hi": 1')
+    ('IDLE', 'say%20%22hi%22%3A%201')
+    """
+    return quote(name, safe="", errors="surrogatepass")
+
+
+def statement(subject: str, **attributes: Value) -> str:
+    """Return the subject with its attributes.
+
+    >>> statement(node("IDLE"), label="Idle", penwidth=1.5)
+    '"IDLE" [label="Idle", penwidth=1.5]'
+    """
+    written = ", ".join(f"{name}={_written(value)}" for name, value in attributes.items())
+    return f"{subject} [{written}]"
+
+
+def node(identifier: str) -> str:
+    """Return a node, or a graph's name, as the language has it. identifier: made of identities."""
+    return f'"{identifier}"'
+
+
+def edge(tail: str, head: str) -> str:
+    """Return an edge from node to node."""
+    return f"{node(tail)} -> {node(head)}"
+
+
+def tooltip(text: str) -> str:
+    r"""Text for a tooltip, in which Graphviz would replace entities, and `\N` and its like, twice.
+
+    >>> tooltip("R&D")
+    'R&amp;D'
+    """
+    return one_line(text).replace("&", "&amp;").replace('"', "&quot;").replace("\\", "\\" * 4)
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, Markup):
+        return f"<{value}>"
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}"
+
+
+_ENTITIES: Final = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+    "]": "&#93;",  # Graphviz 2.43 takes it for the end of the label where it follows a tag
+    "\\": "<FONT>\\</FONT>",  # kept from what follows, for `\N` and its like would be replaced
+}
+
+
+def escape(text: str) -> str:
+    r"""Return the text as it stands in a label, whatever it is.
+
+    >>> escape("a<b&c\n")
+    'a&lt;b&amp;c<FONT>\\</FONT>n'
+    """
+    return "".join(_ENTITIES.get(character, character) for character in visible(text))
+
+
+def font(text: str, size: float, color: str) -> str:
+    """Return the text in a size, in points, and a colour."""
+    return f'<FONT POINT-SIZE="{size:g}" COLOR="{color}">{escape(text)}</FONT>'
+
+
+def left_lines(lines: Iterable[str]) -> str:
+    """Return lines of markup, each to the left."""
+    return '<BR ALIGN="LEFT"/>'.join(lines) + '<BR ALIGN="LEFT"/>'
+
+
+def cell(content: str) -> str:
+    """Return a cell of markup."""
+    return f'<TD ALIGN="LEFT">{content}</TD>'
+
+
+def row(cells: str) -> str:
+    """Return a row of cells."""
+    return f"<TR>{cells}</TR>"
+
+
+def table(rows: Iterable[str], *, padding: int) -> Markup:
+    """Return a table of one cell in each row."""
+    return bare_table("".join(map(row, rows)), padding=padding)
+
+
+def bare_table(rows: str, *, padding: int) -> Markup:
+    """Return a table of rows, without lines."""
+    head = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="{padding}">'
+    return Markup(f"{head}{rows}</TABLE>")

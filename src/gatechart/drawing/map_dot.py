@@ -1,0 +1,87 @@
+"""A map of graphs as Graphviz DOT: a card for each graph, and one line for all that it hands on to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gatechart.drawing.labels import Labels
+from gatechart.drawing.language import Markup, Value, cell, identity, node, statement, table
+from gatechart.drawing.legend import legend_table
+from gatechart.drawing.palette import FONT, MEDIUM
+from gatechart.drawing.shapes import Map, Route
+from gatechart.drawing.sketch import Look
+
+_Ports = Mapping[tuple[str, str], str]  # of doors, by graph and name
+
+
+def write_map_dot(drawing: Map, look: Look, **attributes: Value) -> str:
+    """Return the map as DOT text. attributes: of the graph, besides the usual ones."""
+    labels = Labels(look.theme)
+    doors = {(card.name, door.name): f"door{at}" for card in drawing.cards for at, door in enumerate(card.doors)}
+    back = _backward(drawing)
+    body = [
+        *_defaults(drawing, look, labels, attributes),
+        *(
+            statement(
+                node(identity(card.name)),
+                label=labels.card(card),
+                style="rounded,filled" if card.is_known else "rounded,filled,dashed",
+            )
+            for card in drawing.cards
+        ),
+        *(text for each in drawing.routes for text in _route(each, labels, doors, is_back=each in back)),
+    ]
+    return "\n".join(['digraph "map" {', *(f"  {line}" for line in body), "}", ""])
+
+
+def _defaults(drawing: Map, look: Look, labels: Labels, attributes: Mapping[str, Value]) -> Iterator[str]:
+    theme = look.theme
+    card: dict[str, Value] = {"bgcolor": theme.card, "pad": 0.2, "fontname": FONT}
+    if look.has_legend:
+        told = Markup(table([cell(legend_table(drawing, labels))], padding=8))
+        card |= {"label": told, "labelloc": "t", "labeljust": "l"}
+    line: dict[str, Value] = {"color": theme.plain.line, "penwidth": theme.plain.width}
+    text: dict[str, Value] = {"fontname": FONT, "fontsize": MEDIUM}
+    yield statement("graph", rankdir="LR", nodesep=0.35, ranksep=0.6, **card, **attributes)
+    yield statement("node", shape="box", fillcolor=theme.state, margin=0, width=0, height=0, **line, **text)
+    yield statement("edge", arrowsize=0.7, style="dashed", **line)
+
+
+def _backward(drawing: Map) -> frozenset[Route]:
+    """Return the lines that run from right to left: to graphs that others hand on from, seen from the first graph."""
+    onward: dict[str, list[Route]] = {}
+    for each in drawing.routes:
+        onward.setdefault(each.origin, []).append(each)
+    back: set[Route] = set()
+    finished: set[str] = set()
+    for card in drawing.cards:
+        path = {} if card.name in finished else {card.name: iter(onward.get(card.name, ()))}
+        while path:
+            here, routes = next(reversed(path.items()))
+            route = next(routes, None)
+            if route is None:
+                finished.add(here)
+                del path[here]
+            elif route.graph in path:
+                back.add(route)
+            elif route.graph not in finished:
+                path[route.graph] = iter(onward.get(route.graph, ()))
+    return frozenset(back)
+
+
+def _route(each: Route, labels: Labels, doors: _Ports, *, is_back: bool) -> Iterator[str]:
+    """Both halves of a line, from whichever end lies on the left, through its label."""
+    label = node(f"hand:{identity(each.origin)}:{identity(each.graph)}")
+    tail, head = node(identity(each.origin)), node(identity(each.graph))
+    if each.entry_point:  # a line to several of them ends at the card
+        head = f"{head}:{doors[each.graph, each.entry_point]}:w"
+    yield statement(label, label=labels.route(each), shape="plain", style="solid")
+    if each.origin == each.graph:
+        yield statement(f"{tail}:e -> {label}:w", arrowhead="none")
+        yield statement(f"{head} -> {label}:s", dir="back")
+    elif is_back:
+        yield statement(f"{head} -> {label}:w", dir="back")
+        yield statement(f"{label}:e -> {tail}", arrowhead="none")
+    else:
+        yield statement(f"{tail} -> {label}:w", arrowhead="none")
+        yield statement(f"{label}:e -> {head}")

@@ -1,0 +1,90 @@
+"""What the states, events and functions of a graph are called in a drawing. Pure.
+
+Names that are unique in a graph may say more than a drawing needs: `paying.waiting` stands inside the box of `paying`,
+and `0.shop.paying` is XState's name for the first invoke of that state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from gatechart.drawing.text import function_text
+from gatechart.graph import ROOT, Edge, Invoke, Node, callable_name
+from gatechart.values import StateName
+
+ELSE: Final = "else"
+"""The guard of a transition that has none, but is asked after guarded ones on the same event."""
+
+_OF_INVOKE: Final = re.compile(r"(done|error|progress)\.invoke\.")
+
+
+def titles_of(nodes: Mapping[StateName, Node]) -> dict[StateName, str]:
+    """Return each state's name without the path of the states around it, where it begins with that.
+
+    The path may begin at any state around it: `paying.card.open` and `card.open` are both `open` in `card` in `paying`.
+    """
+    titles: dict[StateName, str] = {ROOT: ROOT}
+    for node in nodes.values():
+        around = [titles[name] for name in reversed(node.ancestors) if name != ROOT]
+        paths = (".".join(around[start:]) + "." for start in range(len(around)))
+        path = next((path for path in paths if node.name.startswith(path) and node.name != path), "")
+        titles[node.name] = node.name.removeprefix(path)
+    return titles
+
+
+def guard_text(node: Node, edge: Edge) -> str:
+    """Return how a transition's guard is called: `else` where it has none and guarded ones are asked before it.
+
+    A guard that only makes up for a difference between dialects has another name for drawings, `drawn_as`.
+    """
+    asked = _asked(edge)
+    if asked:
+        return function_text(asked)
+    earlier = node.edges[: node.edges.index(edge)]
+    return ELSE if any(_asked(other) and other.event == edge.event for other in earlier) else ""
+
+
+def _asked(edge: Edge) -> str:
+    return "" if edge.ask is None else str(getattr(edge.ask.function, "drawn_as", edge.ask.name))
+
+
+def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: Mapping[StateName, str]) -> str:
+    """Return the event in words: a delay as `after 30s`, the lack of an event as `always`."""
+    event = edge.event
+    if event is None:
+        return "always"
+    if event in dict(node.timers):
+        return f"after {event.removeprefix('after.').removesuffix(f'.{node.name}')}"
+    if event == f"done.state.{node.name}":
+        return f"done.state.{titles[node.name]}"
+    found = _OF_INVOKE.match(event)
+    if found is None:
+        return event
+    return _end_text(found[0].removesuffix("."), event[found.end() :], node, nodes)
+
+
+def _end_text(end: str, invoke_id: str, node: Node, nodes: Mapping[StateName, Node]) -> str:
+    """Return the event of an invoke; one whose id nobody chose is known by its function, or is the state's only one."""
+    for state in (node, *nodes.values()):
+        for invoke in state.invokes:
+            if invoke.id == invoke_id and _is_made_up(invoke, state):
+                return end if state is node and len(node.invokes) == 1 else f"{end}.{_function(invoke)}"
+    return f"{end}.{invoke_id}"
+
+
+def invoke_text(invoke: Invoke, node: Node) -> str:
+    """Return what a state does, by the function's name; with the id, which events bear, where it is another."""
+    name = _function(invoke)
+    return function_text(name if invoke.id == name or _is_made_up(invoke, node) else f"{name} as {invoke.id}")
+
+
+def _function(invoke: Invoke) -> str:
+    return invoke.id if invoke.function is None else callable_name(invoke.function)
+
+
+def _is_made_up(invoke: Invoke, node: Node) -> bool:
+    """Tell whether nobody chose the id: XState numbers the invokes of a state before its path."""
+    number, _, path = invoke.id.partition(".")
+    return invoke.function is not None and number.isdecimal() and path.endswith(node.name)

@@ -1,0 +1,117 @@
+"""A graph as DOT for a plainer layout, for charts that take too long: states in rows, straight arrows between them.
+
+Graphviz's `osage` packs the boxes in document order without regard to the arrows, in a second for thousands of states.
+What would be written on an arrow is its tooltip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gatechart.drawing.labels import Labels
+from gatechart.drawing.language import Markup, Value, edge, font, identity, node, statement, tooltip
+from gatechart.drawing.palette import FONT, MEDIUM, SMALL, Theme, Tone
+from gatechart.drawing.shapes import Arrow, Box, Door, Outline
+from gatechart.drawing.sketch import Look
+from gatechart.graph import ROOT, Kind
+from gatechart.values import StateName
+
+ENGINE: Final = "osage"
+NOTE: Final = "too large for a full layout: arrows are straight, and what is written on them is their tooltip"
+
+
+def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
+    """Return the outline as DOT text for `osage`. attributes: of the graph, besides the usual ones."""
+    boxes = {box.name: box for box in drawing.every_box()}
+    page = _Page(drawing, boxes, look.theme)
+    body = [
+        *page.defaults(attributes),
+        *(text for box in drawing.boxes for text in page.box(box, depth=0)),
+        *page.anywhere(),
+        *map(page.door_line, drawing.doors),
+        *map(page.arrow, drawing.arrows),
+    ]
+    return "\n".join([f"digraph {node(identity(drawing.name))} {{", *(f"  {line}" for line in body), "}", ""])
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    drawing: Outline
+    boxes: Mapping[StateName, Box]
+    theme: Theme
+
+    def defaults(self, attributes: Mapping[str, Value]) -> Iterator[str]:
+        """Yield the looks of everything, and the title."""
+        theme = self.theme
+        note = font(NOTE, SMALL, theme.plain.soft_ink)
+        line: dict[str, Value] = {"color": theme.plain.line, "penwidth": theme.plain.width}
+        text: dict[str, Value] = {"fontname": FONT, "fontsize": MEDIUM, "fontcolor": theme.plain.ink}
+        title: dict[str, Value] = {
+            "label": Labels(theme).title(self.drawing, [note]),
+            "labelloc": "t",
+            "labeljust": "l",
+        }
+        layout: dict[str, Value] = {"pack": 12, "packmode": "array_u", "splines": "line", "outputorder": "edgesfirst"}
+        yield statement("graph", **title, bgcolor=theme.card, pad=0.2, **text, **layout, **attributes)
+        yield statement("node", shape="box", style="rounded,filled", fillcolor=theme.state, height=0.3, **line, **text)
+        yield statement("edge", arrowsize=0.5, color=theme.faint.line, penwidth=theme.faint.width)
+
+    def tone(self, box: Box) -> Tone:
+        """Return how loud a state is."""
+        theme = self.theme
+        if box.is_active:
+            return theme.around if box.boxes else theme.alive
+        return theme.tone_of(marked=box.is_visited, among_marked=self.drawing.has_trail)
+
+    def door(self, door: Door) -> str:
+        """Return an entry point, which stands beside the state that it leads to."""
+        theme = self.theme
+        label = Labels(theme).door(door, theme.door_ink)
+        look: dict[str, Value] = {"style": "filled", "fillcolor": theme.door, "color": theme.door}
+        return statement(node(f"door:{identity(door.name)}"), label=label, margin=0, width=0, **look)
+
+    def door_line(self, door: Door) -> str:
+        """Return the line from an entry point to its state."""
+        tail, head = f"door:{identity(door.name)}", self.leaf_of(door.state)
+        return statement(edge(tail, head), color=self.theme.door, penwidth=2)
+
+    def box(self, box: Box, *, depth: int, is_region: bool = False) -> Iterator[str]:
+        """Yield a state with everything inside it."""
+        tone, theme = self.tone(box), self.theme
+        look: dict[str, Value] = {"color": tone.line, "penwidth": tone.width, "tooltip": tooltip(box.name)}
+        title = Markup(font(box.title, MEDIUM, tone.ink))
+        if not box.boxes:
+            here = identity(box.name)
+            yield from (self.door(door) for door in self.drawing.doors if self.leaf_of(door.state) == here)
+            fill = theme.active if box.is_active else theme.state
+            final: dict[str, Value] = {"peripheries": 2} if box.kind is Kind.FINAL else {}
+            yield statement(node(here), label=title, fillcolor=fill, **look, **final)
+            return
+        fill = theme.active_cluster if box.is_active else theme.clusters[depth % len(theme.clusters)]
+        style = "rounded,filled,dashed" if is_region else "rounded,filled"
+        yield f"subgraph {node(f'cluster:{identity(box.name)}')} {{"
+        yield statement("graph", label=title, style=style, fillcolor=fill, **look)
+        for child in box.boxes:
+            yield from self.box(child, depth=depth + 1, is_region=box.kind is Kind.PARALLEL)
+        yield "}"
+
+    def anywhere(self) -> Iterator[str]:
+        """Yield the node from which arrows lead that are taken in any state."""
+        if any(arrow.source == ROOT for arrow in self.drawing.arrows):
+            yield statement(node("any:"), label="any state", style="rounded,dashed")
+
+    def arrow(self, arrow: Arrow) -> str:
+        """Return an arrow, straight from state to state."""
+        told = tooltip("; ".join(" ".join([part.event, *part.details]) for part in arrow.parts))
+        loud: dict[str, Value] = {}
+        if arrow.places:
+            loud = {"color": self.theme.loud.line, "penwidth": self.theme.loud.width}
+        tail = "any:" if arrow.source == ROOT else self.leaf_of(arrow.source)
+        return statement(edge(tail, self.leaf_of(arrow.target)), tooltip=told, **loud)
+
+    def leaf_of(self, state: StateName) -> str:
+        """Return the node of the first leaf in a state."""
+        box = self.boxes[state]
+        return self.leaf_of(box.boxes[0].name) if box.boxes else identity(box.name)

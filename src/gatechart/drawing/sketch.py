@@ -1,0 +1,43 @@
+"""What is drawn of whatever is given, and how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gatechart.drawing.graph_map import map_of
+from gatechart.drawing.outline import outline
+from gatechart.drawing.palette import LIGHT, Theme, theme_of
+from gatechart.drawing.shapes import Map, Outline
+from gatechart.errors import DrawingError
+from gatechart.graph import AnyGraph, StateTransitionGraph
+from gatechart.values import HistoryEntry, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a drawing looks."""
+
+    theme: Theme = LIGHT
+    has_legend: bool = False  # whether it explains its signs
+
+
+def look_of(theme: str, *, legend: bool) -> Look:
+    """Return the look that is wanted. Raises DrawingError if there is no such theme."""
+    return Look(theme_of(theme), legend)
+
+
+def sketch(
+    graph: AnyGraph | Sequence[AnyGraph],
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
+) -> Outline | Map:
+    """Return the drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
+    if isinstance(graph, StateTransitionGraph):
+        return outline(graph, highlight=highlight, trail=trail)
+    if highlight is not None or trail:
+        raise DrawingError("a map of graphs shows no agent; draw the agent's graph alone")
+    if not graph:
+        raise DrawingError("no graph to draw; give one, or several for their map")
+    return map_of(graph)
