@@ -15,7 +15,8 @@ TOP = {
     *("Fallbacks", "Handoff", "HandoffPacket", "HandoffStatus", "HttpClient", "Human", "Initial", "Invoke", "Limits"),
     *("Mail", "MailStatus", "Migration", "Mode", "OnRefusal", "OtherGraph", "Outcome", "PacketMigration", "Reason"),
     *("Recall", "Retry", "Role", "Runtime", "SameTarget", "Snapshot", "State", "StateTransitionGraph", "Status"),
-    *("Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "dump", "load"),
+    *("Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
+    *("dump", "load"),
 }
 RESULTS = {
     *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HistoryEntry", "Mail", "Migrated", "Origin", "Outcome"),

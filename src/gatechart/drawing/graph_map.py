@@ -47,7 +47,7 @@ def _routes(graph: AnyGraph) -> Iterator[Route]:
     for asking in askings(graph.nodes):
         event, guard = _occasion(graph, asking, titles)
         handoff = asking.handoff
-        reason = "" if handoff.reason is Reason.OTHER else handoff.reason.value
+        reason = "" if handoff.reason in (None, Reason.OTHER) else handoff.reason.value
         way = Way(titles[asking.state], event, guard, handoff.at, handoff.mode.value, reason)
         ways.setdefault(handoff.to, {})[way] = None
         for step in handoff.fallbacks.targets if handoff.fallbacks else ():

@@ -25,7 +25,8 @@ NOTE: Final = "too large for a full layout: arrows are straight, and what is wri
 def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
     """Return the outline as DOT text for `osage`. attributes: of the graph, besides the usual ones."""
     boxes = {box.name: box for box in drawing.every_box()}
-    page = _Page(drawing, boxes, look.theme)
+    order = {name: 2 * (at + 1) for at, name in enumerate(boxes)}
+    page = _Page(drawing, boxes, order, look.theme)
     body = [
         *page.defaults(attributes),
         *(text for box in drawing.boxes for text in page.box(box, depth=0)),
@@ -40,6 +41,7 @@ def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
 class _Page:
     drawing: Outline
     boxes: Mapping[StateName, Box]
+    order: Mapping[StateName, int]  # in which `osage` sets them down; a door comes just before its state
     theme: Theme
 
     def defaults(self, attributes: Mapping[str, Value]) -> Iterator[str]:
@@ -65,12 +67,14 @@ class _Page:
             return theme.around if box.boxes else theme.alive
         return theme.tone_of(marked=box.is_visited, among_marked=self.drawing.has_trail)
 
-    def door(self, door: Door) -> str:
+    def door(self, door: Door, box: Box) -> str:
         """Return an entry point, which stands beside the state that it leads to."""
         theme = self.theme
         label = Labels(theme).door(door, theme.door_ink)
         look: dict[str, Value] = {"style": "filled", "fillcolor": theme.door, "color": theme.door}
-        return statement(node(f"door:{identity(door.name)}"), label=label, margin=0, width=0, **look)
+        return statement(
+            node(f"door:{identity(door.name)}"), label=label, margin=0, width=0, sortv=self.order[box.name] - 1, **look
+        )
 
     def door_line(self, door: Door) -> str:
         """Return the line from an entry point to its state."""
@@ -80,11 +84,16 @@ class _Page:
     def box(self, box: Box, *, depth: int, is_region: bool = False) -> Iterator[str]:
         """Yield a state with everything inside it."""
         tone, theme = self.tone(box), self.theme
-        look: dict[str, Value] = {"color": tone.line, "penwidth": tone.width, "tooltip": tooltip(box.name)}
+        look: dict[str, Value] = {
+            "color": tone.line,
+            "penwidth": tone.width,
+            "tooltip": tooltip(box.name),
+            "sortv": self.order[box.name],
+        }
         title = Markup(font(box.title, MEDIUM, tone.ink))
         if not box.boxes:
             here = identity(box.name)
-            yield from (self.door(door) for door in self.drawing.doors if self.leaf_of(door.state) == here)
+            yield from (self.door(door, box) for door in self.drawing.doors if self.leaf_of(door.state) == here)
             fill = theme.active if box.is_active else theme.state
             final: dict[str, Value] = {"peripheries": 2} if box.kind is Kind.FINAL else {}
             yield statement(node(here), label=title, fillcolor=fill, **look, **final)
@@ -100,7 +109,7 @@ class _Page:
     def anywhere(self) -> Iterator[str]:
         """Yield the node from which arrows lead that are taken in any state."""
         if any(arrow.source == ROOT for arrow in self.drawing.arrows):
-            yield statement(node("any:"), label="any state", style="rounded,dashed")
+            yield statement(node("any:"), label="any state", style="rounded,dashed", sortv=0)
 
     def arrow(self, arrow: Arrow) -> str:
         """Return an arrow, straight from state to state."""
