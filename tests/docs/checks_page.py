@@ -1,4 +1,4 @@
-"""The table of rules in docs/checks.md: `python -m tests.docs.checks_page` writes it anew."""
+"""The table of rules in docs/reference/checks.md: `python -m tests.docs.checks_page` writes it anew."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from gatechart.checks import RULES
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "checks.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "checks.md"
 BEGIN: Final = "<!-- rules -->"
 END: Final = "<!-- end of rules -->"
 

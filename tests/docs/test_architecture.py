@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gatechart"
-TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`([a-z][a-z_]*(?:/[a-z_]+)*/?(?:\.py)?)`", TEXT)))
 NOT_PATHS = {"a/b"}  # an agent's id
 

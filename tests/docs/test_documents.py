@@ -9,9 +9,14 @@ from sybil import Document
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 REPEATABLE = [document for document in DOCUMENTS if document.name != "operations.md"]  # it shows a database's numbers
+
+
+def name(document: Path) -> str:
+    """Where a document is, as the name of its test."""
+    return document.relative_to(ROOT).as_posix()
 
 
 class Printed:
@@ -33,13 +38,13 @@ class Printed:
         return len(examples)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_what_a_document_shows_runs_and_prints_what_it_says(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Printed().run(document)
 
 
-@pytest.mark.parametrize("document", REPEATABLE, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", REPEATABLE, ids=name)
 def test_what_a_document_shows_can_be_run_again_in_the_same_folder(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):

@@ -12,7 +12,7 @@ from sybil import Document
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = sorted((ROOT / "docs").glob("*.md"))
+PAGES: Final = sorted((ROOT / "docs").rglob("*.md"))
 CONFIG: Final = """
 [mypy]
 strict = True
@@ -30,6 +30,11 @@ def program(document: Path) -> str:
     return "\n".join(example.parsed for example in Document.parse(str(document), PythonCodeBlockParser()).examples())
 
 
+def module(page: Path) -> str:
+    """Name the module that a page's program becomes: how_to_serve.py."""
+    return "_".join(page.relative_to(ROOT / "docs").with_suffix(".py").parts).replace("-", "_")
+
+
 @pytest.mark.slow
 def test_the_programs_of_the_documents_pass_a_strict_type_checker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -39,7 +44,7 @@ def test_the_programs_of_the_documents_pass_a_strict_type_checker(
     (tmp_path / "pages" / "__init__.py").touch()
     (tmp_path / "readme.py").write_text(program(ROOT / "README.md"), encoding="utf-8")
     for page in PAGES:
-        (tmp_path / "pages" / f"{page.stem}.py").write_text(program(page), encoding="utf-8")
+        (tmp_path / "pages" / module(page)).write_text(program(page), encoding="utf-8")
     monkeypatch.setenv("MYPYPATH", f"{ROOT / 'src'}:{ROOT}")
     monkeypatch.chdir(tmp_path)
     told, _, _ = api.run(["--no-error-summary", f"--cache-dir={tmp_path / 'cache'}", "readme.py", "pages"])

@@ -13,7 +13,7 @@ from gatechart.graph import ANY
 from gatechart.testing import VirtualClock
 from gatechart.testing.rehearsal import rehearse
 
-SCXML_PAGE = Path(__file__).parents[3] / "docs" / "scxml.md"
+SCXML_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "scxml.md"
 
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><scxml><state id="s"/></scxml>'
 OUTSIDE = '<!DOCTYPE scxml SYSTEM "file:///etc/passwd"><scxml><state id="s"/></scxml>'
@@ -276,7 +276,7 @@ async def test_a_transition_that_never_ends_is_stopped_by_the_bound_of_microstep
             await rehearsal.send("e")
 
 
-# What differs from the standard, as docs/scxml.md says.
+# What differs from the standard, as docs/reference/scxml.md says.
 
 
 @pytest.mark.parametrize(

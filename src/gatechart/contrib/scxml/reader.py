@@ -3,7 +3,7 @@
 What differs from SCXML: `null` and `undefined` are one value; `<data>` is evaluated when the document is read, unless
 it asks for `_sessionid` or is bound late (an error in that is the event `error.execution` of an agent that begins at
 the initial state of the whole); an expression that is not of the subset is refused then, too; when the chart ends, exit
-actions of its last states do not run. See docs/scxml.md.
+actions of its last states do not run. See docs/reference/scxml.md.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/.
 """
