@@ -35,7 +35,7 @@ check: style dot  ## format, lint, types, import layers, and the tests that need
 	$(call beside_types,$(PYTEST) -m "not slow and not processes" $(WITH))
 
 .PHONY: ci
-ci: style dot postgres engine  ## all linters, and the tests of `make test`
+ci: style dot postgres engine .docs-venv/.ready  ## all linters, and the tests of `make test`
 	$(call beside_types,$(PYTEST) -m "not slow" $(WITH))
 
 .PHONY: coverage
@@ -68,6 +68,11 @@ format: $(READY)  ## format the code
 diagrams: $(READY) dot  ## draw the example charts into diagrams/
 	@$(BIN)/python -m statecharts.drawings
 
+.PHONY: docs
+docs: $(READY) .docs-venv/.ready  ## build the site from docs/ into build/site
+	@$(BIN)/python -m docs.generate
+	@NO_MKDOCS_2_WARNING=1 .docs-venv/bin/mkdocs build --strict -f build/mkdocs.yml
+
 .PHONY: bench
 bench: .bench-venv/.ready  ## measure, with peers and the raw limit in the same run
 	@.bench-venv/bin/python -m benchmarks.run $(BENCH)
@@ -78,13 +83,16 @@ journeys: $(READY)  ## count the calls, files and moves between files of an even
 
 .PHONY: clean
 clean:  ## remove the environments and all that can be made again
-	rm -rf $(VENV) .bench-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
+	rm -rf $(VENV) .bench-venv .docs-venv build .coverage .mypy_cache .ruff_cache .hypothesis *.egg-info src/*.egg-info
 
 $(READY): pyproject.toml constraints.txt
 	@sh .ci/environment $(VENV) -e '.[dev]'
 
 .bench-venv/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
 	@sh .ci/environment .bench-venv -e '.[client,postgres,restate,serve]' -r benchmarks/requirements.txt
+
+.docs-venv/.ready: docs/requirements.txt
+	@sh .ci/environment .docs-venv -r docs/requirements.txt
 
 .PHONY: dot
 dot:

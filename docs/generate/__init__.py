@@ -1,0 +1,1 @@
+"""What the site has beside the pages that people write: `python -m docs.generate` lays all of it out in build/pages."""

@@ -1,0 +1,60 @@
+"""The pages of the site, in one folder, and the order in which they are listed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+SECTIONS: Final = {
+    "tutorial": "Tutorial",
+    "how-to": "How to",
+    "reference": "Reference",
+    "explanation": "Explanation",
+}
+FIRST: Final = (
+    *("index", "fastapi", "llm", "operations", "serve", "scale"),
+    *("python", "charts", "handoff", "api", "chart-keys", "commands", "http", "errors", "configuration"),
+    *("promises", "architecture", "comparison", "benchmarks"),
+)
+"""The names of pages that come first in their section; the others follow by name, and the glossary last."""
+
+
+def lay_out(target: Path, generated: Mapping[str, str]) -> None:
+    """Write all pages into a new folder, and beside it the configuration that lists them.
+
+    generated: the text of pages that nobody writes, by their path below the target.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("generate", "requirements.txt", "__pycache__"))
+    shutil.copytree(ROOT / "diagrams", target / "diagrams", ignore=shutil.ignore_patterns("*.dot"))
+    for page in target.rglob("*.md"):
+        page.write_text(inside(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, text in generated.items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (target / path).write_text(text, encoding="utf-8")
+    (target.parent / "mkdocs.yml").write_text(configuration(target), encoding="utf-8")
+
+
+def inside(text: str) -> str:
+    """Make links to the drawings, which lie beside docs/, links into the site."""
+    return text.replace("](../../diagrams/", "](../diagrams/")
+
+
+def configuration(target: Path) -> str:
+    """Return what build/mkdocs.yml says: where things are, and the order of the pages."""
+    lines = [f"INHERIT: {ROOT / 'mkdocs.yml'}", f"docs_dir: {target.name}", "site_dir: site", "nav:", "  - index.md"]
+    for folder, title in SECTIONS.items():
+        lines += [f"  - {title}:", *(f"      - {folder}/{page}.md" for page in ordered(target / folder))]
+    return "\n".join([*lines, ""])
+
+
+def ordered(folder: Path) -> Iterator[str]:
+    """List the pages of a section."""
+    pages = {page.stem for page in folder.glob("*.md")}
+    first = [name for name in FIRST if name in pages]
+    yield from first
+    yield from sorted(pages - {*first, "glossary"})
+    yield from pages & {"glossary"}

@@ -1,0 +1,65 @@
+"""The site is built without a fault, and no page of it asks another host for anything."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from docs.generate.layout import SECTIONS, ordered
+from tests.skipped import LOUD
+
+ROOT: Final = Path(__file__).parents[2]
+MKDOCS: Final = ROOT / ".docs-venv" / "bin" / "mkdocs"
+LOADED: Final = re.compile(
+    r"<(?:script|img|iframe|link(?! rel=.?(?:canonical|next|prev)))\b[^>]*(?:src|href)=.?(?:https?:)?//"
+)
+LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, processes) -> Path:
+    """The site as `make docs` builds it; broken links and anchors end the build."""
+    if not MKDOCS.exists():
+        pytest.skip(f"{LOUD}MkDocs: `make docs` installs it")
+    folder = tmp_path_factory.mktemp("build")
+    (folder / "mkdocs.yml").touch()
+    run([sys.executable, "-m", "docs.generate", folder / "pages"])
+    run([MKDOCS, "build", "--strict", "-f", folder / "mkdocs.yml"])
+    return folder / "site"
+
+
+def run(command: list[object]) -> None:
+    done = subprocess.run([str(part) for part in command], check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_page_of_the_site_loads_anything_from_another_host(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > len(SECTIONS)
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not LOADED.search(text), page
+        assert 'class="mermaid"' not in text, f"{page}: the theme would fetch Mermaid from a CDN; draw the chart"
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\(.?(?:https?:)?//", style.read_text(encoding="utf-8")), style
+
+
+def test_what_loads_from_another_host_would_be_noticed():
+    assert LOADED.search('<script src="https://unpkg.com/mermaid"></script>')
+    assert LOADED.search("<link rel=stylesheet href=//fonts.googleapis.com/css>")
+    assert not LOADED.search('<script src="../assets/javascripts/bundle.js"></script>')
+
+
+def test_pages_are_listed_in_an_order_that_a_reader_expects():
+    assert list(ordered(ROOT / "docs" / "reference"))[-1] == "glossary"
+
+
+def test_every_link_of_the_readme_leads_to_a_file():
+    targets = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []
