@@ -322,18 +322,16 @@ def faults_of(parts, doors=("a",), **options):
 
 
 def test_what_would_follow_the_end_of_a_machine_is_told():
-    parts = {"id": "m", "states": {"a": {"on": {"xstate.done.state.m": "a"}}}, "output": {"x": 1}, "onDone": ".a"}
+    parts = {"id": "m", "states": {"a": {"on": {"xstate.done.state.m": "a"}}}, "onDone": ".a"}
     assert faults_of(parts) == [
         "1:37 states.a.on.xstate.done.state.m: the end of the machine is the end of the agent, which nothing follows; "
         "drop it, or do it where a final state is entered",
-        "1:68 output: an agent hands nothing on at its end; "
-        "drop it; let an action of the final state keep in the context what matters",
-        "1:88 onDone: the end of the machine is the end of the agent, which nothing follows; "
+        "1:68 onDone: the end of the machine is the end of the agent, which nothing follows; "
         "drop it, or do it where a final state is entered",
     ]
     parallel = {"id": "m", "type": "parallel", "states": {"a": {}}, "output": "text"}
     assert [fault.partition(";")[0] for fault in faults_of(parallel, ("m",))] == [
-        "1:54 output: an agent hands nothing on at its end"
+        "1:54 output: a parallel machine ends in several states at once, so it hands nothing on"
     ]
     assert faults_of({"type": "final", "states": {"a": {}}}) == [
         "1:10 type: a machine cannot be a final state; drop it"

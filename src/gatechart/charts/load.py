@@ -131,7 +131,7 @@ class _Building:
         if not self.is_xstate or root.spot.get("entry_points") is not None:
             return
         machine = root if root.key else root.states[0]  # as `xstate.wrapped` leaves it
-        if machine.initial is not None or machine.parallel:
+        if machine.initial is not None or machine.parallel or not machine.states:
             yield beginning(self.initial(machine, machine), states)
             return
         problem = "no entry point is listed and the machine has no `initial`, so no agent could start"
@@ -226,7 +226,8 @@ class _Building:
         elif isinstance(bound, int | float):
             delay = f"{bound:g}ms"
         if seconds_of(delay) is None:
-            self.faults.add(after.spot, f"{delay!r} is not a delay", "write '500ms', '30s', '2m', '1h' or '7d'")
+            bind = ", or bind it to a number of milliseconds" if self.is_xstate else ""
+            self.faults.add(after.spot, f"{delay!r} is not a delay", f"write '500ms', '30s', '2m', '1h' or '7d'{bind}")
             delay = "0s"
         event = after_event(self.names.names[form], delay_text(delay))
         return delay, [self.then(each, form, event) for each in after.then]

@@ -21,26 +21,26 @@ class Names:
 
     def __init__(self, chart: ChartForm, faults: Faults) -> None:
         self.faults = faults
+        self.is_xstate = chart.dialect is Dialect.XSTATE
         self.root = chart.root
         self.chart = chart.name
         self.machine = chart.root if chart.root.key else chart.root.states[0]  # see `xstate.wrapped`
         self.parents: dict[StateForm, StateForm] = {}
         for parent in (chart.root, *chart.root.walk()):
             self.parents.update(dict.fromkeys(parent.states, parent))
-        self.names = self._names(chart.dialect)
+        self.names = self._names()
         self.named: dict[str, StateForm] = {}
         for state in chart.root.walk():
             self.named.setdefault(self.names[state], state)
         self.ids = self._ids(chart.name)
 
-    def _names(self, dialect: Dialect) -> Mapping[StateForm, str]:
+    def _names(self) -> Mapping[StateForm, str]:
         """Return the name of each state: its key; in XState its dotted path if the key occurs twice."""
         states = tuple(self.root.walk())
         often = Counter(state.key for state in states)
-        is_path = dialect is Dialect.XSTATE
-        return {state: self.path(state) if is_path and often[state.key] > 1 else state.key for state in states} | {
-            self.root: ANY
-        }
+        return {
+            state: self.path(state) if self.is_xstate and often[state.key] > 1 else state.key for state in states
+        } | {self.root: ANY}
 
     def path(self, state: StateForm) -> str:
         """Return the keys from the top to the state, joined by dots."""
@@ -96,11 +96,23 @@ class Names:
         return is_around or self.is_inside(name, outer)
 
     def _find(self, text: str, source: StateForm) -> StateForm | None:
+        if self.is_xstate and "\\" in text:
+            return self._along(xstate.segments(text), source)
         if text.startswith("#"):
             return self._by_id(text[1:])
         if text.startswith("."):
             return _descend(source, text[1:])
         return _descend(self.parents.get(source, source), text) or self.named.get(text)
+
+    def _along(self, segments: list[str], source: StateForm) -> StateForm | None:
+        """Return the state at the end of a path of keys, which begins at an id, in the source, or beside it."""
+        first, *keys = segments
+        state = self.ids.get(first[1:]) if first.startswith("#") else source
+        if first and not first.startswith("#"):
+            state, keys = self.parents.get(source, source), segments
+        for key in keys:
+            state = next((child for child in state.states if child.key == key), None) if state else None
+        return state
 
     def _by_id(self, text: str) -> StateForm | None:
         """Return the state of an id, or one below it: `id.child.grandchild`."""

@@ -27,11 +27,7 @@ from gatechart.values import Retry
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _OF_HISTORY: Final = ("history", "target", "actions")
-_OF_THE_END: Final = ("output", "data", "onDone")  # of a machine of XState's
-_NO_OUTPUT: Final = (
-    "an agent hands nothing on at its end",
-    "drop it; let an action of the final state keep in the context what matters",
-)
+_SOURCE: Final = "name the function to run, or a graph with `agent:`"
 _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
 
@@ -50,6 +46,8 @@ class _Shape(Entries):
 
     def chart(self, spot: Spot) -> ChartForm:
         """Return the form of the whole file."""
+        if self.is_xstate and xstate.is_definition(spot):
+            raise self.faults.stop(spot.node.line, spot.node.column, *xstate.TO_JSON)
         fields = Fields(spot, self.faults, self.known["chart"])
         spot = fields.spot = self.filled(spot)
         if self.is_xstate:
@@ -74,14 +72,22 @@ class _Shape(Entries):
 
     def machine(self, spot: Spot) -> Spot:
         """Drop what would follow the end of an XState machine, with a fault for each."""
-        for key in (key for key in _OF_THE_END if spot.get(key) is not None):
-            problem, remedy = xstate.NOTHING_AFTER_THE_END if key == "onDone" else _NO_OUTPUT
-            self.faults.add(spot.key(key), problem, remedy)
+        if spot.get("onDone") is not None:
+            self.faults.add(spot.key("onDone"), *xstate.NOTHING_AFTER_THE_END)
         kind = spot.get("type")
-        if kind is not None and kind.value in ("final", "history"):
-            self.faults.add(kind, f"a machine cannot be a {kind.value} state", "drop it")
-            return without(spot, [*_OF_THE_END, "type"])
-        return without(spot, _OF_THE_END)
+        if kind is not None and kind.value == "parallel":
+            spot = self.without_output(spot)
+        if kind is None or kind.value not in ("final", "history"):
+            return without(spot, ["onDone"])
+        self.faults.add(kind, f"a machine cannot be a {kind.value} state", "drop it")
+        return without(spot, ["onDone", "type"])
+
+    def without_output(self, spot: Spot) -> Spot:
+        """Drop the output of a parallel machine, with a fault."""
+        given = [key for key in ("output", "data") if spot.get(key) is not None]
+        for key in given:
+            self.faults.add(spot.key(key), *xstate.NO_PARALLEL_OUTPUT)
+        return without(spot, given)
 
     def state(self, spot: Spot, key: str, known: str = "state") -> StateForm:
         """Return the form of a state, or of the chart as the outermost one."""
@@ -239,8 +245,9 @@ class _Shape(Entries):
         for key in OF_AN_AGENT:
             if spot.get(key) is not None and not self.is_xstate:
                 self.faults.add(spot.key(key), f"{key!r} is for agents", "name its graph with `agent:`")
-        needed = "name the function to run" if self.is_xstate else "name the function to run, or a graph with `agent:`"
-        source = fields.needs("src", needed)
+        source = spot.get("src") if self.is_xstate else fields.needs("src", _SOURCE)
+        if source is None and self.is_xstate:
+            self.faults.add(spot, *xstate.lost("actor", "'src' is missing"))
         function = Reference(spot, "") if source is None else self.reference(source)
         given = spot.get("params") or spot.get("input")
         if given is not None:

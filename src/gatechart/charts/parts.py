@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
+from gatechart.charts import xstate
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.model import (
     AcceptsForm,
@@ -67,6 +68,16 @@ class References:
         params = None if given is None else self.params(given)
         return Reference(spot, "" if name is None else text_of(name, self.faults), params)
 
+    def named(self, spot: Spot, what: str) -> Reference:
+        """Return the same in XState's dialect, with a fault where an export has lost a function."""
+        said = spot.get("type") or spot
+        text = said.value
+        if text is None or text == "" or (isinstance(text, str) and text.startswith(xstate.INTERNAL)):
+            place = f"{text!r} does not say what one does" if text else "nothing is in its place"
+            self.faults.add(spot, *xstate.lost(what, place))
+            return Reference(spot, "")
+        return self.reference(spot)
+
     def params(self, spot: Spot) -> dict[str, object]:
         """Return the parameters of a function, by name."""
         Fields(spot, self.faults)
@@ -81,7 +92,7 @@ class References:
         if spot.get("except") is not None:
             events = Fields(spot, self.faults, self.known["except"]).texts("except")
             return Exceptions(spot, events, self.guard(spot.get("guard")))
-        return self.reference(spot)
+        return self.named(spot, "guard") if self.is_xstate else self.reference(spot)
 
     def data(self, spot: Spot | None) -> Reference | Values | None:
         """Return the name of a function, or values under `value`."""
@@ -140,7 +151,7 @@ class Handoffs(References):
         """Return the name of a function, or a handoff."""
         content = spot.get("handoff")
         if content is None:
-            return self.reference(spot)
+            return self.named(spot, "action") if self.is_xstate else self.reference(spot)
         if self.is_xstate:
             remedy = "name an action, and bind a Handoff(...) to the name; or leave out `dialect: xstate`"
             self.faults.add(spot.key("handoff"), "XState has no handoffs", remedy)

@@ -231,7 +231,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
     """Return the parts of a chart in a dialect, each under the dialect's name and its own."""
     nullable = _NULLABLE if dialect == "xstate" else ()
     parts = {part: _object(dialect, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
-    parts["chart"]["required"] = ["states"] if dialect == "xstate" else ["id", "entry_points", "states"]
+    parts["chart"]["required"] = [] if dialect == "xstate" else ["id", "entry_points", "states"]
     for part, needed in (("listed", "event"), ("initial", "target"), ("reference", "type")):
         parts[part]["required"] = [needed]
     if dialect == "xstate":

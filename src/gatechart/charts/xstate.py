@@ -6,11 +6,13 @@ Source: https://github.com/statelyai/xstate, `stateUtils.ts`: `getCandidates`, `
 - Of one state's transitions, those for the very event are asked alone; else longer wildcards before shorter ones.
 - A transition between regions of a parallel state leaves all its regions, but not that state. We cannot do that, and
   say so where it makes a difference.
-- The machine itself may be parallel, have entry and exit actions, timers and invokes.
+- The machine itself may be parallel, have entry and exit actions, timers and invokes, or have no states at all.
+- `JSON.stringify` leaves out functions, in a list it leaves null, and of a machine it writes no more than `toJSON` has.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -19,6 +21,8 @@ from typing import Final
 from gatechart.charts.faults import Node, Spot
 from gatechart.charts.model import ChartForm, StateForm, TransitionForm
 
+_SEGMENT: Final = re.compile(r"((?:\\.|[^.\\])*)\.", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _MOST_WORDS: Final = 10  # of an event whose beginnings are looked at
 INTERNAL: Final = "xstate."  # what all events begin with that XState raises itself
 STATE_DONE: Final = "xstate.done.state."  # and the state's id
@@ -27,6 +31,15 @@ NOTHING_AFTER_THE_END: Final = (
     "the end of the machine is the end of the agent, which nothing follows",
     "drop it, or do it where a final state is entered",
 )
+TO_JSON: Final = (
+    "this is what machine.toJSON() has, which leaves out the context, `always` and all functions",
+    "write JSON.stringify(machine.config)",
+)
+NO_PARALLEL_OUTPUT: Final = (
+    "a parallel machine ends in several states at once, so it hands nothing on",
+    "drop it; let an action of the final states keep in the context what matters",
+)
+_DEFINITION: Final = ("key", "order", "transitions")  # what toJSON() writes of each state, and no config has
 _RENAMED: Final = {"xstate.done.actor.": "done.invoke.", "xstate.error.actor.": "error.invoke."}
 _WILDCARDS: Final = {
     "xstate.done.*": "done.*",
@@ -106,16 +119,50 @@ def not_taken(
     return tuple(sorted(shorter.union(*(longer.get(word, ()) for word in words)) - {descriptor}))
 
 
-def wrapped(chart: ChartForm) -> ChartForm:
-    """Return the chart with its machine as a state of its own, if the machine is more than its states.
+def is_definition(machine: Spot) -> bool:
+    """Whether the machine was written by `machine.toJSON()`, as `JSON.stringify(machine)` does."""
+    return all(machine.get(key) is not None for key in _DEFINITION)
 
-    The state is final if it can end at all, because a machine's end is the agent's.
+
+def lost(what: str, place: str) -> tuple[str, str]:
+    """Return the fault of a function that JSON does not hold. place: what is in its place.
+
+    >>> lost("action", "'xstate.assign' does not say what one does")[0]
+    "JSON holds no functions, and 'xstate.assign' does not say what one does"
     """
-    root = chart.root
-    if not (root.parallel or root.entry or root.exit or root.after or root.invoke):
+    remedy = f"give the {what} a name in XState's setup({{{what}s: ...}}), write that name, and bind it with bind="
+    return f"JSON holds no functions, and {place}", remedy
+
+
+def segments(path: str) -> list[str]:
+    r"""Split a target at its dots; a backslash makes a part of the name of what follows it.
+
+    >>> segments(r"#foo\.bar.child"), segments(".child")
+    (['#foo.bar', 'child'], ['', 'child'])
+    """
+    found = _SEGMENT.findall(f"{path}.")
+    return [_ESCAPED.sub(r"\1", each) for each in found]
+
+
+def wrapped(chart: ChartForm) -> ChartForm:
+    """Return the chart with its machine as a state of its own, if the machine is more than its states, or has none.
+
+    The state is final if it can end at all, because a machine's end is the agent's. The machine's output becomes that
+    of its final states, which XState does not hand on from there.
+    """
+    root = _with_output_below(chart.root)
+    chart = replace(chart, root=root)
+    if root.states and not (root.parallel or root.entry or root.exit or root.after or root.invoke):
         return chart
     machine = replace(root, id=_text_at(root, root.key), final=_can_end(root))
     return replace(chart, root=StateForm(root.spot, "", states=(machine,)))
+
+
+def _with_output_below(root: StateForm) -> StateForm:
+    if root.data is None:
+        return root
+    states = (replace(state, data=root.data) if state.final else state for state in root.states)
+    return replace(root, data=None, states=tuple(states))
 
 
 def _can_end(state: StateForm) -> bool:
