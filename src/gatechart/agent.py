@@ -62,7 +62,9 @@ class Agent(Generic[ContextT]):
         first call, marked as a repeat.
 
         Cancelling the caller withdraws an event whose turn has not begun; otherwise it only stops the wait.
-        Raises an EventError if the turn failed and was undone, or if the graph asks for an error on refusal.
+        Raises PayloadError if the graph declares the event with another payload, UndeclaredEventError if the graph is
+        closed and does not declare it, and an EventError if the turn failed and was undone, or if the graph asks for
+        an error on refusal.
         """
         return self._host.send(event, payload, event_id)
 

@@ -82,7 +82,7 @@ def faults_of(make: Callable[[], Any], most: int = MOST_PINNED) -> list[str]:
 def _shortened(text: str) -> str:
     plain = text.encode("ascii", "backslashreplace").decode() if not text.isprintable() else text
     plain = re.sub(r"0x[0-9a-f]{6,}", "0x...", plain)
-    plain = re.sub(r"'GC\d+'(, 'GC\d+')+", "(all codes)", plain)  # a new check changes no text
+    plain = re.sub(r"'GC\d+'(, 'GC\d+')+( and \d+ more)?", "(all codes)", plain)  # a new check changes no text
     return plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}... ({len(plain)} characters)"
 
 

@@ -11,7 +11,17 @@ import gatechart
 from gatechart import results
 
 TOP = {
-    *("ANY", "Accepts", "Agent", "AgentContext", "ConversationContext", "DatabaseClient", "EntryPoint", "Event"),
+    *(
+        "ANY",
+        "Accepts",
+        "Agent",
+        "AgentContext",
+        "ConversationContext",
+        "DatabaseClient",
+        "EntryPoint",
+        "Event",
+        "EventType",
+    ),
     *("Fallbacks", "Handoff", "HandoffPacket", "HandoffStatus", "HttpClient", "Human", "Initial", "Invoke", "Limits"),
     *("Mail", "MailStatus", "Migration", "Mode", "OnRefusal", "OtherGraph", "Outcome", "PacketMigration", "Reason"),
     *("Recall", "Retry", "Role", "Runtime", "SameTarget", "Snapshot", "State", "StateTransitionGraph", "Status"),

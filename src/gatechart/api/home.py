@@ -206,7 +206,8 @@ class AgentHome(ABC):
         event_id: unique for the recipient; mail whose id is waiting or was applied is not accepted again.
         due: when to deliver it; by default at once.
 
-        Raises PayloadError, EventIdReusedError, InboxFullError if too much mail is waiting for the agent, unless the
+        Raises PayloadError, also if the agent exists and its graph declares the event with another payload,
+        UndeclaredEventError, EventIdReusedError, InboxFullError if too much mail is waiting for the agent, unless the
         limits say to wait, and BacklogFullError if too much is waiting for agents that do not exist, or for its due
         time.
         """

@@ -22,11 +22,13 @@ from gatechart.graph import (
     Accepts,
     AnyGraph,
     EntryPoint,
+    EventType,
     Fallbacks,
     Handoff,
     Human,
     Initial,
     Invoke,
+    JsonSchema,
     OnRefusal,
     OtherGraph,
     SameTarget,
@@ -143,6 +145,8 @@ class _Dumping:
             on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
             max_microsteps=None if graph.max_microsteps == 100 else graph.max_microsteps,
             accepts=self.accepts(graph.accepts),
+            events={each.name: self.event_type(each) for each in graph.event_types.values()},
+            events_closed=graph.events_closed,
             allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
             entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
             initial=self.begins(),
@@ -296,6 +300,15 @@ class _Dumping:
             more["maps"] = maps
         state = ANY if entry.state == ANY else _reference(entry.state)
         return {"state": state, **more} if more else state
+
+    def event_type(self, declared: EventType) -> dict[str, Any] | None:
+        """Return a declared event without its name; None if there is nothing more to say."""
+        takes: Any = declared.takes
+        if isinstance(takes, JsonSchema):
+            takes = takes.plain
+        elif takes is not None:
+            takes = self.name(takes.__name__, takes)
+        return _without_blanks(takes=takes, description=declared.description) or None
 
     def guard(self, guard: Callable[..., Any]) -> Any:
         """Return a guard: a name, an expression, or another guard with exceptions."""

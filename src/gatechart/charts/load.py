@@ -17,6 +17,7 @@ from gatechart.charts.model import (
     ChartForm,
     Dialect,
     EntryForm,
+    EventTypeForm,
     Except,
     Fixed,
     HandoffForm,
@@ -40,6 +41,7 @@ from gatechart.graph import (
     Allow,
     AnyGraph,
     EntryPoint,
+    EventType,
     Handoff,
     Initial,
     Invoke,
@@ -115,6 +117,8 @@ class _Building:
             "max_microsteps": self.chart.max_microsteps,
             "migrations": migrations,
             "accepts": self.accepts(),
+            "events": [self.event_type(each) for each in self.chart.events],
+            "events_closed": self.chart.events_closed,
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:
@@ -335,6 +339,16 @@ class _Building:
         if isinstance(entry.maps, Reference):
             return self.bindings.function(entry.maps, "function")
         return None if entry.maps is None else dict(entry.maps.values)
+
+    def event_type(self, form: EventTypeForm) -> EventType:
+        """Return a declared event."""
+        self.places.setdefault(f"event {form.name!r}", form.spot)
+        takes: Any = form.takes
+        if isinstance(takes, Values):
+            takes = takes.values
+        elif takes is not None:
+            takes = self.bindings.type(takes, BaseModel)
+        return EventType(form.name, takes=takes, description=form.description)
 
     def entry_point(self, entry: EntryForm) -> EntryPoint:
         """Return a state in which an agent may begin."""

@@ -195,6 +195,16 @@ class EntryForm:
 
 
 @dataclass(frozen=True, slots=True)
+class EventTypeForm:
+    """A declared event with the schema of its payload."""
+
+    spot: Spot
+    name: str
+    takes: Reference | Values | None = None  # the name of a type, or a JSON Schema
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AllowForm:
     """A finding that is intended, and why."""
 
@@ -227,6 +237,8 @@ class ChartForm:
     max_microsteps: int
     allow: tuple[AllowForm, ...]
     accepts: AcceptsForm | None
+    events: tuple[EventTypeForm, ...]
+    events_closed: bool
     description: str
 
 

@@ -67,6 +67,8 @@ class _Shape(Entries):
             max_microsteps=100 if limit is None else int(limit),
             allow=tuple(self.allowances(spot.get("allow"))),
             accepts=self.accepts(spot.get("accepts")),
+            events=tuple(self.event_types(spot.get("events"))),
+            events_closed=fields.flag("events_closed"),
             description=fields.text("description"),
         )
 

@@ -1,4 +1,4 @@
-"""From nodes to the parts of a chart below its states: references, guards, handoffs, entry points, allowances."""
+"""From nodes to the parts of a chart below its states: references, guards, handoffs, entry points, events and so on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gatechart.charts.model import (
     AllowForm,
     Dialect,
     EntryForm,
+    EventTypeForm,
     Exceptions,
     Expression,
     HandoffForm,
@@ -266,7 +267,7 @@ _NEEDED_TO_ALLOW: Final = {
 
 
 class Entries(Handoffs):
-    """The parser of entry points and allowances."""
+    """The parser of entry points, declared events and allowances."""
 
     def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:
         """Yield a list of states, or a mapping of names to what makes an entry point."""
@@ -304,6 +305,22 @@ class Entries(Handoffs):
             guard=self.guard(spot.get("guard")),
             description=fields.text("description"),
         )
+
+    def event_types(self, spot: Spot | None) -> Iterator[EventTypeForm]:
+        """Yield declared events: a list of names, or a mapping of names to what they take."""
+        if spot is None:
+            return
+        if not spot.is_mapping:
+            yield from (EventTypeForm(each, text_of(each, self.faults)) for each in spot.elements())
+            return
+        for name, body in spot.items():
+            if body.value is None:
+                yield EventTypeForm(spot.key(name), name)
+                continue
+            fields = Fields(body, self.faults, self.known["event_type"])
+            takes = body.get("takes")
+            schema = None if takes is None else self.context(takes)
+            yield EventTypeForm(spot.key(name), name, schema, fields.text("description"))
 
     def allowances(self, spot: Spot | None) -> Iterator[AllowForm]:
         """Yield the allowances of a list of codes with places and reasons."""

@@ -42,6 +42,8 @@ _CHART: Final = {
     "max_microsteps": "count",
     "allow": "allowances",
     "accepts": "accepts",
+    "events": "event_types",
+    "events_closed": "flag",
     "initial": "initial",
     "states": "states",
     "on": "on",
@@ -89,6 +91,7 @@ _SHARED: Final = {
     "cel": {"cel": "text"},
     "except": {"except": "texts", "guard": "guard"},
     "allowance": {"code": "code", "place": "text", "reason": "text"},
+    "event_type": {"takes": "payload", "description": "text"},
     "entry_point": {
         "state": "text",
         "name": "text",
@@ -151,6 +154,8 @@ MEANINGS: Final = {
     "max_microsteps": "How many transitions one turn may take.",
     "allow": "Findings of `gatechart check` that are meant to be so.",
     "accepts": "Which handoffs agents of the graph take: how many at once, and by what policy.",
+    "events": "Declared events, by name, with the payloads that they take.",
+    "events_closed": "Whether events that are not declared are refused.",
     "capacity": "How many handoffs its agents have at once.",
     "policy": "The name of a bound function of the packet: true, false, or a text that says why not.",
     "handoff": "Offers the work to another agent.",
@@ -197,7 +202,7 @@ MEANINGS: Final = {
     "timeout_s": "Seconds after which what was invoked has failed.",
     "params": "Values that the function is given by name.",
     "opens_on": "Business triggers.",
-    "takes": "The name of a bound type: the payload's schema.",
+    "takes": "The payload's schema: the name of a bound type; of an event also a JSON Schema.",
     "maps": "Fields of the payload with the context's fields that they fill, or the name of a bound function.",
     "cel": "An expression of the Common Expression Language.",
     "except": "Events that the guard says no to.",
@@ -303,6 +308,8 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "data": {"anyOf": [text, _part(dialect, "reference"), _fixed(values)]},
         "output": {"anyOf": [text, values]},
         "context": {"anyOf": [text, values]},
+        "payload": {"anyOf": [text, values]},
+        "event_types": _event_types(dialect, text),
         "maps": {"anyOf": [text, _part(dialect, "reference"), {"type": "object", "additionalProperties": text}]},
         "initial": {"anyOf": [_one_or_many(text), _part(dialect, "initial")]},
         "transitions": _one_or_many(transition),
@@ -357,6 +364,12 @@ def _entry_points(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
             text,
         ]
     }
+
+
+def _event_types(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
+    """Return a list of names, or a mapping of names to what the events take."""
+    named = {"anyOf": [{"type": "null"}, _part(dialect, "event_type")]}
+    return {"anyOf": [_one_or_many(text), {"type": "object", "additionalProperties": named}]}
 
 
 def _part(dialect: str, part: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from gatechart.checks.analysis import Analysis, Way, is_taken, is_together, prefixes_of, shadowed, words_of
+from gatechart.checks.analysis import EVERY, Analysis, Way, is_taken, is_together, prefixes_of, shadowed, words_of
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import nearest
 from gatechart.graph import ROOT, AnyGraph, Kind, Node, steps_of
@@ -207,6 +207,36 @@ def result_unused(analysis: Analysis) -> Iterator[Hit]:
             if not is_taken(f"done.invoke.{invoke.id}", awaited):
                 problem = f"no transition waits for 'done.invoke.{invoke.id}'"
                 yield f"state {node.name!r}", problem, "add one, or allow it if the result does not matter"
+
+
+@rule("GC207", Severity.WARNING, "a transition that waits for an event that is not declared")
+def undeclared(analysis: Analysis) -> Iterator[Hit]:
+    """Only in graphs that declare events. Patterns such as `error.*` and the framework's own events are left alone."""
+    graph = analysis.graph
+    if not graph.event_types:
+        return
+    for node in graph.nodes.values():
+        for event in dict.fromkeys(edge.event for edge in node.edges if edge.event is not None):
+            for name in (each for each in event.split() if _needs_a_type(graph, event, each)):
+                near = nearest(name, tuple(graph.event_types))
+                remedy = f"did you mean {near[0]!r}?" if near else "declare it with events="
+                yield f"state {node.name!r}, event {event!r}", f"{name!r} is not declared", remedy
+
+
+def _needs_a_type(graph: AnyGraph, descriptor: EventName, name: EventName) -> bool:
+    """Tell whether a word of a descriptor names one event that is neither declared nor the framework's."""
+    if name == EVERY or name.endswith((".*", ".")) or is_reserved(descriptor) or is_reserved(name):
+        return False
+    return not any(each == name or each.startswith(f"{name}.") for each in graph.event_types)
+
+
+@rule("GC208", Severity.WARNING, "a declared event that no transition takes")
+def never_taken(analysis: Analysis) -> Iterator[Hit]:
+    """Whoever reads the declarations would send it in vain."""
+    awaited = _awaited(analysis.graph)
+    for event in analysis.graph.event_types:
+        if not is_taken(event, awaited):
+            yield f"event {event!r}", "no transition waits for it", "add one, or drop the declaration"
 
 
 def _awaited(graph: AnyGraph) -> set[EventName]:

@@ -92,6 +92,18 @@ class PayloadError(EventError):
 
 
 @dataclass(eq=False)
+class UndeclaredEventError(EventError):
+    """The graph is closed to events that it does not declare. Nothing was changed."""
+
+    graph: str
+    event: str
+    events: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.graph!r} declares no event {self.event!r}: {suggestion(self.event, self.events)}"
+
+
+@dataclass(eq=False)
 class ReservedEventError(EventError):
     """Only the framework sends events of this name. Nothing was changed."""
 

@@ -17,9 +17,11 @@ from gatechart.graph.definition import (
     Then,
     Transition,
 )
+from gatechart.graph.events import EventType
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph, graph_name
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from gatechart.graph.migration import Migration, way
+from gatechart.graph.payload_schema import JsonSchema
 
 __all__ = [
     "ANY",
@@ -34,12 +36,14 @@ __all__ = [
     "Default",
     "Edge",
     "EntryPoint",
+    "EventType",
     "Fallbacks",
     "Guard",
     "Handoff",
     "Human",
     "Initial",
     "Invoke",
+    "JsonSchema",
     "Kind",
     "Migration",
     "Node",

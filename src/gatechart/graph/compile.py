@@ -265,9 +265,11 @@ def fingerprint(
     nodes: Mapping[StateName, Node],
     entry_points: Sequence[EntryPoint],
     context: type[BaseModel],
+    declared: Sequence[object] = (),
 ) -> str:
     """Return 32 hexadecimal digits that change with the graph's structure and declared names, but not with code.
 
+    declared: what it covers of declared events; empty for none, so that graphs without any keep their fingerprints.
     Source: BLAKE2b (RFC 7693) with 16 bytes over the structure as JSON.
     """
     structure = [
@@ -276,6 +278,7 @@ def fingerprint(
         context.__name__,
         [_node_structure(node) for node in nodes.values()],
         [_entry_structure(entry) for entry in entry_points],
+        *declared,
     ]
     return blake2b(json.dumps(structure).encode(), digest_size=16).hexdigest()
 

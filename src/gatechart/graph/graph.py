@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, overload
 
@@ -11,6 +12,7 @@ from gatechart.context import AgentContext, ContextPool, ContextT
 from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
 from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, walk
 from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
+from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
@@ -29,6 +31,8 @@ class StateTransitionGraph(Generic[ContextT]):
     initial: where the chart as a whole begins, by default its first state; agents begin at entry points.
     migrations: bring agents of earlier versions to this one.
     max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
+    events: declared events with the payloads that they take; a name alone is one that takes any payload.
+    events_closed: whether events that are not declared are refused.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
@@ -50,6 +54,8 @@ class StateTransitionGraph(Generic[ContextT]):
     migrations: tuple[Migration, ...]
     allow: tuple[Allow, ...]
     accepts: Accepts
+    event_types: Mapping[EventName, EventType]  # the declared events, by name
+    events_closed: bool
     tree: tuple[State[Any], ...]  # including the inferred states
     nodes: Mapping[StateName, Node]  # including the root, in document order
     fingerprint: str
@@ -73,6 +79,8 @@ class StateTransitionGraph(Generic[ContextT]):
         migrations: Iterable[Migration] | Migration = (),
         allow: Iterable[Allow] | Allow = (),
         accepts: Accepts = EVERYTHING,
+        events: Iterable[EventType | Name] | EventType | Name = (),
+        events_closed: bool = False,
     ) -> None: ...
 
     @overload
@@ -92,6 +100,8 @@ class StateTransitionGraph(Generic[ContextT]):
         migrations: Iterable[Migration] | Migration = (),
         allow: Iterable[Allow] | Allow = (),
         accepts: Accepts = EVERYTHING,
+        events: Iterable[EventType | Name] | EventType | Name = (),
+        events_closed: bool = False,
     ) -> None: ...
 
     def __init__(
@@ -110,6 +120,8 @@ class StateTransitionGraph(Generic[ContextT]):
         migrations: Iterable[Migration] | Migration = (),
         allow: Iterable[Allow] | Allow = (),
         accepts: Accepts = EVERYTHING,
+        events: Iterable[EventType | Name] | EventType | Name = (),
+        events_closed: bool = False,
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -127,6 +139,10 @@ class StateTransitionGraph(Generic[ContextT]):
             description=description,
             max_microsteps=max_microsteps,
             accepts=accepts,
+            event_types=tuple(
+                EventType(each) if isinstance(each, str | Enum) else each for each in one_or_more(events)
+            ),
+            events_closed=events_closed,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         for attribute, value in compiled.items():
@@ -167,7 +183,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
     faults = (
         *find_faults(draft),
         *migration_faults(migrations, draft.version),
-        *allowance_faults(allow, draft.root.states, draft.transitions, draft.entry_points),
+        *allowance_faults(allow, draft),
     )
     if faults:
         raise InvalidGraphError(str(draft.name), faults)
@@ -184,13 +200,23 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "migrations": migrations,
         "allow": allow,
         "accepts": draft.accepts,
+        "event_types": MappingProxyType({each.name: each for each in draft.event_types}),
+        "events_closed": draft.events_closed,
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
-        "fingerprint": fingerprint(draft.name, draft.version, nodes, draft.entry_points, draft.context),
+        "fingerprint": fingerprint(
+            draft.name, draft.version, nodes, draft.entry_points, draft.context, _declared(draft)
+        ),
         "runs_at_once": runs_at_once(nodes),
         "memo": {},
         "contexts": ContextPool(),
     }
+
+
+def _declared(draft: Draft) -> list[object]:
+    """Return what the fingerprint covers of the declared events; nothing if there are none."""
+    types = [each.structure for each in draft.event_types]
+    return [types, *(["closed"] if draft.events_closed else [])] if types else []
 
 
 AnyGraph: TypeAlias = StateTransitionGraph[Any]

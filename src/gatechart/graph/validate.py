@@ -16,6 +16,7 @@ from gatechart.errors import Fault, nearest, suggestion
 from gatechart.graph.callables import callable_name, fits, is_async
 from gatechart.graph.compile import ROOT, delayed_transitions, walk
 from gatechart.graph.definition import ANY, Allow, EntryPoint, OnRefusal, State, Transition, texts
+from gatechart.graph.events import EventType, event_faults
 from gatechart.graph.function_faults import (
     acceptance_faults,
     action_faults,
@@ -53,6 +54,8 @@ class Draft:
     description: str
     max_microsteps: Any
     accepts: Any
+    event_types: Sequence[Any] = ()
+    events_closed: Any = False
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -86,6 +89,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for entry in doors for fault in _entry_faults(entry, draft.context)),
         *_trigger_faults(doors),
         *acceptance_faults(draft.accepts),
+        *event_faults(draft.event_types, draft.events_closed),
     )
 
 
@@ -262,13 +266,11 @@ def _trigger_faults(entry_points: Sequence[EntryPoint]) -> Iterator[Fault]:
             yield Fault(place, f"it opens {', '.join(doors)}", "let one entry point of a graph open on it")
 
 
-def allowance_faults(
-    allow: Sequence[Any], tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
-) -> tuple[Fault, ...]:
+def allowance_faults(allow: Sequence[Any], draft: Draft) -> tuple[Fault, ...]:
     """Return the faults of a graph's allowances: unknown codes, unknown places, missing reasons."""
     if not allow:
         return ()
-    places = tuple(dict.fromkeys(_places(tree, transitions, entry_points)))
+    places = tuple(dict.fromkeys(_places(draft)))
     known = frozenset(places)
     found = (
         fault
@@ -292,14 +294,13 @@ def _faults_of_allowance(here: str, each: Any, places: Sequence[str], known: fro
         yield Fault(f"{here}, reason", "it gives no reason", "say why it is meant to be so")
 
 
-def _places(
-    tree: Sequence[State[Any]], transitions: Sequence[Any], entry_points: Sequence[EntryPoint]
-) -> Iterator[str]:
+def _places(draft: Draft) -> Iterator[str]:
     """Yield all places that a finding can have, as findings name them."""
-    states = tuple(walk(tree))
+    states = tuple(walk(draft.root.states))
     yield from (f"state {name!r}" for name in (*(state.name for state in states), ROOT))
-    yield from (f"entry point {entry.name!r}" for entry in entry_points)
-    written = (each for each in transitions if isinstance(each, Transition))
+    yield from (f"entry point {entry.name!r}" for entry in draft.entry_points)
+    yield from (f"event {each.name!r}" for each in draft.event_types if isinstance(each, EventType))
+    written = (each for each in draft.transitions if isinstance(each, Transition))
     delayed = (each for state in states for each in delayed_transitions(state))
     labels: Counter[str] = Counter()
     for each in (*written, *delayed):

@@ -19,13 +19,15 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, EntryPoint, Migration, StateTransitionGraph, graph_name, way
 from gatechart.kernel import misfit, path_of
 from gatechart.ports import Store
-from gatechart.turn import check_limit, committed_context, known_id, sought_id
+from gatechart.turn import check_limit, committed_context, known_id, payload_data, sought_id
 from gatechart.values import (
     ActiveIn,
     AgentId,
+    EventName,
     HandoffQuery,
     KnownGraph,
     Name,
+    Payload,
     Query,
     Snapshot,
     StateName,
@@ -42,6 +44,7 @@ class Registry:
     def __init__(self, graphs: Iterable[AnyGraph] | AnyGraph) -> None:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
         self._newest: dict[str, AnyGraph] = {}
+        self._declares_events = False
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
 
@@ -55,6 +58,7 @@ class Registry:
         if (graph.name, graph.version) in self._versions:
             raise DuplicateGraphError(graph.name)
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
+        self._declares_events = self._declares_events or bool(graph.event_types)
 
     @property
     def versions(self) -> tuple[AnyGraph, ...]:
@@ -94,6 +98,20 @@ class Registry:
         else:
             _check_fits(graph, snapshot)
         return graph
+
+    @property
+    def declares_events(self) -> bool:
+        """Whether any graph declares events, so that what is posted must be checked."""
+        return self._declares_events
+
+    def check_posted(self, snapshot: Snapshot, event: EventName, payload: Payload) -> None:
+        """Raise PayloadError or UndeclaredEventError if the agent's graph does not take the event.
+
+        Mail to an agent that has ended, or whose graph is not registered here, passes: its turn decides.
+        """
+        graph = self._versions.get((snapshot.graph, snapshot.graph_version)) or self._newest.get(snapshot.graph)
+        if graph is not None and graph.event_types and snapshot.status is Status.ACTIVE:
+            payload_data(graph, event, payload)
 
     def way_for(self, snapshot: Snapshot) -> Sequence[Migration]:
         """Return the migrations from a stored agent's version to the newest. Raises IncompatibleGraphError."""

@@ -34,7 +34,17 @@ from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import PayloadsNeededError, UnitOfWork
-from gatechart.turn import REQUESTED, Turn, begin, checked_name, fit_payload, no_later, plain_payload, requested
+from gatechart.turn import (
+    REQUESTED,
+    Turn,
+    begin,
+    check_declared,
+    checked_name,
+    fit_payload,
+    no_later,
+    plain_payload,
+    requested,
+)
 from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
 
 logger = logging.getLogger(__name__)
@@ -101,6 +111,7 @@ async def _send(unit: UnitOfWork, argument: Argument) -> None:
     event = Event(name, argument["payload"], unit.now, argument["id"])
     outcome = await process(unit, event)
     if outcome.refusal is not None:
+        check_declared(graph, outcome.event, outcome.refusal)
         _tell_refusal(unit, graph, outcome.event, str(outcome.refusal))
     unit.entry.answer = {"outcome": plain(OUTCOME, outcome), "snapshot": plain(SNAPSHOT, unit.snapshot)}
 

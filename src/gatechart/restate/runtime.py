@@ -273,6 +273,10 @@ class RestateRuntime(AgentHome):
         """
         to, event_id, due = checked_addressee(command.to), checked_id(command.event_id), checked_due(command.due)
         mail = Mail(0, to, command.event, command.payload, datetime.now(UTC), event_id, due=due)
+        if self._registry.declares_events:
+            told = await self._calls.read("post", "look", to)
+            if told is not None:
+                self._registry.check_posted(SNAPSHOT.validate_python(told["snapshot"]), mail.event, mail.payload)
         await self._calls.deliver("post", mail, in_place=True)
         return Receipt(0)
 

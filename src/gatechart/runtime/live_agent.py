@@ -31,6 +31,7 @@ from gatechart.turn import (
     Rejection,
     Turn,
     Void,
+    check_declared,
     check_part,
     check_version,
     checked_event,
@@ -325,8 +326,10 @@ class LiveAgent:
         return None if entry is None else entry.outcome.repeated()
 
     def _refused(self, outcome: Outcome) -> Outcome:
-        """Report the outcome's refusal as the graph specifies. Raises EventRefusedError."""
+        """Report the outcome's refusal as the graph specifies. Raises EventRefusedError, and as `check_declared`."""
         agent_id, reason = self.snapshot.agent_id, str(outcome.refusal)
+        if outcome.refusal is not None:
+            check_declared(self.graph, outcome.event, outcome.refusal)
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)
         facts = {"agent_id": agent_id, "event": outcome.event, "reason": reason}

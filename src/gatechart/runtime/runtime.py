@@ -255,13 +255,22 @@ class Runtime(AgentHome):
         event_id: str | None = None,
         due: datetime | None = None,
     ) -> Receipt:
-        """Start an agent without a command, because mail is posted in large numbers."""
+        """Post mail without a command, because mail is posted in large numbers."""
         self._core.admit("post", writes=True)
         name = checked_name(event)
         content = plain_payload(payload, name)
         now, moment = self._core.clock.now(), checked_due(due)
         mail = Mail(0, checked_addressee(to), name, content, now, checked_id(event_id), due=moment)
+        if self._registry.declares_events:
+            await self._check_posted(mail)
         return await self._effects.posted.post(mail)
+
+    async def _check_posted(self, mail: Mail) -> None:
+        """Raise what `Registry.check_posted` raises, if the recipient exists."""
+        agent = self._effects.directory.known(mail.recipient)
+        found = (agent.snapshot,) if agent is not None else await self._core.store.load_many([mail.recipient])
+        for snapshot in found:
+            self._registry.check_posted(snapshot, mail.event, mail.payload)
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises UnknownGraphError, and IncompatibleGraphError."""

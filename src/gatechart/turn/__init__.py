@@ -48,6 +48,7 @@ from gatechart.turn.mail import (
     take_mail,
     unchanged,
 )
+from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, told
 from gatechart.turn.turns import begin, beginnings, committed_context, take_turn
 
@@ -65,6 +66,7 @@ __all__ = [
     "begin",
     "begin_with_offer",
     "beginnings",
+    "check_declared",
     "check_finite",
     "check_limit",
     "check_numbers_kept",
@@ -95,6 +97,7 @@ __all__ = [
     "log_of",
     "no_later",
     "own_copy",
+    "payload_data",
     "plain_payload",
     "raised_name",
     "readable",

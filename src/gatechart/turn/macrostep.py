@@ -10,10 +10,11 @@ from inspect import isawaitable, iscoroutine
 from typing import Any
 
 from gatechart.context import AgentContext
-from gatechart.errors import MicrostepLimitError, is_failure
+from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.arguments import own_copy, plain_payload
+from gatechart.turn.payloads import payload_data, with_data
 from gatechart.turn.turn_context import ERROR_EXECUTION, Failure, Raised, Turn, TurnLog, log_of, told
 from gatechart.values import (
     AgentId,
@@ -140,10 +141,26 @@ class Macrostep:
                 return
             raised = self._raised.popleft()
             self.event = raised.event
+            if self.graph.event_types and not self._is_read(raised):
+                continue
             if not await self._step(self.event.name):
                 self._check(raised)
         for raised in self._raised:  # nothing handles events in a final state
             self._check(raised)
+
+    def _is_read(self, raised: Raised) -> bool:
+        """Read the payload of a raised event; if it does not fit, the action that raised it has failed."""
+        event = raised.event
+        declared = self.graph.event_types.get(event.name)
+        if declared is None or declared.takes is None:
+            return True
+        try:
+            self.event = with_data(event, payload_data(self.graph, event.name, event.payload))
+        except PayloadError as error:
+            failure = Failure("raise_event", f"event {event.name}", self.turn.event, error, undoes=True)
+            self._raised.append(failure.raised())
+            return False
+        return True
 
     def _check(self, unhandled: Raised) -> None:
         """Undo the turn if nothing handled an action's exception."""
@@ -268,13 +285,15 @@ def macrostep_of(
     event: Event,
     handoffs: tuple[OpenHandoff, ...],
     services: Any,
+    data: Any = None,
 ) -> Macrostep:
     """Prepare the microsteps of a turn.
 
     previous: None for an agent's first turn. context: None if the turn calls nothing of the application's, which then
-        cannot write into the event either.
+        cannot write into the event either. data: the event's payload as its declared type reads it.
     """
     event = event if context is None else own_copy(event)
+    event = event if data is None else with_data(event, data)
     if previous is None:
         return Macrostep(graph, (), (), context, Turn(agent_id, 1, event, services, graph.name, handoffs, context))
     leaves, version = previous.configuration, previous.version + 1

@@ -22,13 +22,14 @@ from gatechart.context import (
     read_context,
     rewritten,
 )
-from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, is_failure
+from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
 from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import plan_entry
 from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
+from gatechart.turn.payloads import payload_data, refused_as
 from gatechart.turn.turn_context import Turn, log_of, told
 from gatechart.values import (
     AgentId,
@@ -63,8 +64,12 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
     if previous.status is not Status.ACTIVE:
         return _refused(previous, event, Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ()))
     started = perf_counter_ns()
+    try:
+        data = payload_data(graph, event.name, event.payload) if graph.event_types else None
+    except (PayloadError, UndeclaredEventError) as misfit:
+        return _refused(previous, event, refused_as(misfit, graph, previous.configuration))
     context = committed_context(graph, previous)
-    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services)
+    macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services, data)
     await macrostep.react()
     if not macrostep.taken:
         return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))

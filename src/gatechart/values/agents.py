@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import OpenHandoff
@@ -39,6 +40,11 @@ class Event:
     id: str | None = None  # chosen by the sender, unique per recipient; None if the sender gave none
     sender: AgentId | None = None  # None from outside the runtime
     operator_reason: str = ""  # why an operator acted in place of the framework; empty if none did
+
+    @property
+    def data(self) -> Any:
+        """Payload as its declared type reads it, a model or JSON values, for guards and actions; None if undeclared."""
+        return None
 
     @property
     def origin(self) -> Origin:
@@ -78,6 +84,8 @@ class RefusalReason(StrEnum):
     GUARDS_SAID_NO = "guards said no"
     GUARD_RAISED = "a guard raised"
     AGENT_ENDED = "the agent has ended"
+    PAYLOAD_MISFIT = "the payload does not fit"
+    UNDECLARED = "the graph does not declare the event"
 
 
 @value
@@ -97,12 +105,15 @@ class Refusal:
     configuration: tuple[StateName, ...]
     accepts: tuple[EventName, ...]  # events with a transition here; guards are not evaluated
     guards: tuple[str, ...] = ()  # those that said no, in evaluation order
+    problems: tuple[str, ...] = ()  # with the payload, each with the path of its field
+    explanations: tuple[str, ...] = ()  # of the guards that gave one, in evaluation order
 
     def __str__(self) -> str:
         where = ", ".join(self.configuration)
-        asked = f" ({', '.join(self.guards)})" if self.guards else ""
+        asked = f" ({', '.join(self.guards or self.problems)})" if self.guards or self.problems else ""
+        because = f": {'; '.join(self.explanations)}," if self.explanations else ""
         accepted = f"accepted there: {', '.join(self.accepts)}" if self.accepts else "nothing is accepted there"
-        return f"{self.reason}{asked} in {where}; {accepted}"
+        return f"{self.reason}{asked}{because} in {where}; {accepted}"
 
 
 @value

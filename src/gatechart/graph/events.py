@@ -1,0 +1,110 @@
+"""Event types: the events that a graph declares, and the payloads that they take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart.context import describe_fields
+from gatechart.errors import Fault
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.values import LONGEST_NAME, EventName, Name, is_reserved, name_of, unkept
+
+
+@dataclass(frozen=True)
+class EventType:
+    """An event that agents of a graph take, with the schema of its payload.
+
+    takes: a pydantic model, or a JSON Schema as a mapping. Guards and actions get the payload as `event.data`: the
+    model, or the JSON values. Without it any payload passes, and `event.data` is None.
+    """
+
+    name: EventName
+    takes: type[BaseModel] | JsonSchema | None = None
+    description: str = ""
+
+    def __init__(
+        self,
+        name: Name,
+        *,
+        takes: type[BaseModel] | Mapping[str, Any] | JsonSchema | None = None,
+        description: str = "",
+    ) -> None:
+        schema = _json_schema(takes) if isinstance(takes, Mapping) else takes
+        for field, content in (("name", name_of(name)), ("takes", schema), ("description", description)):
+            object.__setattr__(self, field, content)
+
+    @property
+    def expected(self) -> str:
+        """The payload's fields in one line; empty if any payload passes."""
+        if self.takes is None:
+            return ""
+        if isinstance(self.takes, JsonSchema):
+            return str(self.takes)
+        return f"{self.takes.__name__}({describe_fields(self.takes)})"
+
+    @property
+    def payload_schema(self) -> Mapping[str, Any] | None:
+        """The payload's JSON Schema; None if any payload passes."""
+        if self.takes is None:
+            return None
+        schema: Mapping[str, Any] = (
+            self.takes.plain if isinstance(self.takes, JsonSchema) else self.takes.model_json_schema()
+        )
+        return schema
+
+    @property
+    def structure(self) -> tuple[str, str | None]:
+        """What a graph's fingerprint covers: the name, and the model's name or the schema."""
+        if isinstance(self.takes, JsonSchema):
+            return self.name, self.takes.canonical
+        return self.name, None if self.takes is None else self.takes.__name__
+
+
+def _json_schema(schema: Mapping[str, Any]) -> Any:
+    """Return the schema; the mapping itself if it is not JSON, which validation reports."""
+    try:
+        return JsonSchema(json.dumps(dict(schema), ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return schema
+
+
+def event_faults(types: Iterable[Any], closed: object) -> Iterator[Fault]:
+    """Yield the faults of declared events."""
+    known: list[str] = []
+    for each in types:
+        place = f"event {getattr(each, 'name', each)!r}"
+        if not isinstance(each, EventType) or not isinstance(each.name, str):
+            yield Fault(place, "it is not an event type", "write a name, or EventType(name, takes=...)")
+            continue
+        yield from _name_faults(place, each.name, known)
+        yield from _schema_faults(place, each.takes)
+        known.append(each.name)
+    if not isinstance(closed, bool):
+        yield Fault("events_closed", f"{closed!r} is neither true nor false", "pass True or False")
+    elif closed and not known:
+        yield Fault("events_closed", "no event is declared, so every event would be refused", "list them with events=")
+
+
+def _name_faults(place: str, name: str, known: Collection[str]) -> Iterator[Fault]:
+    problem = unkept(name, LONGEST_NAME) or ("" if name else "it is empty")
+    if problem:
+        yield Fault(place, f"its name: {problem}", "give it a shorter name, of characters that a text can have")
+    elif is_reserved(name):
+        yield Fault(place, "only gatechart itself sends events of this name", "drop it; its payload is known")
+    elif name.split() != [name] or name.endswith((".*", ".")) or name == "*":
+        yield Fault(place, "it is a pattern of names", "declare each event by its own name")
+    if name in known:
+        yield Fault(place, "it is declared twice", "declare it once")
+
+
+def _schema_faults(place: str, takes: Any) -> Iterator[Fault]:
+    if isinstance(takes, JsonSchema):
+        for problem, remedy in takes.faults():
+            yield Fault(place, problem, remedy)
+    elif takes is not None and not (isinstance(takes, type) and issubclass(takes, BaseModel)):
+        yield Fault(place, f"takes={takes!r} is not a schema", "pass a pydantic model, or a JSON Schema")

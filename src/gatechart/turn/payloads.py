@@ -1,0 +1,87 @@
+"""Payloads of declared events: what guards and actions get as `event.data`, and what is wrong with a payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from gatechart.context import problems_of
+from gatechart.errors import PayloadError, UndeclaredEventError, contained
+from gatechart.graph import AnyGraph, EventType, JsonSchema
+from gatechart.kernel import accepted_events
+from gatechart.values import Event, EventName, Payload, Refusal, RefusalReason, StateName, is_reserved
+from gatechart.values.frozen import value
+
+
+@value
+class TypedEvent(Event):
+    """An event with its payload as its type reads it."""
+
+    data: Any = None
+
+
+def with_data(event: Event, data: Any) -> Event:
+    """Return the event with its payload as its type reads it."""
+    return TypedEvent(event.name, event.payload, event.time, event.id, event.sender, event.operator_reason, data)
+
+
+def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
+    """Return the payload as its declared type reads it, a model or JSON values; None if it is not declared.
+
+    Raises PayloadError, and UndeclaredEventError if the graph is closed to events that are not declared.
+    """
+    declared = graph.event_types.get(event)
+    if declared is None and graph.events_closed and not is_reserved(event):
+        raise UndeclaredEventError(graph.name, event, tuple(graph.event_types))
+    if declared is None or declared.takes is None:
+        return None
+    text = to_json(payload, inf_nan_mode="constants")
+    if isinstance(declared.takes, JsonSchema):
+        return _by_schema(graph, declared, declared.takes, text)
+    return _by_model(graph, declared, text)
+
+
+def refused_as(
+    misfit: PayloadError | UndeclaredEventError, graph: AnyGraph, configuration: tuple[StateName, ...]
+) -> Refusal:
+    """Return the refusal of an event that `payload_data` raised for."""
+    accepts = accepted_events(graph, configuration)
+    if isinstance(misfit, PayloadError):
+        return Refusal(RefusalReason.PAYLOAD_MISFIT, configuration, accepts, problems=misfit.problems)
+    return Refusal(RefusalReason.UNDECLARED, configuration, accepts)
+
+
+def check_declared(graph: AnyGraph, event: EventName, refusal: Refusal) -> None:
+    """Raise PayloadError or UndeclaredEventError if the event was refused for what the graph declares.
+
+    Such an event was refused whatever the agent's state: its sender is mistaken.
+    """
+    if refusal.reason is RefusalReason.UNDECLARED:
+        raise UndeclaredEventError(graph.name, event, tuple(graph.event_types))
+    if refusal.reason is RefusalReason.PAYLOAD_MISFIT:
+        raise _misfit(graph, graph.event_types[event], refusal.problems)
+
+
+def _by_schema(graph: AnyGraph, declared: EventType, schema: JsonSchema, text: bytes) -> Any:
+    payload = from_json(text)
+    problems = schema.problems(payload)
+    if problems:
+        raise _misfit(graph, declared, problems)
+    return payload
+
+
+def _by_model(graph: AnyGraph, declared: EventType, text: bytes) -> Any:
+    model: Any = declared.takes
+    try:
+        with contained():
+            return model.model_validate_json(text, by_alias=True, by_name=True)
+    except ValidationError as error:
+        raise _misfit(graph, declared, problems_of(error)) from error
+    except Exception as error:  # of a validator; its text may be private
+        raise _misfit(graph, declared, (f"reading it raised {type(error).__name__}",)) from error
+
+
+def _misfit(graph: AnyGraph, declared: EventType, problems: tuple[str, ...]) -> PayloadError:
+    return PayloadError(f"event {declared.name!r} of {graph.name!r}", problems, declared.expected)
