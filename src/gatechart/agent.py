@@ -6,8 +6,21 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Generic
 
 from gatechart.context import ContextT, read_context
+from gatechart.errors import PayloadError
 from gatechart.ports import Host
-from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Snapshot, StateName, Status
+from gatechart.values import (
+    AgentId,
+    Awaited,
+    Delay,
+    HistoryEntry,
+    Name,
+    Outcome,
+    Snapshot,
+    StateName,
+    Status,
+    name_of,
+    seconds_of,
+)
 
 
 class Agent(Generic[ContextT]):
@@ -86,9 +99,26 @@ class Agent(Generic[ContextT]):
         """
         return await self._host.rollback(version, reason, idempotency_key)
 
-    async def until(self, state: Name) -> Snapshot:
-        """Wait for the state to be active; return the first committed snapshot, now or later, in which it is.
+    async def until(  # the timeout is by the clock of the agent's home, which asyncio's is not
+        self,
+        *states: Name,
+        ended: bool = False,
+        timeout: Delay | None = None,  # noqa: ASYNC109
+    ) -> Snapshot:
+        """Wait for one of the states to be active; return the first committed snapshot, now or later, in which it is.
 
-        Raises AgentEndedError if the agent ended elsewhere, UnknownStateError if its graph has no such state.
+        ended: return also if the agent ends, in whatever state; `until(ended=True)` waits for nothing else.
+        timeout: how long to wait, as "90s", a timedelta or seconds; by default without end.
+
+        Raises NotReachedError after the timeout, AgentEndedError if the agent ended elsewhere, and DeadMailError if
+        mail for it is dead and nothing else is on its way, so that it will not get there by itself. Raises
+        UnknownStateError if its graph has no such state, and PayloadError for nothing to wait for or no such timeout.
         """
-        return await self._host.until(state)
+        if not states and not ended:
+            raise PayloadError("until", ("it names no state",), "the names of states, or ended=True")
+        timeout_s = None if timeout is None else seconds_of(timeout)
+        if timeout is not None and timeout_s is None:
+            raise PayloadError("until", (f"{timeout!r} is no timeout",), '"30s", "2m", a timedelta or seconds')
+        graph = self._host.graph
+        leaves = frozenset(leaf for state in states for leaf in graph.leaves(state))
+        return await self._host.until(Awaited(tuple(map(name_of, states)), leaves, ended), timeout_s)

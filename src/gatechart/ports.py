@@ -10,6 +10,7 @@ from gatechart.graph import AnyGraph
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
+    Awaited,
     Backlog,
     HandoffQuery,
     HandoffRecord,
@@ -295,6 +296,6 @@ class Host(Protocol):
         """Restore the agent's snapshot at a version as a new version. No action runs. Raises as `Agent.rollback`."""
         ...
 
-    async def until(self, state: Name) -> Snapshot:
-        """Wait for the first committed snapshot, now or later, in which the state is active. Raises AgentEndedError."""
+    async def until(self, awaited: Awaited, timeout_s: float | None) -> Snapshot:
+        """Wait for the first committed snapshot, now or later, in which the agent is there. Raises as `Agent.until`."""
         ...

@@ -49,6 +49,7 @@ REMEDIES: dict[str, str] = {
     "AgentTooLargeError": "keep large things elsewhere and their keys in the context",
     "AmbiguousTriggerError": "start one of them by name",
     "ContextInvalidError": "Mend the action that set it",
+    "DeadMailError": "retry(7) it once the cause is mended",
     "DrawingError": "a text",  # the problem that it was given says it
     "DuplicateGraphError": "a name of its own, or another version",
     "ElsewhereError": "a text",  # what can be done instead, which it was given
@@ -62,6 +63,7 @@ REMEDIES: dict[str, str] = {
     "FeedLaggedError": "a larger Limits(feed=...)",
     "HandoffStateError": "it can become 'one', 'two'",
     "HandoffNotAwaitedError": "lead to a state that waits for handoff.accepted",
+    "NotReachedError": "wait again, or longer",
     "OpenHandoffError": "cancel them, or wait for their end",
     "NoInvokeError": "it runs 'one', 'two'",
     "NoTimerError": "find its number with mail()",

@@ -2,12 +2,14 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 
-from gatechart import Runtime, Status
-from gatechart.errors import AgentEndedError, UnknownStateError
-from tests.runtime.support import parcel, soon
+from gatechart import Limits, Retry, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, PayloadError, UnknownStateError
+from gatechart.testing.clock import VirtualClock
+from tests.runtime.support import at_rest, parcel, soon
 
 pytestmark = pytest.mark.sample_on_restate
 
@@ -23,8 +25,8 @@ async def agent(runtime):
     return await runtime.start("parcel", at="PACKING", agent_id="p-1")
 
 
-async def waiting_for(agent, state):
-    waiting = asyncio.ensure_future(agent.until(state))
+async def waiting_for(agent, *states, **limits):
+    waiting = asyncio.ensure_future(agent.until(*states, **limits))
     await asyncio.sleep(0)
     assert not waiting.done()
     return waiting
@@ -137,3 +139,121 @@ async def test_a_refused_and_a_failing_event_reach_nothing(agent):
         await asyncio.sleep(0)
     assert not waiting.done()
     waiting.cancel()
+
+
+async def test_several_states_are_waited_for(agent):
+    assert await agent.until("LOST", "PACKING") == agent.snapshot
+    waiting = await waiting_for(agent, "AT_SEA", "DELIVERED")
+    await agent.send("SENT")
+    await agent.send("SHIPPED")
+    assert (await soon(waiting)).configuration == ("AT_SEA",)
+
+
+async def test_the_end_is_waited_for_wherever_it_is(runtime, agent):
+    waiting = await waiting_for(agent, "AT_SEA", ended=True)
+    await runtime.stop("p-1")
+    assert (await soon(waiting)).status is Status.STOPPED
+    assert (await soon(agent.until(ended=True))).configuration == ("PACKING",)
+
+
+async def test_who_waits_for_nothing_is_told_what_there_is_to_wait_for(agent):
+    with pytest.raises(PayloadError, match=r"it names no state.*or ended=True"):
+        await agent.until()
+
+
+@pytest.mark.parametrize("limit", [0.02, "20ms", timedelta(milliseconds=20), 0])
+async def test_a_wait_ends_at_its_timeout_and_the_agent_goes_on(agent, limit):
+    with pytest.raises(NotReachedError, match=r"did not reach 'AT_SEA or its end' in .* s and is in PACKING"):
+        await soon(agent.until("AT_SEA", ended=True, timeout=limit))
+    assert (await agent.send("SENT")).applied
+
+
+@pytest.mark.parametrize("limit", ["soon", -1, float("nan"), "5 years"])
+async def test_a_timeout_that_is_none_is_told(agent, limit):
+    with pytest.raises(PayloadError, match="is no timeout"):
+        await agent.until("AT_SEA", timeout=limit)
+
+
+async def test_a_state_that_comes_in_time_is_reached(agent):
+    waiting = await waiting_for(agent, "TRANSIT", timeout="1h")
+    await agent.send("SENT")
+    assert await soon(waiting) == agent.snapshot
+
+
+@pytest.mark.not_on_restate("a service has no clock that a test sets")
+async def test_a_timeout_is_by_the_clock_of_the_runtime():
+    clock = VirtualClock()
+    async with Runtime.open("memory:", graphs=[parcel], clock=clock) as runtime:
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
+        waiting = await waiting_for(agent, "TRANSIT", timeout="2d")
+        await at_rest(runtime, clock)
+        clock.advance(2 * 86400)
+        with pytest.raises(NotReachedError, match="in 172800 s"):
+            await soon(waiting)
+        assert agent._host._watchers._waiting == []
+
+
+ONCE = Limits(mail_retry=Retry(attempts=1))
+
+
+def opened(place, graph):
+    return Runtime.open(place, graphs=[graph], limits=ONCE)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_who_waits_for_an_agent_whose_mail_is_dead_is_told(place, waits):
+    async with opened(place, parcel) as runtime:
+        agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
+        waiting = await waiting_for(agent, "TRANSIT") if waits else None
+        await runtime.post("p-1", "DROPPED")
+        if not waits:
+            await dead_mail(runtime, "p-1")
+        with pytest.raises(DeadMailError, match=r"'DROPPED', is dead \(.*the string broke.*\).*nothing else"):
+            await soon(waiting or agent.until("TRANSIT"))
+        number = (await dead_mail(runtime, "p-1")).number
+        await runtime.discard(number, to="p-1")
+        waiting = await waiting_for(agent, "TRANSIT")
+        await agent.send("SENT")
+        assert await soon(waiting) == agent.snapshot
+
+
+async def dead_mail(runtime, agent_id):
+    async with asyncio.timeout(20):
+        while not (found := await runtime.mail(agent_id, status="dead")):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return found[0]
+
+
+def save(context, event):
+    raise RuntimeError("the disk is full")
+
+
+async def scan(context, work):
+    return "clean"
+
+
+scanner = StateTransitionGraph(
+    "scanner",
+    states=[State("SCANNING", invoke=scan), State("WAITING", after={"1h": "LATE"})],
+    transitions=[
+        Transition("SCANNING", "done.invoke.scan", "SCANNED", actions=save),
+        Transition("WAITING", "BROKEN", "SCANNED", actions=save),
+    ],
+    entry_points=["SCANNING", "WAITING"],
+)
+
+
+async def test_who_waits_for_the_effect_of_an_invoke_whose_result_is_dead_is_told(place):
+    async with opened(place, scanner) as runtime:
+        agent = await runtime.start("scanner", at="SCANNING", agent_id="s-1")
+        with pytest.raises(DeadMailError, match=r"'done\.invoke\.scan', is dead"):
+            await soon(agent.until("SCANNED"))
+
+
+async def test_an_agent_with_a_timer_may_still_get_there_despite_dead_mail(place):
+    async with opened(place, scanner) as runtime:
+        agent = await runtime.start("scanner", at="WAITING", agent_id="s-1")
+        await runtime.post("s-1", "BROKEN")
+        await dead_mail(runtime, "s-1")
+        with pytest.raises(NotReachedError):
+            await soon(agent.until("LATE", timeout=0.1))

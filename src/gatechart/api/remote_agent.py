@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from gatechart.errors import AgentEndedError
+from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, RuntimeClosedError
 from gatechart.graph import AnyGraph
-from gatechart.values import AgentId, HistoryEntry, Name, Outcome, Snapshot, Status, name_of
+from gatechart.turn import fatal_mail
+from gatechart.values import AgentId, Awaited, HistoryEntry, Mail, MailStatus, Name, Outcome, Snapshot, Status
 
 _FIRST_LOOK_S: Final = 0.02
 _LONGEST_LOOK_S: Final = 0.5
@@ -26,6 +27,10 @@ class _Home(Protocol):
     async def history(
         self, agent_id: AgentId, *, after: int = 0, limit: int | None = None
     ) -> Sequence[HistoryEntry]: ...
+
+    async def mail(
+        self, to: AgentId | None = None, *, status: MailStatus | str | None = None, after: int = 0, limit: int = 100
+    ) -> Sequence[Mail]: ...
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot: ...
 
@@ -70,23 +75,47 @@ class RemoteAgent:
         )
         return self.see(restored)
 
-    async def until(self, state: Name) -> Snapshot:
+    async def until(self, awaited: Awaited, timeout_s: float | None) -> Snapshot:
         """See Host. Reads the turns after those that the handle shows, so that no state passed quickly is missed."""
-        leaves = frozenset(self.graph.leaves(state))
+        scope = asyncio.timeout(timeout_s)
+        try:
+            async with scope:
+                return await self._until(awaited)
+        except RuntimeClosedError as closed:  # under the name of the call that was under way
+            raise RuntimeClosedError("until") from closed
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            now = self.snapshot
+            raise NotReachedError(now.agent_id, str(awaited), now.configuration, timeout_s or 0.0) from None
+
+    async def _until(self, awaited: Awaited) -> Snapshot:
         seen, now, pause_s = self.snapshot.version, await self._newest(), _FIRST_LOOK_S
-        if not leaves.isdisjoint(now.configuration):
+        if awaited.is_reached_in(now):
             return now
         while True:
             for turn in await self._turns(seen, now):
-                if not leaves.isdisjoint(turn.target):
+                if not awaited.leaves.isdisjoint(turn.target):
                     return self.see(await self.snapshot_at(turn.version))
                 seen = turn.version
-            if not leaves.isdisjoint(now.configuration):  # the history of some homes lags
+            if awaited.is_reached_in(now):  # the history of some homes lags
                 return now
             if now.status is not Status.ACTIVE:
-                raise AgentEndedError(now.agent_id, name_of(state), now.configuration, now.status)
+                raise AgentEndedError(now.agent_id, str(awaited), now.configuration, now.status)
+            await self._look_for_dead_mail(awaited, now)
             await asyncio.sleep(pause_s)
             pause_s, now = min(pause_s * 2, _LONGEST_LOOK_S), await self._newest()
+
+    async def _look_for_dead_mail(self, awaited: Awaited, now: Snapshot) -> None:
+        """Raise DeadMailError if mail is dead and nothing else is on its way to the agent."""
+        dead = await self._home.mail(now.agent_id, status=MailStatus.DEAD)
+        if not dead:
+            return
+        waiting = await self._home.mail(now.agent_id, status=MailStatus.WAITING)
+        newest = await self._newest()  # what no longer waits may have been applied
+        fatal = fatal_mail(self.graph, newest, dead, waiting) if newest.version == now.version else None
+        if fatal is not None:
+            raise DeadMailError(now.agent_id, str(awaited), fatal.number, fatal.event, fatal.reason)
 
     async def _turns(self, after: int, now: Snapshot) -> Sequence[HistoryEntry]:
         """Return the turns after a version. Read after `now`, the history has every turn up to it."""

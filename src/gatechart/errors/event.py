@@ -178,6 +178,42 @@ class AgentEndedError(EventError):
 
 
 @dataclass(eq=False)
+class NotReachedError(EventError):
+    """The awaited state was not reached in the time that the caller gave. The agent goes on."""
+
+    agent_id: str
+    awaited: str
+    configuration: tuple[str, ...]
+    timeout_s: float
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} did not reach {self.awaited!r} in {self.timeout_s:g} s and is in "
+            f"{', '.join(self.configuration)}; wait again, or longer"
+        )
+
+
+@dataclass(eq=False)
+class DeadMailError(EventError):
+    """The agent will not reach the awaited state by itself: mail for it is dead, and nothing else is on its way."""
+
+    private: ClassVar[tuple[str, ...]] = ("reason",)
+
+    agent_id: str
+    awaited: str
+    number: int  # of the dead mail
+    event: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"agent {self.agent_id!r} will not reach {self.awaited!r} by itself: mail {self.number}, {self.event!r}, "
+            f"is dead ({self.reason}), and nothing else is on its way to the agent; retry({self.number}) it once the "
+            f"cause is mended, or discard({self.number}) it and send another event"
+        )
+
+
+@dataclass(eq=False)
 class EventRefusedError(EventError):
     """The agent refused the event, and its graph asks for an error. Nothing was changed."""
 

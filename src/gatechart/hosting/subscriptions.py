@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from typing import Generic, TypeAlias, TypeVar
 
 from gatechart.errors import AgentEndedError, FeedLaggedError, RuntimeClosedError
-from gatechart.values import Snapshot, StateName, Status
+from gatechart.values import Awaited, Snapshot, Status
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 Called: TypeAlias = Callable[[str, asyncio.Future[Snapshot]], Awaitable[Snapshot]]
+Alarm: TypeAlias = Callable[[float], asyncio.Task[None]]
 
 
 class Subscription(Generic[T]):
@@ -98,43 +99,63 @@ class Feeds(Generic[K, T]):
 class Watchers:
     """The callers that wait for states of one agent."""
 
-    __slots__ = ("_called", "_waiting")
+    __slots__ = ("_alarm", "_called", "_waiting")
 
-    def __init__(self, called: Called) -> None:
+    def __init__(self, called: Called, alarm: Alarm) -> None:
         """Start without callers.
 
         called: waits for a future, but no longer than the runtime is open, see `Core.called`.
+        alarm: begins a task that ends after so many seconds.
         """
         self._called = called
-        self._waiting: list[tuple[StateName, frozenset[StateName], asyncio.Future[Snapshot]]] = []
+        self._alarm = alarm
+        self._waiting: list[tuple[Awaited, asyncio.Future[Snapshot]]] = []
 
-    async def wait(self, state: StateName, leaves: frozenset[StateName]) -> Snapshot:
-        """Return the first snapshot from now on in which one of the leaves is active. Raises AgentEndedError."""
+    @property
+    def are_waiting(self) -> bool:
+        """Whether there are any callers."""
+        return bool(self._waiting)
+
+    async def wait(self, awaited: Awaited, timeout_s: float | None, late: Callable[[], Exception]) -> Snapshot:
+        """Return the first snapshot from now on in which the agent is there.
+
+        late: makes the error to raise after the timeout. Raises AgentEndedError.
+        """
         reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
-        watcher = (state, leaves, reached)
+        watcher = (awaited, reached)
+
+        def expire(_: asyncio.Task[None]) -> None:
+            if not reached.done():
+                reached.set_exception(late())
+
         self._waiting.append(watcher)
+        alarm = None if timeout_s is None else self._alarm(timeout_s)
+        if alarm is not None:
+            alarm.add_done_callback(expire)
         try:
             return await self._called("until", reached)
         finally:
             self._waiting.remove(watcher)
+            if alarm is not None:
+                alarm.cancel()
 
     def see(self, snapshot: Snapshot) -> None:
         """Wake the callers whose state is active, and all of them if the agent has ended."""
-        for state, leaves, reached in self._waiting:
+        for awaited, reached in self._waiting:
             if reached.done():
                 continue
-            if not leaves.isdisjoint(snapshot.configuration):
+            if awaited.is_reached_in(snapshot):
                 reached.set_result(snapshot)
             elif snapshot.status is not Status.ACTIVE:
-                reached.set_exception(ended(snapshot, state))
+                reached.set_exception(ended(snapshot, awaited))
 
-    def fail(self, error: Exception) -> None:
-        """Fail all waiting callers with the error."""
-        for _, _, reached in self._waiting:
+    def fail(self, error: Callable[[Awaited], Exception]) -> None:
+        """Fail all waiting callers. error: makes the error for a caller."""
+        for awaited, reached in self._waiting:
             if not reached.done():
-                reached.set_exception(error)
+                reached.set_exception(error(awaited))
 
 
-def ended(snapshot: Snapshot, awaited: StateName) -> AgentEndedError:
-    """Return the error for an agent that ended before it reached a state."""
-    return AgentEndedError(snapshot.agent_id, awaited, snapshot.configuration, snapshot.status)
+def ended(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:
+    """Return the error for an agent that ended elsewhere."""
+    return AgentEndedError(snapshot.agent_id, str(awaited), snapshot.configuration, snapshot.status)

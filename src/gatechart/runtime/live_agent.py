@@ -8,8 +8,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gatechart.errors import (
+    DeadMailError,
     EventError,
     EventRefusedError,
+    NotReachedError,
     OutsideError,
     RollbackError,
     RuntimeClosedError,
@@ -37,6 +39,7 @@ from gatechart.turn import (
     checked_event,
     checked_id,
     checked_operator_reason,
+    fatal_mail,
     keeps,
     requested,
     take_mail,
@@ -45,17 +48,19 @@ from gatechart.turn import (
 )
 from gatechart.values import (
     AgentId,
+    Awaited,
     Event,
     HistoryEntry,
     Mail,
     MailEnd,
+    MailQuery,
+    MailStatus,
     Name,
     Outcome,
     Snapshot,
     Status,
     TurnRecord,
     Verdict,
-    name_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -149,7 +154,7 @@ class LiveAgent:
         """Queue mail after everything queued before, unless it is already there."""
         if self._queue is None:
             self._queue = JobQueue(self.core)
-        self._queue.put(mail, self, self._surroundings.finished)
+        self._queue.put(mail, self, self._finished)
 
     def holds(self, mail: Mail) -> bool:
         """Return whether the mail is queued or being taken, and not cancelled."""
@@ -207,19 +212,22 @@ class LiveAgent:
         self._check_stored()
         return await self.core.store.snapshot_at(self.snapshot.agent_id, version)
 
-    async def until(self, state: Name) -> Snapshot:
-        """See Host."""
+    async def until(self, awaited: Awaited, timeout_s: float | None) -> Snapshot:
+        """See Host. The timeout is by the runtime's clock."""
         self.core.admit("until", writes=False)
         self._check_stored()
-        leaves = frozenset(self.graph.leaves(state))
-        if not leaves.isdisjoint(self.snapshot.configuration):
+        if awaited.is_reached_in(self.snapshot):
             return self.snapshot
         if self.snapshot.status is not Status.ACTIVE:
-            raise ended(self.snapshot, name_of(state))
+            raise ended(self.snapshot, awaited)
         self.core.admit_watcher("until", "resume the agent again to see how far it is")
         if self._watchers is None:
-            self._watchers = Watchers(self.core.called)
-        return await self._watchers.wait(name_of(state), leaves)
+            self._watchers = Watchers(self.core.called, lambda wait_s: self.core.attend(self.core.sleep(wait_s)))
+        self.core.spawn(self._look_for_dead_mail(), "look for dead mail")
+        return await self._watchers.wait(awaited, timeout_s, lambda: self._not_reached(awaited, timeout_s or 0.0))
+
+    def _not_reached(self, awaited: Awaited, timeout_s: float) -> NotReachedError:
+        return NotReachedError(self.snapshot.agent_id, str(awaited), self.snapshot.configuration, timeout_s)
 
     async def apply(self, mail: Mail, dead: Mail | None) -> TurnRecord | Outcome | None:
         """See Recipient."""
@@ -233,6 +241,30 @@ class LiveAgent:
             return None
         event = mail.happens(self.core.clock.now())
         return await (self._process(event, mail.number) if dead is None else self._note(event, dead))
+
+    def _finished(self, mail: Mail) -> None:
+        self._surroundings.finished(mail)
+        if self._watchers is not None and self._watchers.are_waiting:
+            self.core.spawn(self._look_for_dead_mail(), "look for dead mail")
+
+    async def _look_for_dead_mail(self) -> None:
+        """Tell the callers of `until` if mail is dead and nothing else is on its way."""
+        try:
+            if await self._mail(MailStatus.DEAD):  # as a job, so that nothing is under way meanwhile
+                await self._in_turn(self._tell_of_dead_mail)
+        except (EventError, OutsideError):  # it was erased, or the runtime closes
+            logger.debug("dead mail was not looked for", extra={"agent_id": self.snapshot.agent_id}, exc_info=True)
+
+    async def _tell_of_dead_mail(self) -> None:
+        dead, waiting = await self._mail(MailStatus.DEAD), await self._mail(MailStatus.WAITING)
+        fatal = fatal_mail(self.graph, self.snapshot, dead, waiting)
+        if fatal is not None and self._watchers is not None:
+            agent_id, number, event, reason = self.snapshot.agent_id, fatal.number, fatal.event, fatal.reason
+            self._watchers.fail(lambda awaited: DeadMailError(agent_id, str(awaited), number, event, reason))
+
+    async def _mail(self, status: MailStatus) -> Sequence[Mail]:
+        query = MailQuery(self.snapshot.agent_id, status)
+        return await self.core.ask(lambda: self.core.store.mail(query))
 
     async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
         """Process mail about a handoff that has failed in the chart, this time without the chart."""
@@ -291,7 +323,7 @@ class LiveAgent:
         self._surroundings.forget(self.snapshot.agent_id)
         self.drop(lambda _: True)
         if self._watchers is not None:
-            self._watchers.fail(UnknownAgentError(self.snapshot.agent_id))
+            self._watchers.fail(lambda _: UnknownAgentError(self.snapshot.agent_id))
 
     @property
     def _is_at_once(self) -> bool:

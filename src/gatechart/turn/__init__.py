@@ -41,6 +41,7 @@ from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.mail import (
     after_failure,
     after_refusal,
+    fatal_mail,
     is_about_handoff,
     is_awaited,
     is_word_of_handoff,
@@ -86,6 +87,7 @@ __all__ = [
     "delegated",
     "error_mail",
     "failures",
+    "fatal_mail",
     "fit_payload",
     "is_about_handoff",
     "is_awaited",

@@ -78,6 +78,18 @@ def is_awaited(mail: Mail) -> bool:
     return is_own or is_noted(mail.event, mail.payload, mail.sender) or is_word_of_handoff(mail)
 
 
+def fatal_mail(graph: AnyGraph, snapshot: Snapshot, dead: Sequence[Mail], waiting: Sequence[Mail]) -> Mail | None:
+    """Return the newest dead mail if nothing else is on its way to the agent, so that it stays where it is.
+
+    On its way is mail that waits, timers included, the answer to a handoff, and the result of an invoke, unless that
+    is the dead mail. An invoke that has ended while its state lasts is taken for one that runs.
+    """
+    active = {state for state, _ in snapshot.entered}
+    ended = {mail.event.partition("invoke.")[2] for mail in dead if (mail.state, mail.epoch) in snapshot.entered}
+    runs = any(invoke.id not in ended for state in active for invoke in graph.nodes[state].invokes)
+    return None if not dead or waiting or snapshot.handoffs or runs else dead[-1]
+
+
 async def take_mail(
     graph: AnyGraph,
     previous: Snapshot,

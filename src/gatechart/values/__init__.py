@@ -1,6 +1,16 @@
 """The frozen values that all other packages share: events, snapshots, effects, mail, records, history."""
 
-from gatechart.values.agents import Event, GuardError, Origin, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.values.agents import (
+    Awaited,
+    Event,
+    GuardError,
+    Origin,
+    Outcome,
+    Refusal,
+    RefusalReason,
+    Snapshot,
+    Status,
+)
 from gatechart.values.commits import (
     Answer,
     MailChange,
@@ -89,6 +99,7 @@ __all__ = [
     "ActiveInvocation",
     "AgentId",
     "Answer",
+    "Awaited",
     "Backlog",
     "Cancel",
     "CancelAll",

@@ -77,6 +77,24 @@ class Snapshot:
     handoffs: tuple[OpenHandoff, ...] = ()  # those the agent takes part in, in the order it joined them
 
 
+@value
+class Awaited:
+    """What a caller of `Agent.until` waits for: one of several states, or the end of the agent."""
+
+    states: tuple[StateName, ...]
+    leaves: frozenset[StateName]  # the states, or those below them
+    ended: bool = False  # whether the agent's end counts, in whatever state
+
+    def is_reached_in(self, snapshot: Snapshot) -> bool:
+        """Whether the agent is there."""
+        if self.ended and snapshot.status is not Status.ACTIVE:
+            return True
+        return not self.leaves.isdisjoint(snapshot.configuration)
+
+    def __str__(self) -> str:
+        return " or ".join((*self.states, *(["its end"] if self.ended else [])))
+
+
 class RefusalReason(StrEnum):
     """Why an event was refused."""
 
