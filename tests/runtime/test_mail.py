@@ -851,6 +851,59 @@ async def test_mail_with_a_due_time_is_kept_for_the_next_runtime(place, clock):
         await eventually(lambda: agent.context.notes == ["a"])
 
 
+async def test_mail_due_when_posted_comes_before_mail_posted_later_to_an_agent_that_is_yet_to_start(
+    place,
+):
+    async with Runtime.open(place, graphs=[ledger]) as runtime:
+        await runtime.post("l-1", "NOTED", {"n": "first"}, due=datetime.now(UTC) - timedelta(seconds=5))
+        await runtime.post("l-1", "NOTED", {"n": "second"})
+        await runtime.mail("l-1")
+        agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
+        await agent.send("NOTED", {"n": "end"})
+        assert agent.context.notes == ["first", "second", "end"]
+
+
+@pytest.mark.needs("takes_a_clock")
+@pytest.mark.parametrize("reopens", [False, True])
+async def test_an_agent_that_starts_late_takes_its_mail_as_it_was_accepted_and_became_due(place, clock, reopens):
+    async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
+        await runtime.post("l-1", "NOTED", {"n": "due after 9 s"}, due=NOON + timedelta(seconds=9))
+        await runtime.post("l-1", "NOTED", {"n": "due after 3 s"}, due=NOON + timedelta(seconds=3))
+        await runtime.post("l-1", "NOTED", {"n": "posted at once"})
+        clock.advance(5)
+        await at_rest(runtime, clock)
+        await runtime.post("l-1", "NOTED", {"n": "posted after 5 s"})
+        clock.advance(5)
+        await at_rest(runtime, clock)
+        if not reopens:
+            agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
+            await agent.send("NOTED", {"n": "end"})
+    if reopens:
+        async with Runtime.open(place, graphs=[ledger], clock=clock) as runtime:
+            agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
+            await agent.send("NOTED", {"n": "end"})
+    assert agent.context.notes == ["posted at once", "due after 3 s", "posted after 5 s", "due after 9 s", "end"]
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_mail_that_became_due_before_other_mail_was_posted_comes_first_after_a_restart_too(place, clock):
+    faults = Faults("x")
+    async with Runtime.open(place, graphs=[ledger], clock=clock, limits=TWICE, services=faults) as runtime:
+        await runtime.start("ledger", at="OPEN", agent_id="l-1")
+        await runtime.post("l-1", "TRIED", {"n": "x"})
+        await at_rest(runtime, clock)  # it failed, and so holds up what comes after it
+        await runtime.post("l-1", "NOTED", {"n": "timed"}, due=NOON + timedelta(seconds=3))
+        clock.advance(5)
+        await at_rest(runtime, clock)
+        await runtime.post("l-1", "NOTED", {"n": "posted"})
+    faults.broken.clear()
+    clock.advance(5)
+    async with Runtime.open(place, graphs=[ledger], clock=clock, limits=TWICE, services=faults) as runtime:
+        agent = await runtime.resume("l-1")
+        await agent.send("NOTED", {"n": "end"})
+        assert agent.context.notes == ["x", "timed", "posted", "end"]
+
+
 @pytest.mark.parametrize("due", [datetime(2030, 1, 1), 60, "2030-01-01"])  # noqa: DTZ001
 async def test_a_due_time_without_a_zone_is_refused(desk, due):
     with pytest.raises(PayloadError, match="due"):

@@ -144,6 +144,7 @@ class Letter:
     key: str | None = None
     state: str | None = None
     epoch: int = 0
+    accepted: datetime = START
     status: str = "waiting"
     attempts: int = 0
     retry_at: datetime | None = None
@@ -193,7 +194,7 @@ class Model:
     def start(self, agent_id, state):
         agent = self.agents[agent_id] = Known([])
         self._become(agent_id, agent, Moment(state, epoch=1), entered=True)
-        agent.queue = [each for each in self._waiting(agent_id) if each.due is None or each.due <= self.clock]
+        agent.queue = self._ready(agent_id)
         self.settle()
 
     def send(self, agent_id, event, payload, event_id):
@@ -261,10 +262,7 @@ class Model:
 
     def reopen(self):
         for agent_id, agent in self.agents.items():
-            waiting = self._waiting(agent_id)
-            rung = [each for each in waiting if each.due is not None and each.due <= self.clock]
-            rung.sort(key=lambda each: (each.due, each.order))
-            agent.queue = [each for each in waiting if each.due is None] + rung
+            agent.queue = self._ready(agent_id)
         self.settle()
 
     # how it goes on
@@ -361,6 +359,7 @@ class Model:
             agent.is_calling = True
 
     def _accept(self, letter):
+        letter.accepted = self.clock
         self.letters.append(letter)
         if letter.due is None or letter.due <= self.clock:
             self._deliver(letter)
@@ -385,6 +384,17 @@ class Model:
             (each for each in self.letters if each.to == agent_id and each.status == "waiting"),
             key=lambda each: each.order,
         )
+
+    def _ready(self, agent_id):
+        """What has been accepted, and is due: first what was ready first, whatever the clock said in between."""
+        ready, latest = [], START - timedelta(days=1)
+        for each in self._waiting(agent_id):
+            if each.due is None:
+                latest = max(latest, each.accepted)
+                ready.append((latest, each.order, each))
+            elif each.due <= self.clock:
+                ready.append((max(latest, each.accepted, each.due), each.order, each))
+        return [each for *_, each in sorted(ready, key=lambda place: place[:2])]
 
     def _timed(self):
         queued = {each.order for agent in self.agents.values() for each in agent.queue}

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from gatechart.context import canonical_json
 from gatechart.stores.operations import Content, HandoffState
+from gatechart.turn import in_order
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
@@ -86,10 +87,9 @@ class AgentState:
         return self.numbers - 1
 
     def due(self, now: datetime) -> list[Mail]:
-        """Return the mail to process now: mail without a due time, as accepted, then due mail, by due time."""
-        waiting = [mail for mail in self.mail if mail.status is MailStatus.WAITING]
-        timed = [mail for mail in waiting if mail.due is not None and mail.due <= now]
-        return [mail for mail in waiting if mail.due is None] + sorted(timed, key=lambda mail: (mail.due, mail.number))
+        """Return the mail to process now, in order."""
+        waiting = (mail for mail in self.mail if mail.status is MailStatus.WAITING)
+        return in_order(mail for mail in waiting if mail.due is None or mail.due <= now)
 
     def is_set_aside(self, mail: Mail) -> bool:
         """Tell whether the payload is stored elsewhere. Large payloads are never empty, so an empty one was moved."""

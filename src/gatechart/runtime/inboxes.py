@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Final, assert_never
@@ -22,7 +21,7 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.offers import answer, no_place
-from gatechart.turn import Rejection, begin_with_offer, is_about_handoff, readable, rejection, withdrawn
+from gatechart.turn import Rejection, begin_with_offer, in_order, is_about_handoff, readable, rejection, withdrawn
 from gatechart.values import (
     WITHDRAWN,
     AgentId,
@@ -41,8 +40,6 @@ logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
 PAUSE_S: Final = 1.0
-
-_ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Inboxes:
@@ -102,10 +99,13 @@ class Inboxes:
             self.begin()
 
     def _release(self, agent_id: AgentId, slot: AgentSlot) -> Sequence[Mail]:
-        """Return the mail held for the agent and stop holding it."""
+        """Return the mail held for the agent, in order, and stop holding it.
+
+        A recovery holds mail without a due time first, then mail that became due.
+        """
         self._unread.pop(agent_id, None)
         held, slot.held = slot.held, None
-        return held or ()
+        return in_order(held) if held else ()
 
     def amend(self, mail: Mail) -> bool:
         """Replace mail that was delivered but not taken yet; return False if it is not there."""
@@ -174,7 +174,7 @@ class Inboxes:
         slot.is_unhosted = False
         slot.waiting = 0  # all of it is delivered again, and counted again
         waiting |= {mail.number: mail for mail in late if mail.number not in waiting}
-        for mail in sorted(waiting.values(), key=_place):
+        for mail in in_order(waiting.values()):
             self._accept(mail)
         self._slots.tidy(agent_id)
 
@@ -280,11 +280,6 @@ class Inboxes:
 
 def _waiting(agent_id: AgentId, after: int) -> MailQuery:
     return MailQuery(agent_id, MailStatus.WAITING, after, PAGE)
-
-
-def _place(mail: Mail) -> tuple[bool, datetime, int]:
-    """Return the sort key of recovery: mail as accepted, and after it mail with a due time, as due."""
-    return (True, mail.due, mail.number) if mail.due is not None else (False, _ALWAYS, mail.number)
 
 
 class NewAgent:

@@ -6,8 +6,8 @@ Only mail between agents leads to turns about handoffs: an event of such a name 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from gatechart.errors import EventIdReusedError
@@ -38,6 +38,25 @@ from gatechart.values.frozen import replaced
 logger = logging.getLogger(__name__)
 
 PROGRESS: Final = "progress.invoke."
+
+_ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def in_order(mails: Iterable[Mail]) -> list[Mail]:
+    """Sort the mail of one agent by when it became ready: when it was accepted, or due if that was later.
+
+    Mail without a due time stays in the order accepted, even if the clock was set back in between.
+    """
+    accepted = _ALWAYS
+    places: list[tuple[datetime, int, Mail]] = []
+    for mail in sorted(mails, key=lambda mail: mail.number):
+        ready = max(accepted, mail.accepted)
+        if mail.due is None:
+            accepted = ready
+        else:
+            ready = max(ready, mail.due)
+        places.append((ready, mail.number, mail))
+    return [mail for _, _, mail in sorted(places)]
 
 
 def is_about_handoff(mail: Mail | Event) -> bool:
