@@ -40,7 +40,7 @@ def lay_out(target: Path, generated: Mapping[str, str]) -> None:
 
 def inside(text: str) -> str:
     """Make links to the drawings, which lie beside docs/, links into the site."""
-    return text.replace("](../../diagrams/", "](../diagrams/")
+    return text.replace("](../diagrams/", "](diagrams/").replace("](../../diagrams/", "](../diagrams/")
 
 
 def configuration(target: Path) -> str:

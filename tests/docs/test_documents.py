@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from sybil import Document
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
+DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
 
 REPEATABLE = [document for document in DOCUMENTS if document.name != "operations.md"]  # it shows a database's numbers
 
@@ -51,6 +54,12 @@ def test_what_a_document_shows_can_be_run_again_in_the_same_folder(document, tmp
         Printed().run(document)
 
 
-def test_the_readme_has_examples_at_all(tmp_path, monkeypatch):
+def test_what_the_readme_shows_is_resumed_by_the_second_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert Printed().run(ROOT / "README.md") >= 6
+    (program,) = Document.parse(str(README), PythonCodeBlockParser()).examples()
+    printed = Document.parse(str(README), CodeBlockParser(language="text", evaluator=lambda example: None)).examples()
+    runs = [
+        subprocess.run([sys.executable, "-c", program.parsed], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [run.stdout for run in runs] == [each.parsed for each in printed], runs
