@@ -17,7 +17,7 @@ from gatechart.charts.faults import Spot
 from gatechart.context import AgentContext, canonical_json
 from gatechart.graph import Fallbacks, callable_name
 from gatechart.graph.callables import takes_third
-from gatechart.values import Delay, Retry
+from gatechart.values import Delay, Refused, Retry
 
 
 class Dialect(StrEnum):
@@ -268,14 +268,15 @@ class Except:
         self.drawn_as = "".join(inner)  # in XState's eyes there are no exceptions
         self._takes_configuration = guard is not None and takes_third(guard, "configuration")
 
-    def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool:
+    def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool | Refused:
         """Whether the event is not an exception and the guard agrees."""
         if event.name in self.events:
             return False
         if self.guard is None:
             return True
         third = (configuration,) if self._takes_configuration else ()
-        return bool(self.guard(context, event, *third))
+        answer = self.guard(context, event, *third)
+        return answer if isinstance(answer, Refused) else bool(answer)
 
     def __repr__(self) -> str:
         return f"Except({self.events!r}, {self.guard!r})"

@@ -66,11 +66,13 @@ class EntryGuardError(EventError):
     entry_point: str
     guard: str
     raised: str | None = None
+    reason: str = ""  # as the guard gave it
 
     def __str__(self) -> str:
         verdict = f"raised {self.raised}" if self.raised else "said no"
+        because = f" ({self.reason})" if self.reason else ""
         return (
-            f"{self.graph!r} was not entered at {self.entry_point!r}: its guard {self.guard} {verdict}; "
+            f"{self.graph!r} was not entered at {self.entry_point!r}: its guard {self.guard} {verdict}{because}; "
             "bring a payload that the guard agrees to, or choose another entry point"
         )
 

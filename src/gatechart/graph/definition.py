@@ -12,13 +12,15 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
 from gatechart.graph.handoff import Fallbacks
-from gatechart.values import Delay, Event, EventName, Name, Retry, StateName, delay_text, name_of, seconds_of
+from gatechart.values import Delay, Event, EventName, Name, Refused, Retry, StateName, delay_text, name_of, seconds_of
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
 """Type of the context that functions of a state or a transition are called with: the context of their graph."""
 
-Guard: TypeAlias = Callable[[ContextT, Event], bool] | Callable[[ContextT, Event, frozenset[StateName]], bool]
-EntryGuard: TypeAlias = Callable[[Any, Event], bool]
+Guard: TypeAlias = (
+    Callable[[ContextT, Event], bool | Refused] | Callable[[ContextT, Event, frozenset[StateName]], bool | Refused]
+)
+EntryGuard: TypeAlias = Callable[[Any, Event], bool | Refused]
 Action: TypeAlias = Callable[[ContextT, Event], object] | Callable[[ContextT, Event, Any], object]  # third: a Turn
 Data: TypeAlias = Callable[[ContextT, Event], Mapping[str, Any]] | Callable[[ContextT, Event, Any], Mapping[str, Any]]
 Work: TypeAlias = Callable[[ContextT, Any], Any]  # (context, work), sync or async

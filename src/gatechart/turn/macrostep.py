@@ -15,7 +15,7 @@ from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.arguments import own_copy, plain_payload
 from gatechart.turn.payloads import payload_data, with_data
-from gatechart.turn.turn_context import ERROR_EXECUTION, Failure, Raised, Turn, TurnLog, log_of, told
+from gatechart.turn.turn_context import ERROR_EXECUTION, Failure, Raised, Turn, TurnLog, log_of, one_line, told
 from gatechart.values import (
     AgentId,
     Event,
@@ -26,6 +26,7 @@ from gatechart.values import (
     Payload,
     Refusal,
     RefusalReason,
+    Refused,
     Snapshot,
     StateName,
     Status,
@@ -42,6 +43,7 @@ class Macrostep:
         "configuration",
         "context",
         "event",
+        "explanations",
         "graph",
         "guard_errors",
         "is_final",
@@ -70,6 +72,7 @@ class Macrostep:
         self.plans: list[Plan] = []  # plans followed so far
         self.taken: list[str] = []
         self.guard_errors: list[GuardError] = []
+        self.explanations: list[str] = []  # of guards that said no
         self.is_final = False
         self.left: list[StateName] = []  # states whose timers and invokes end with the turn
         self.attended: list[StateName] = []  # states whose timers and invokes start with the turn
@@ -130,7 +133,9 @@ class Macrostep:
             reason = RefusalReason.GUARDS_SAID_NO
         accepts = accepted_events(self.graph, self.configuration)
         guards = tuple(dict.fromkeys(edge.ask.name for edge in asked if edge.ask))
-        return Refusal(reason, self.configuration, accepts, guards)
+        return Refusal(
+            reason, self.configuration, accepts, guards, explanations=tuple(dict.fromkeys(self.explanations))
+        )
 
     async def _settle(self) -> None:
         """Take eventless transitions first, then raised events, oldest first, until there are neither."""
@@ -196,6 +201,8 @@ class Macrostep:
                     answer = ask.function(self.context, self.event)
                 if agrees(answer, ask.name):
                     return edge
+                if isinstance(answer, Refused):
+                    self.explanations.append(one_line(answer.reason))
             except BaseException as error:
                 if not is_failure(error):
                     raise

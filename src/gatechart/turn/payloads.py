@@ -11,6 +11,7 @@ from gatechart.context import problems_of
 from gatechart.errors import PayloadError, UndeclaredEventError, contained
 from gatechart.graph import AnyGraph, EventType, JsonSchema
 from gatechart.kernel import accepted_events
+from gatechart.turn.turn_context import one_line
 from gatechart.values import Event, EventName, Payload, Refusal, RefusalReason, StateName, is_reserved
 from gatechart.values.frozen import value
 
@@ -49,7 +50,9 @@ def refused_as(
     """Return the refusal of an event that `payload_data` raised for."""
     accepts = accepted_events(graph, configuration)
     if isinstance(misfit, PayloadError):
-        return Refusal(RefusalReason.PAYLOAD_MISFIT, configuration, accepts, problems=misfit.problems)
+        return Refusal(
+            RefusalReason.PAYLOAD_MISFIT, configuration, accepts, problems=tuple(map(one_line, misfit.problems))
+        )
     return Refusal(RefusalReason.UNDECLARED, configuration, accepts)
 
 

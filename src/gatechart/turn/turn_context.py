@@ -99,8 +99,13 @@ class Raised:
 def told(error: BaseException) -> str:
     """Describe the exception in one line that every store can keep: its type, and its message if it has one."""
     message = "; ".join(problems_of(error)) if isinstance(error, ValidationError) else message_of(error)
-    line = " ".join(message.encode(errors="replace").decode().replace("\0", "").split())
+    line = one_line(message)
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line that every store can keep."""
+    return " ".join(text.encode(errors="replace").decode().replace("\0", "").split())
 
 
 class TurnLog:

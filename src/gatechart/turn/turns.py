@@ -30,7 +30,7 @@ from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
 from gatechart.turn.payloads import payload_data, refused_as
-from gatechart.turn.turn_context import Turn, log_of, told
+from gatechart.turn.turn_context import Turn, log_of, one_line, told
 from gatechart.values import (
     AgentId,
     Cancel,
@@ -43,6 +43,7 @@ from gatechart.values import (
     Outcome,
     Refusal,
     RefusalReason,
+    Refused,
     Send,
     Snapshot,
     StartInvoke,
@@ -138,15 +139,17 @@ def ask_entry_guard(graph: AnyGraph, entry: EntryPoint, context: AgentContext, e
     """Raise EntryGuardError if the guard of the entry point says no or raises."""
     if entry.guard is None:
         return
-    raised = None
+    raised, reason = None, ""
     try:
-        if agrees(entry.guard(context, own_copy(event)), callable_name(entry.guard)):
+        answer = entry.guard(context, own_copy(event))
+        if agrees(answer, callable_name(entry.guard)):
             return
+        reason = one_line(answer.reason) if isinstance(answer, Refused) else ""
     except BaseException as error:
         if not is_failure(error):
             raise
         raised = told(error)
-    raise EntryGuardError(graph.name, entry.name, callable_name(entry.guard), raised)
+    raise EntryGuardError(graph.name, entry.name, callable_name(entry.guard), raised, reason)
 
 
 def recorded(

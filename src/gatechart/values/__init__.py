@@ -8,6 +8,7 @@ from gatechart.values.agents import (
     Outcome,
     Refusal,
     RefusalReason,
+    Refused,
     Snapshot,
     Status,
 )
@@ -145,6 +146,7 @@ __all__ = [
     "Receipt",
     "Refusal",
     "RefusalReason",
+    "Refused",
     "ReplaceInvocation",
     "ReplaceMail",
     "Report",

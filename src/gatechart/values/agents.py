@@ -107,6 +107,20 @@ class RefusalReason(StrEnum):
 
 
 @value
+class Refused:
+    """A guard's no with a reason, for whoever sent the event. It counts as false.
+
+    >>> bool(Refused("the author may not decide"))
+    False
+    """
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@value
 class GuardError:
     """A guard raised and therefore counted as false."""
 
