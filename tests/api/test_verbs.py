@@ -216,7 +216,7 @@ async def test_a_handoff_that_only_an_action_can_make_or_that_is_none_is_refused
 @pytest.mark.parametrize("deadline", ["10", "2026", "soon", "2026-07-01T12:00:00"])
 async def test_a_deadline_that_is_neither_a_moment_nor_a_delay_is_told_as_such_elsewhere_too(deadline, verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
-    with pytest.raises(PayloadError, match=re.escape(f"{deadline!r} is no delay")):
+    with pytest.raises(PayloadError, match=re.escape(f"{deadline!r} is not a duration")):
         await verbs.handoff("a", Handoff("shade", at="UP", deadline=deadline))
     assert not await verbs.handoffs()
 

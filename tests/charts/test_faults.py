@@ -83,7 +83,7 @@ def test_faults_in_json_have_their_places_too():
             STATES + "  A: {on: {GO: {target: B, internal: true}}}\n  B:\n",
             "4:16 states.A.on.GO: it is internal, but 'B' lies",
         ),
-        (STATES + "  A: {after: {soon: A}}\n", "4:15 states.A.after.soon: 'soon' is not a delay"),
+        (STATES + "  A: {after: {soon: A}}\n", "4:15 states.A.after.soon: 'soon' is not a duration"),
         (
             STATES + "  A: {after: {1s: {target: A, description: x}}}\n",
             "4:31 states.A.after.1s.description: unknown key 'description'",

@@ -197,7 +197,7 @@ TOLD = [
     "8:37 states.A.entry[0].handoff.at: the text is empty; write a text",
     "8:47 states.A.entry[0].handoff.mode: unknown value 'delegat'; did you mean 'delegate'? There are 'tr",
     "8:64 states.A.entry[0].handoff.reason: unknown value 'timeot'; did you mean 'timeout'? There are 'kn",
-    "8:82 states.A.entry[0].handoff.deadline: 'soon' is not a delay; write '500ms', '30s', '2m', '1h' or ",
+    "8:82 states.A.entry[0].handoff.deadline: 'soon' is not a duration; write '500ms', '30s', '1h30m', '2",
     "8:96 states.A.entry[0].handoff.packet: no function is bound to 'tel'; did you mean 'tell'? There are",
     "9:18 states.A.entry[1].handoff: expected keys with values, found 'refunds'; write `key: value`",
     "11:24 states.A.entry[2].handoff.fallbacks[0].same_target: SameTarget(attempts=0, first_s=1.0, factor",

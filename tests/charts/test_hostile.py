@@ -77,13 +77,13 @@ HOSTILE = {
     ),
     "long delay of XState": (
         b'{"id": "x", "initial": "s0", "states": {"s0": {"after": {"' + b"9" * 600 + b'": "s0"}}}}',
-        "is not a delay",
+        "is not a duration",
     ),
     "deep states of XState": (
         b'{"id": "x", "initial": "s", "states": ' + b'{"s": {"states": ' * 500 + b"{}" + b"}}" * 500 + b"}",
         "nested more than",
     ),
-    "long delay": (b"id: x\nentry_points: [a]\nstates: {a: {after: {" + b"9" * 900 + b"d: a}}}", "is not a delay"),
+    "long delay": (b"id: x\nentry_points: [a]\nstates: {a: {after: {" + b"9" * 900 + b"d: a}}}", "is not a duration"),
     "a pattern from a payload": (
         b"id: x\nentry_points: [a]\nstates:\n  a: {on: {GO: {guard: {cel: context.x.matches(event.payload.y)}}}}",
         "not a literal text",

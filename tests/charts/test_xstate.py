@@ -233,7 +233,7 @@ def test_a_machine_may_begin_with_actions_and_events_may_be_renamed():
 def test_what_only_the_other_dialect_has_is_a_fault():
     with pytest.raises(InvalidChartError, match="unknown key 'internal'"):
         machine({"id": "m", "states": {"a": {"on": {"GO": {"internal": True}}}}}, ("a",))
-    with pytest.raises(InvalidChartError, match="'soon' is not a delay"):
+    with pytest.raises(InvalidChartError, match="'soon' is not a duration"):
         machine({"id": "m", "states": {"a": {"after": {"soon": "a"}}}}, ("a",))
     with pytest.raises(ValueError, match="other"):
         machine(dialect="other")

@@ -267,3 +267,17 @@ def test_lines_break_where_a_terminal_ends(project, gatechart, monkeypatch):
         f"{'a' * 32}  active  0s    LISTENIN  desk",
         f"{'':48}G",
     ]
+
+
+@pytest.mark.parametrize("given", ["0.5", "500ms", "PT0.5S"])
+def test_time_limits_are_durations_in_which_a_bare_number_is_seconds(project, gatechart, given):
+    assert gatechart("start", "desk", "--at", "LISTENING").code == 0
+    done = gatechart("run", "--once", "--grace", given)
+    assert done.code == 0, done.err
+
+
+def test_what_is_no_duration_is_refused_with_what_would_be_one(project, gatechart):
+    done = gatechart("run", "--once", "--grace", "soon")
+    assert done.code == 2
+    assert "'soon' is not a duration" in done.err
+    assert "'1h30m'" in done.err

@@ -37,7 +37,7 @@ async def later(context, event): ...
 
 
 HERE = "transition 'A --E--> B', handoff: "
-DELAY = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
+DELAY = "write '500ms', '30s', '1h30m', '2d' or 'PT1H30M', or seconds"
 
 
 def test_a_handoff_needs_a_graph_and_an_entry_point():
@@ -50,7 +50,7 @@ def test_a_handoff_needs_a_graph_and_an_entry_point():
 @pytest.mark.parametrize("deadline", ["soon", -1, timedelta(seconds=-1), True, float("nan"), [3]])
 def test_a_deadline_must_be_a_delay(deadline):
     assert faults(Handoff("refunds", at="REVIEWING", deadline=deadline)) == [
-        f"{HERE}its deadline {deadline!r} is not a delay; {DELAY}"
+        f"{HERE}its deadline {deadline!r} is not a duration; {DELAY}"
     ]
 
 
@@ -87,7 +87,7 @@ def test_fallbacks_are_fallbacks_and_lead_to_entry_points():
         ),
         (
             Invoke(agent="refunds", at="OPEN", timeout_s=-1),
-            ", invoke refunds: its timeout_s -1 is not a delay; write a number of seconds",
+            ", invoke refunds: its timeout_s -1 is not a duration; write a number of seconds",
         ),
         (
             Invoke(agent="refunds", at="OPEN", retry=Retry()),

@@ -193,3 +193,12 @@ async def test_a_reader_forgets_nothing(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[ledger], role=Role.READER) as runtime:
         with pytest.raises(ReadOnlyError):
             await runtime.prune(keep_turns=1)
+
+
+async def test_an_age_may_be_written_as_a_duration(runtime, clock):
+    await runtime.start("ledger", at="OPEN", agent_id="a")
+    by_text = await runtime.prune(turns_before="90d", mail_before="P1D", ids_for="1h30m", dry_run=True)
+    by_delta = await runtime.prune(
+        turns_before=timedelta(days=90), mail_before=DAY, ids_for=timedelta(minutes=90), dry_run=True
+    )
+    assert by_text == by_delta

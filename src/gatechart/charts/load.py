@@ -53,7 +53,7 @@ from gatechart.graph import (
     Transition,
 )
 from gatechart.graph.definition import after_event, beginning
-from gatechart.values import Delay, Name, delay_text, name_of, seconds_of
+from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Name, delay_text, name_of, seconds_of
 
 
 def load(
@@ -230,8 +230,8 @@ class _Building:
         elif isinstance(bound, int | float):
             delay = f"{bound:g}ms"
         if seconds_of(delay) is None:
-            bind = ", or bind it to a number of milliseconds" if self.is_xstate else ""
-            self.faults.add(after.spot, f"{delay!r} is not a delay", f"write '500ms', '30s', '2m', '1h' or '7d'{bind}")
+            forms = f"{DELAY_TEXTS}, or bind it to a number of milliseconds" if self.is_xstate else DELAY_FORMS
+            self.faults.add(after.spot, f"{delay!r} is not a duration", f"write {forms}")
             delay = "0s"
         event = after_event(self.names.names[form], delay_text(delay))
         return delay, [self.then(each, form, event) for each in after.then]

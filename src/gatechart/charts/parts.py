@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
@@ -26,7 +25,7 @@ from gatechart.charts.model import (
 )
 from gatechart.charts.schema import KEYS
 from gatechart.graph import Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.values import Delay, Mode, Reason, seconds_of
+from gatechart.values import DELAY_REMEDY, Delay, Mode, Reason, seconds_of
 
 _MOST_TARGETS: Final = 32  # of a transition; each is compared with each
 
@@ -136,7 +135,6 @@ _MODES: Final = tuple(mode.value for mode in Mode)
 _REASONS: Final = tuple(reason.value for reason in Reason)
 _TO: Final = "name the graph that takes the work"
 _AT: Final = "name the entry point of the graph"
-_DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
 _KINDS: Final = ("same_target", "other_graph", "human")
 _FALLBACK: Final = "write `same_target: {attempts: 3}`, `other_graph: <graph>` or `human: <graph>`, these with `at:`"
 
@@ -222,9 +220,8 @@ class Handoffs(References):
         if spot is None:
             return None
         value = spot.value
-        is_delay = isinstance(value, str | int | float) and not isinstance(value, bool)
-        if not is_delay or seconds_of(value) in (None, math.inf):
-            self.faults.add(spot, f"{kind_of(spot)} is not a delay", _DELAY)
+        if seconds_of(value) is None:
+            self.faults.add(spot, f"{kind_of(spot)} is not a duration", DELAY_REMEDY)
             return None
         delay: Delay = value
         return delay

@@ -109,7 +109,7 @@ def read_duration(option: str, given: str) -> timedelta:
     """Read a duration. Raises UsageError."""
     duration = _duration(given)
     if duration is None:
-        raise UsageError(f"{option}: {given!r} is not a duration; write it like '12h' or '7d'")
+        raise UsageError(f"{option}: {given!r} is not a duration; write it like '12h', '7d' or 'PT1H30M'")
     return duration
 
 

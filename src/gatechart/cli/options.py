@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.metadata import version as version_of
 from inspect import Parameter, Signature, signature
-from math import isnan
 from typing import Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias
 
 import typer
 
 from gatechart.cli.errors import ExitCode
-from gatechart.values import DEFAULT_URL
+from gatechart.values import DEFAULT_URL, DELAY_REMEDY, delay_text, seconds_of
 
 P = ParamSpec("P")
 Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None means done
@@ -95,15 +94,32 @@ LONGEST_S: Final = 86_400.0
 """A day: nobody waits longer, and event loops cannot handle every number of seconds."""
 
 
-def seconds_option(name: str, least: float, help: str, *, envvar: str | None = None) -> Any:  # noqa: A002
-    """Define an option that takes seconds, a day at most."""
-    return typer.Option(name, envvar=envvar, min=least, max=LONGEST_S, callback=_number, metavar="SECONDS", help=help)
+def duration_option(
+    name: str,
+    least_s: float,
+    help: str,  # noqa: A002
+    *,
+    envvar: str | None = None,
+    most_s: float = LONGEST_S,
+) -> Any:
+    """Define an option that takes a duration, in which a bare number is seconds; a day at most by default."""
+
+    def parse(given: str | float) -> float:
+        seconds = _seconds(given)
+        if seconds is None:
+            raise typer.BadParameter(f"{given!r} is not a duration; {DELAY_REMEDY}")
+        if not least_s <= seconds <= most_s:
+            raise typer.BadParameter(f"{given} is not in the range {delay_text(least_s)} to {delay_text(most_s)}")
+        return seconds
+
+    return typer.Option(name, envvar=envvar, parser=parse, metavar="DURATION", help=help)
 
 
-def _number(given: float) -> float:
-    if isnan(given):  # passes every comparison with a bound
-        raise typer.BadParameter("nan is not a number of seconds")
-    return given
+def _seconds(given: str | float) -> float | None:
+    try:
+        return seconds_of(float(given))
+    except ValueError:
+        return seconds_of(given)
 
 
 TIMEOUT_VARIABLE: Final = "GATECHART_TIMEOUT"
@@ -111,7 +127,7 @@ TIMEOUT_S: Final = 30.0
 SHORTEST_S: Final = 0.1
 TimeoutOption = Annotated[
     float,
-    seconds_option(
+    duration_option(
         "--timeout",
         SHORTEST_S,
         "How long to wait for the owner of the database, such as `gatechart run`, if there is one.",

@@ -13,9 +13,10 @@ import typer
 
 from gatechart.cli.errors import ExtraMissingError, UsageError
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings
+from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working
 from gatechart.cli.times import zoned_text
+from gatechart.values import LONGEST_S
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, loading
@@ -69,10 +70,10 @@ SharesOption = Annotated[
         help="Share the address with other processes that also set this; each connection goes to one of them.",
     ),
 ]
-TurnOption = Annotated[float, typer.Option("--turn", min=0.1, metavar="SECONDS", help="The time limit of a turn.")]
+TurnOption = Annotated[float, duration_option("--turn", 0.1, "The time limit of a turn.")]
 InvokeOption = Annotated[
     float,
-    typer.Option("--invoke", min=1.0, metavar="SECONDS", help="The time limit of an invoke, all attempts included."),
+    duration_option("--invoke", 1.0, "The time limit of an invoke, all attempts included.", most_s=LONGEST_S),
 ]
 BreakingOption = Annotated[
     bool,

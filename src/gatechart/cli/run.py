@@ -19,7 +19,7 @@ import typer
 
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings, seconds_option
+from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import emit, print_hint, print_json_line, print_line, print_warning
 from gatechart.cli.times import clock_text
 from gatechart.errors import FeedLaggedError, OwnershipLostError, RuntimeClosedError
@@ -107,7 +107,7 @@ def _leave_after(seconds: float, tell: Callable[[str], None]) -> None:
 WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Print each turn as it is committed, one per line.")]
 OnceOption = Annotated[bool, typer.Option("--once", help="Exit once there is nothing left to do now.")]
 GraceOption = Annotated[
-    float, seconds_option("--grace", 0.1, "How long turns and invokes under way may take to finish after a stop.")
+    float, duration_option("--grace", 0.1, "How long turns and invokes under way may take to finish after a stop.")
 ]
 StandbyOption = Annotated[
     bool, typer.Option("--standby", help="If another process owns the store, wait until it ends.")

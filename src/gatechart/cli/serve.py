@@ -13,7 +13,7 @@ import typer
 
 from gatechart.cli.errors import ExtraMissingError
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings, seconds_option
+from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
 from gatechart.cli.run import spare_the_collector, told_or_lost, told_to_go
 from gatechart.hosting.system import SystemClock
@@ -53,10 +53,10 @@ TokenFileOption = Annotated[
 ]
 GraceOption = Annotated[
     float,
-    seconds_option("--grace", 0.1, "How long requests, and then turns and invokes, may take to finish after a stop."),
+    duration_option("--grace", 0.1, "How long requests, and then turns and invokes, may take to finish after a stop."),
 ]
 DrainOption = Annotated[
-    float, seconds_option("--drain", 0.0, "How long to go on serving after a stop, while reporting not ready.")
+    float, duration_option("--drain", 0.0, "How long to go on serving after a stop, while reporting not ready.")
 ]
 BodyOption = Annotated[int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest request body.")]
 ValuesOption = Annotated[
@@ -69,9 +69,9 @@ ConnectionsOption = Annotated[
 HeadersOption = Annotated[
     int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line and headers.")
 ]
-HeadersTimeOption = Annotated[float, seconds_option("--headers-time", 0.1, "How long the headers may take to arrive.")]
-BodyTimeOption = Annotated[float, seconds_option("--body-time", 0.1, "How long a body may take to arrive.")]
-IdleOption = Annotated[float, seconds_option("--idle-time", 0.1, "How long a silent connection is kept open.")]
+HeadersTimeOption = Annotated[float, duration_option("--headers-time", 0.1, "How long the headers may take to arrive.")]
+BodyTimeOption = Annotated[float, duration_option("--body-time", 0.1, "How long a body may take to arrive.")]
+IdleOption = Annotated[float, duration_option("--idle-time", 0.1, "How long a silent connection is kept open.")]
 AnswerOption = Annotated[
     int,
     typer.Option("--max-answer", min=1, metavar="BYTES", help="The largest page of a list."),

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 from gatechart.errors import Fault
 from gatechart.graph.callables import callable_name, fits, is_async, yields
 from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff
-from gatechart.values import seconds_of
+from gatechart.values import DELAY_REMEDY, seconds_of
 
-_DELAY: Final = "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
 _FALLBACKS: Final = "write Fallbacks(SameTarget(), OtherGraph(graph, at=entry_point), Human(graph, at=entry_point))"
 
 
@@ -60,8 +58,8 @@ def agent_faults(place: str, invoke: Invoke) -> Iterator[Fault]:
         yield Fault(here, "it has both a function and an agent", "give it one of them")
     yield from _name_faults(here, "its graph", invoke.agent, "name the graph that takes the work")
     yield from _name_faults(here, "its entry point", invoke.at, "name it with at=")
-    if invoke.timeout_s is not None and not _is_delay(invoke.timeout_s):
-        yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is not a delay", "write a number of seconds")
+    if invoke.timeout_s is not None and seconds_of(invoke.timeout_s) is None:
+        yield Fault(here, f"its timeout_s {invoke.timeout_s!r} is not a duration", "write a number of seconds")
     if invoke.retry is not None:
         yield Fault(here, "an agent is not retried", "give it fallbacks=Fallbacks(SameTarget(...))")
     yield from _told_faults(here, "packet", invoke.packet)
@@ -73,8 +71,8 @@ def handoff_faults(place: str, handoff: Handoff) -> Iterator[Fault]:
     here = f"{place}, handoff"
     yield from _name_faults(here, "its graph", handoff.to, "name the graph that takes the work")
     yield from _name_faults(here, "its entry point", handoff.at, "name it with at=")
-    if handoff.deadline is not None and not _is_delay(handoff.deadline):
-        yield Fault(here, f"its deadline {handoff.deadline!r} is not a delay", _DELAY)
+    if handoff.deadline is not None and seconds_of(handoff.deadline) is None:
+        yield Fault(here, f"its deadline {handoff.deadline!r} is not a duration", DELAY_REMEDY)
     for what in ("packet", "agent", "achieved"):
         yield from _told_faults(here, what, getattr(handoff, what))
     yield from _fallback_faults(here, handoff.fallbacks)
@@ -91,11 +89,6 @@ def acceptance_faults(accepts: Any) -> Iterator[Fault]:
 def _name_faults(here: str, what: str, name: object, remedy: str) -> Iterator[Fault]:
     if not isinstance(name, str) or not name:
         yield Fault(here, f"{what} is {name!r}", remedy)
-
-
-def _is_delay(delay: Any) -> bool:
-    is_one = isinstance(delay, str | int | float | timedelta) and not isinstance(delay, bool)
-    return is_one and seconds_of(delay) is not None
 
 
 def _told_faults(here: str, what: str, function: Any) -> Iterator[Fault]:

@@ -34,7 +34,7 @@ from gatechart.graph.structure_faults import (
     shared_invoke_faults,
     transition_faults,
 )
-from gatechart.values import LONGEST_NAME, unkept
+from gatechart.values import DELAY_REMEDY, LONGEST_NAME, unkept
 
 _CODE: Final = re.compile(r"GC[0-9]{3}")  # form of a code; `gatechart.checks` knows which exist
 _MOST_FAULTS: Final = 100  # faults reported in allowances; the rest follows once these are fixed
@@ -197,9 +197,7 @@ def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
     place = f"state {state.name!r}"
     for after in state.after:
         if after.delay_s is None:
-            yield Fault(
-                place, f"{after.delay!r} is not a delay", "write '500ms', '30s', '2m', '1h' or '7d', or seconds"
-            )
+            yield Fault(place, f"{after.delay!r} is not a duration", DELAY_REMEDY)
     for double in _doubles(invoke.id for invoke in state.invoke):
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from gatechart.context import canonical_json
 from gatechart.errors import (
@@ -64,6 +64,7 @@ from gatechart.values import (
     TurnRecord,
     Verdict,
     is_count,
+    seconds_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ PAGE: Final = 1000
 ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
 TOGETHER: Final = 100  # agents migrated concurrently, and so mostly in one commit
 
-Age = datetime | timedelta
+Age: TypeAlias = datetime | timedelta | str  # no bare number: nobody may take days for seconds where data is deleted
 
 
 class Maintenance:
@@ -186,15 +187,15 @@ def pruning_of(
     turns_before: Age | None,
     keep_turns: int | None,
     mail_before: Age | None,
-    ids_for: timedelta,
+    ids_for: timedelta | str,
 ) -> Pruning:
     """Return what the store is to delete. Raises PayloadError."""
     if status is not None and ended_before is None:
         raise PayloadError("prune", (f"status is {status!r}",), "ended_before beside it: it says which of them go")
     if keep_turns is not None and (not isinstance(keep_turns, int) or keep_turns < 1):
         raise PayloadError("prune", (f"keep_turns is {keep_turns!r}",), "a whole number of 1 or more")
-    if not isinstance(ids_for, timedelta) or ids_for < timedelta(0):
-        raise PayloadError("prune", (f"ids_for is {ids_for!r}",), "a timedelta that is not negative")
+    if not isinstance(ids_for, timedelta | str) or seconds_of(ids_for) is None:
+        raise PayloadError("prune", (f"ids_for is {ids_for!r}",), "a timedelta, '7d' or 'P7D'")
     return Pruning(
         ids_since=_moment("ids_for", ids_for, now),
         ended_before=None if ended_before is None else _moment("ended_before", ended_before, now),
@@ -214,11 +215,14 @@ def _ended(status: Status | str) -> Status:
 def _moment(name: str, given: Age, now: datetime) -> datetime:
     """Return the moment: the one given, or this long before now."""
     with suppress(OverflowError):
-        if isinstance(given, timedelta) and given >= timedelta(0):
-            return now - given
         if isinstance(given, datetime) and given.tzinfo is not None:
             return given
-    raise PayloadError("prune", (f"{name} is {given!r}",), "an aware datetime, or the age as a timedelta")
+        seconds = seconds_of(given)
+        if seconds is not None and isinstance(given, timedelta | str):
+            return now - timedelta(seconds=seconds)
+    raise PayloadError(
+        "prune", (f"{name} is {given!r}",), "an aware datetime, or the age: a timedelta, '90d' or 'P90D'"
+    )
 
 
 def _staying(snapshot: Snapshot, graph: AnyGraph) -> Migrated:

@@ -418,13 +418,13 @@ class Runtime(AgentHome):
         turns_before: Age | None = None,
         keep_turns: int | None = None,
         mail_before: Age | None = None,
-        ids_for: timedelta = timedelta(days=7),
+        ids_for: timedelta | str = "7d",
         on_progress: Callable[[Forgotten], None] | None = None,
         dry_run: bool = False,
     ) -> Forgotten:
         """Delete old data part by part, with turns in between, and return how much was deleted.
 
-        Ages are given as a timedelta, or as an aware datetime before which data may be deleted. The newest turn of an
+        Ages are durations, such as "90d", or aware datetimes before which data may be deleted. The newest turn of an
         agent always stays, and so do all turns from the oldest one whose event id must still be recognised.
 
         ended_before: erase agents whose last turn, in which they ended, is older.

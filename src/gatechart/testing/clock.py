@@ -7,6 +7,8 @@ from bisect import insort
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from gatechart.values import Delay, seconds_in
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class _Sleeper:
@@ -22,9 +24,9 @@ class VirtualClock:
     their due times.
 
     >>> clock = VirtualClock(datetime(2030, 1, 1, tzinfo=UTC))
-    >>> clock.advance(90)
+    >>> clock.advance("2d")
     >>> clock.now().isoformat()
-    '2030-01-01T00:01:30+00:00'
+    '2030-01-03T00:00:00+00:00'
     >>> clock.at = datetime(2031, 1, 1, tzinfo=UTC)
     >>> clock.now().year
     2031
@@ -64,9 +66,12 @@ class VirtualClock:
         """See Clock."""
         return self._at
 
-    def advance(self, seconds: float) -> None:
-        """Move the clock forward, and wake every sleeper that is due."""
-        self.at += timedelta(seconds=seconds)
+    def advance(self, by: Delay) -> None:
+        """Move the clock forward, and wake every sleeper that is due. A negative number of seconds moves it back.
+
+        Raises ValueError if it is not a duration.
+        """
+        self.at += timedelta(seconds=by if isinstance(by, int | float) else seconds_in(by))
 
     async def sleep_until(self, moment: datetime) -> None:
         """See Clock."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from gatechart.agent import Agent
@@ -15,7 +15,18 @@ from gatechart.runtime import Runtime
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.testing.clock import VirtualClock
 from gatechart.turn import plain_payload, raised_name
-from gatechart.values import Event, Name, Outcome, Snapshot, StateName, is_reserved
+from gatechart.values import (
+    Delay,
+    Event,
+    Name,
+    Outcome,
+    Snapshot,
+    StateName,
+    delay_text,
+    is_reserved,
+    name_of,
+    seconds_in,
+)
 
 START: Final = "initial state of the graph"  # the entry point that a rehearsal adds
 PATIENCE: Final = 100  # rounds of the event loop that an invoke may take without sleeping on the clock
@@ -92,13 +103,39 @@ class Rehearsal:
         assert isinstance(host, LiveAgent)  # the runtime is in this process
         return await host.happen(Event(name, plain_payload(payload, name), self.clock.now()))
 
-    async def advance(self, seconds: float) -> None:
-        """Move the clock forward. Whatever falls due on the way happens at its own time, in order."""
-        end = self.clock.at + timedelta(seconds=seconds)
-        while (due := self.clock.next_due) is not None and due <= end:
-            self.clock.at = due
-            await self.settle()
+    async def advance(self, by: Delay) -> None:
+        """Move the clock forward. Whatever falls due on the way happens at its own time, in order.
+
+        by: "2d", "1h30m", "PT1H30M", a timedelta, or a number of seconds. Raises ValueError for anything else.
+        """
+        end = self.clock.at + timedelta(seconds=seconds_in(by))
+        while await self._next_due(end):
+            pass
         self.clock.at = end
+
+    async def until(self, *states: Name, within: Delay = "366d") -> Snapshot:
+        """Move the clock forward until one of the states is active; return the snapshot.
+
+        The clock stops at the moment at which the state is entered, and does not move if it is active already.
+        Raises UnknownStateError, and AssertionError if none is active within this time, where the clock then stands.
+        """
+        graph = self.agent._host.graph
+        wanted = frozenset(leaf for state in states for leaf in graph.leaves(state))
+        end = self.clock.at + timedelta(seconds=seconds_in(within))
+        while wanted.isdisjoint(self.leaves):
+            if not await self._next_due(end):
+                names = " or ".join(repr(name_of(state)) for state in states)
+                raise AssertionError(f"{names} is not active within {delay_text(within)}: the agent is {self.agent!r}")
+        return self.snapshot
+
+    async def _next_due(self, end: datetime) -> bool:
+        """Move the clock to the next moment at which something is due; return False if that is none up to the end."""
+        due = self.clock.next_due
+        if due is None or due > end:
+            return False
+        self.clock.at = due
+        await self.settle()
+        return True
 
     async def settle(self) -> None:
         """Wait until all pending work waits for the clock.

@@ -27,10 +27,12 @@ from gatechart.errors import (
 )
 from gatechart.graph import EntryPoint
 from gatechart.values import (
+    DELAY_FORMS,
     HIGHEST_NUMBER,
     LONGEST_NAME,
     LONGEST_REASON,
     AgentId,
+    Delay,
     Event,
     EventName,
     Mode,
@@ -41,6 +43,7 @@ from gatechart.values import (
     is_count,
     is_reserved,
     name_of,
+    seconds_of,
     unkept,
 )
 
@@ -124,6 +127,14 @@ def checked_due(due: datetime | None) -> datetime | None:
     if not isinstance(due, datetime) or due.tzinfo is None or due.utcoffset() is None:
         raise PayloadError("due", (f"it is {due!r}",), "a datetime with a time zone, or None")
     return checked_moment(due, "due")
+
+
+def checked_delay(delay: Delay, what: str) -> float:
+    """Return the delay in seconds. Raises PayloadError."""
+    seconds = seconds_of(delay)
+    if seconds is None:
+        raise PayloadError(what, (f"{delay!r} is not a duration",), DELAY_FORMS)
+    return seconds
 
 
 def checked_moment(moment: datetime, what: str) -> datetime:

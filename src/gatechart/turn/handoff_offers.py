@@ -18,7 +18,7 @@ from gatechart.handoff import (
     next_offer,
     with_attempt,
 )
-from gatechart.turn.arguments import checked_moment, plain_payload
+from gatechart.turn.arguments import checked_delay, checked_moment, plain_payload
 from gatechart.values import (
     OFFERED,
     AgentId,
@@ -35,7 +35,6 @@ from gatechart.values import (
     Reason,
     Send,
     Side,
-    seconds_of,
 )
 
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
@@ -187,10 +186,7 @@ def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | 
         if deadline is not None and deadline.tzinfo is None:
             raise PayloadError("handoff", (f"the deadline {deadline!r} has no time zone",), "an aware datetime")
         return None if deadline is None else checked_moment(deadline, "handoff")
-    seconds = seconds_of(deadline)
-    if seconds is None:
-        raise PayloadError("handoff", (f"{deadline!r} is no delay",), '"30s", "2m", a timedelta or an aware datetime')
-    return now + timedelta(seconds=seconds)
+    return now + timedelta(seconds=checked_delay(deadline, "handoff"))
 
 
 def source_of(agent_id: AgentId, version: int, now: datetime) -> Random:

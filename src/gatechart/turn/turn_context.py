@@ -14,13 +14,14 @@ from pydantic import ValidationError
 from typing_extensions import TypeVar
 
 from gatechart.context import AgentContext, problems_of
-from gatechart.errors import ActionFailedError, PayloadError, UnknownHandoffError, message_of
+from gatechart.errors import ActionFailedError, UnknownHandoffError, message_of
 from gatechart.graph import AnyGraph, graph_name
 from gatechart.handoff import Fallbacks, HandoffPacket, PathStep, has_achieved, packet_of
 from gatechart.turn.arguments import (
     check_finite_payload,
     check_targets,
     checked_addressee,
+    checked_delay,
     checked_due,
     checked_id,
     checked_mode,
@@ -51,7 +52,6 @@ from gatechart.values import (
     Side,
     StateName,
     Timer,
-    seconds_of,
 )
 
 ERROR_EXECUTION: Final[EventName] = "error.execution"
@@ -212,13 +212,12 @@ class Turn(Generic[ServicesT]):
     ) -> str:
         """Set a timer: the agent gets the event after the delay, whatever state it is in by then.
 
-        delay: "30s", "2m", a timedelta, or a number of seconds. payload: see `raise_event`.
+        delay: "30s", "1h30m", "PT1H30M", a timedelta, or a number of seconds. payload: see `raise_event`.
         key: for `cancel`; generated if None. replaces: whether to drop pending timers with this key.
         Returns the key. Raises PayloadError, and ReservedEventError for a reserved name.
         """
-        name, seconds = checked_name(event), seconds_of(delay)
-        if seconds is None:
-            raise PayloadError(f"timer {name!r}", (f"{delay!r} is no delay",), '"30s", "2m", a timedelta or seconds')
+        name = checked_name(event)
+        seconds = checked_delay(delay, f"timer {name!r}")
         timer_key = checked_id(key, "key") or self.new_id()
         timer = Timer(name, self.now + timedelta(seconds=seconds), plain_payload(payload, name), key=timer_key)
         if key is not None and replaces:

@@ -26,7 +26,18 @@ from gatechart.values.commits import (
     Verdict,
     refuse_unknown_unit,
 )
-from gatechart.values.delays import LONGEST_S, PATTERN, Delay, Retry, delay_text, seconds_of
+from gatechart.values.delays import (
+    DELAY_FORMS,
+    DELAY_REMEDY,
+    DELAY_TEXTS,
+    LONGEST_S,
+    PATTERN,
+    Delay,
+    Retry,
+    delay_text,
+    seconds_in,
+    seconds_of,
+)
 from gatechart.values.effects import (
     Cancel,
     CancelAll,
@@ -84,6 +95,9 @@ from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuer
 
 __all__ = [
     "DEFAULT_URL",
+    "DELAY_FORMS",
+    "DELAY_REMEDY",
+    "DELAY_TEXTS",
     "EARLIEST",
     "ERROR_MAIL",
     "HIGHEST_NUMBER",
@@ -174,6 +188,7 @@ __all__ = [
     "name_of",
     "refuse_unknown",
     "refuse_unknown_unit",
+    "seconds_in",
     "seconds_of",
     "unkept",
 ]

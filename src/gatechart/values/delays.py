@@ -1,4 +1,4 @@
-"""Delays in human-readable form, and the retry policies that wait for them."""
+"""Durations in human-readable form, and the retry policies that wait for them."""
 
 from __future__ import annotations
 
@@ -7,42 +7,75 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-Delay: TypeAlias = str | int | float | timedelta  # "500ms", "30s", "2m", "1h", "7d"; numbers are seconds
+Delay: TypeAlias = str | int | float | timedelta
+"""A duration: "500ms", "30s", "1h30m", "2d", ISO 8601 such as "PT1H30M", a timedelta, or a number of seconds."""
 
-_UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-PATTERN: Final = r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(ms|s|m|h|d)"
-"""Pattern of a delay as text, without surrounding white space."""
+DELAY_TEXTS: Final = "'500ms', '30s', '1h30m', '2d' or 'PT1H30M'"
+DELAY_FORMS: Final = f"{DELAY_TEXTS}, or seconds"
+DELAY_REMEDY: Final = f"write {DELAY_FORMS}"
+"""What would have been a duration, wherever one is refused."""
+
+_UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604_800.0}
+_NUMBER: Final = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_TIME: Final = rf"T(?:{_NUMBER}H(?:{_NUMBER}M)?(?:{_NUMBER}S)?|{_NUMBER}M(?:{_NUMBER}S)?|{_NUMBER}S)"
+_ISO: Final = rf"P(?:{_NUMBER}W|{_NUMBER}D(?:{_TIME})?|{_TIME})"  # no years and months: they have no fixed length
+PATTERN: Final = rf"(?:{_NUMBER}\s*(?:ms|s|m|h|d|w)(?:\s*{_NUMBER}\s*(?:ms|s|m|h|d|w))*|{_ISO})"
+"""Pattern of a duration as text, without surrounding white space."""
 
 LONGEST_S: Final = 36525 * 86400
 """A hundred years: this keeps the end of every delay within the range of datetime for now."""
 
-_DELAY: Final = re.compile(PATTERN)
+_TEXT: Final = re.compile(PATTERN)
+_PART: Final = re.compile(rf"({_NUMBER})\s*(ms|[smhdw])")
 
 
-def seconds_of(delay: Delay) -> float | None:
-    """Convert a delay to seconds; return None if it is negative, longer than a hundred years, or not a delay.
+def seconds_of(delay: object) -> float | None:
+    """Convert a duration to seconds; return None if it is negative, longer than a hundred years, or not a duration.
 
-    >>> seconds_of("500ms"), seconds_of("1h"), seconds_of(2), seconds_of("soon"), seconds_of(-1), seconds_of("36526d")
-    (0.5, 3600.0, 2.0, None, None, None)
+    >>> seconds_of("500ms"), seconds_of("1h30m"), seconds_of("PT1H30M"), seconds_of(timedelta(days=2)), seconds_of(2)
+    (0.5, 5400.0, 5400.0, 172800.0, 2.0)
+    >>> seconds_of("soon"), seconds_of("P1M"), seconds_of(-1), seconds_of("36526d"), seconds_of(True)
+    (None, None, None, None, None)
     """
     if isinstance(delay, str):
-        found = _DELAY.fullmatch(delay.strip())
-        seconds: float = float(found[1]) * _UNITS_S[found[2]] if found else -1
+        text = delay.strip()
+        seconds: float = _sum_of(text) if _TEXT.fullmatch(text) else -1
+    elif isinstance(delay, timedelta):
+        seconds = delay.total_seconds()
+    elif isinstance(delay, int | float) and not isinstance(delay, bool):
+        seconds = delay
     else:
-        seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
+        return None
     return float(seconds) if 0 <= seconds <= LONGEST_S else None
+
+
+def _sum_of(text: str) -> float:
+    # ISO 8601 has the same units in capitals; without months, its M is minutes in either half.
+    return sum(float(number) * _UNITS_S[unit] for number, unit in _PART.findall(text.lower()))
+
+
+def seconds_in(delay: object, what: str = "the duration") -> float:
+    """Convert a duration to seconds. Raises ValueError, which says what would have been one.
+
+    >>> seconds_in("90m")
+    5400.0
+    """
+    seconds = seconds_of(delay)
+    if seconds is None:
+        raise ValueError(f"{what}: {delay!r} is not a duration; {DELAY_REMEDY}")
+    return seconds
 
 
 def delay_text(delay: Delay) -> str:
     """Return the delay as written; a number becomes seconds.
 
-    >>> delay_text("2m"), delay_text(1.5)
-    ('2m', '1.5s')
+    >>> delay_text("2m"), delay_text(1.5), delay_text(1_234_567)
+    ('2m', '1.5s', '1234567s')
     """
     if isinstance(delay, str):
         return delay
     seconds = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    return f"{seconds:g}s"
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
 
 
 @dataclass(frozen=True, slots=True)

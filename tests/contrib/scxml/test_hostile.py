@@ -67,7 +67,7 @@ HOSTILE = {
         DEPTH,
     ),
     "a long number of JSON": (document(f"<datamodel><data id='a'>{'9' * N}</data></datamodel><state/>"), None),
-    "a long delay": (entering(f"<send event='e' delay='{'9' * N}s'/>"), "is not a delay"),
+    "a long delay": (entering(f"<send event='e' delay='{'9' * N}s'/>"), "is not a duration"),
     "deep content": (entering("<send event='e'><content>" + "[" * N + "</content></send>"), "arrays and objects"),
     "many targets": (targets(N), "more than 32 states"),
     "many initial states": (targets(N).replace("<scxml>", f"<scxml initial='{'x ' * N}'>"), "more than 32 states"),

@@ -139,7 +139,7 @@ def test_what_is_no_scxml_is_refused():
             "scxml-conformance}pass> in line 3: it is not carried over inside <state>",
         ),
         (inside("<onentry><send/></onentry>"), "it needs one of 'event', 'eventexpr'"),
-        (inside("<onentry><send event='e' delay='soon'/></onentry>"), "delay='soon' is not a delay"),
+        (inside("<onentry><send event='e' delay='soon'/></onentry>"), "delay='soon' is not a duration"),
         (inside("<onentry><send event='e' target='#_internal' delay='1s'/></onentry>"), "cannot be delayed"),
         (
             inside("<onentry><send event='e'><content>1</content><param name='x' expr='1'/></send></onentry>"),

@@ -209,14 +209,14 @@ def _is_internal(target: Any, kind: Any, session: str) -> bool:
 def _delay(element: Element, faults: Faults) -> Value:
     text = element.attributes.get("delay", "0s")
     if seconds_of(text) is None:
-        faults.add(element, f"delay={shortened(text)!r} is not a delay", "write '500ms' or '1.5s'")
+        faults.add(element, f"delay={shortened(text)!r} is not a duration", "write '500ms' or '1.5s'")
     return faults.expression(element, "delayexpr") or (lambda _: text)
 
 
 def _seconds(delay: Any) -> float:
     seconds = seconds_of(str(delay))
     if seconds is None:
-        raise EvaluationError(f"{delay!r} is not a delay; write '500ms' or '1.5s'")
+        raise EvaluationError(f"{delay!r} is not a duration; write '500ms' or '1.5s'")
     return seconds
 
 
