@@ -19,7 +19,7 @@ demo: $(READY) dot  ## run the example agents, kill them, bring them back, draw 
 PYTEST := $(BIN)/python -m pytest -q -n 3 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(READY) dot postgres engine  ## run the tests; WITH= takes more options for pytest
+test: $(READY) dot postgres engine xstate  ## run the tests; WITH= takes more options for pytest
 	@$(PYTEST) -m "not slow" $(WITH)
 
 # Runs a command beside the part of the linters that takes long; fails if either does, and tells of one after the other.
@@ -35,7 +35,7 @@ check: style dot  ## format, lint, types, import layers, and the tests that need
 	$(call beside_types,$(PYTEST) -m "not slow and not processes" $(WITH))
 
 .PHONY: ci
-ci: style dot postgres engine .docs-venv/.ready  ## all linters, and the tests of `make test`
+ci: style dot postgres engine xstate .docs-venv/.ready  ## all linters, and the tests of `make test`
 	$(call beside_types,$(PYTEST) -m "not slow" $(WITH))
 
 .PHONY: coverage
@@ -105,3 +105,7 @@ postgres:
 .PHONY: engine
 engine:
 	@sh .ci/restate build/restate > /dev/null || true
+
+.PHONY: xstate
+xstate:  ## install XState, through npm, for the tests that compare its dialect with it
+	@sh .ci/xstate build/xstate > /dev/null || true

@@ -134,12 +134,21 @@ def test_wildcards_come_after_what_is_more_special():
     assert went == {"GO": ("c",), "ANY": ("b",), "x.z": ("d",), "x.y": ("e",), "x.y.z": ("e",)}
 
 
-def test_a_wildcard_is_not_asked_where_the_event_has_transitions_of_its_own():
+def test_a_wildcard_is_asked_after_the_transitions_of_the_very_event():
     parts = {"id": "m", "states": {"a": {"on": {"*": "b", "GO": {"target": "c", "guard": "is_big"}}}, "b": {}, "c": {}}}
     graph = machine(parts, ("a",))
-    assert Life(graph, "a").send("GO") is None
+    assert Life(graph, "a").send("GO") == ("b",)
     assert Life(graph, "a").send("GO", big=True) == ("c",)
     assert Life(graph, "a").send("OTHER") == ("b",)
+
+
+def test_an_event_that_only_a_wildcard_takes_is_not_taken_for_the_event_that_it_begins_with():
+    states = {"a": {"on": {"x": "b", "GO": "c"}}, "b": {}, "c": {"on": {"x.*": "a"}}}
+    graph = machine({"id": "m", "states": states}, ("a",))
+    life = Life(graph, "a")
+    assert life.send("x.unknown") is None
+    assert (life.send("GO"), life.send("x.unknown"), life.send("x")) == (("c",), ("a",), ("b",))
+    assert load(dump(graph)).fingerprint == graph.fingerprint
 
 
 def test_an_event_is_not_taken_for_one_that_it_begins_with():

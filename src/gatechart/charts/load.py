@@ -321,7 +321,7 @@ class _Building:
         for each, event in self.events.of(form):
             targets, internal = self.aim(each.then, form)
             guard = self.bindings.guard(each.then.guard)
-            exceptions = self.events.not_taken(event, form)
+            exceptions = self.events.not_taken(event)
             transition = Transition(
                 source,
                 event,

@@ -258,7 +258,10 @@ class Fixed:
 
 
 class Except:
-    """A guard that denies some events and asks another guard, if there is one, about all others."""
+    """A guard that denies some events and asks another guard, if there is one, about all others.
+
+    `GO.*` stands for all events that begin with `GO.`, though not for `GO` itself.
+    """
 
     def __init__(self, events: tuple[str, ...], guard: Callable[..., Any] | None = None) -> None:
         self.events = events
@@ -266,11 +269,12 @@ class Except:
         inner = () if guard is None else (callable_name(guard),)
         self.__name__ = " and ".join((*inner, *(f"not {event}" for event in events)))
         self.drawn_as = "".join(inner)  # in XState's eyes there are no exceptions
+        self._beginnings = tuple(event[:-1] for event in events if event.endswith(".*"))
         self._takes_configuration = guard is not None and takes_third(guard, "configuration")
 
     def __call__(self, context: Any, event: Any, configuration: frozenset[str] = frozenset()) -> bool | Refused:
         """Whether the event is not an exception and the guard agrees."""
-        if event.name in self.events:
+        if event.name in self.events or event.name.startswith(self._beginnings):
             return False
         if self.guard is None:
             return True

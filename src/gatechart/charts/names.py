@@ -167,27 +167,21 @@ class Events:
         known = frozenset(self._known()) if self.is_xstate else frozenset[str]()
         self.known = known
         self.longer = xstate.by_beginning(known)
+        events = {event for state in self.states for _, event in self.by_state[state] if event is not None}
+        self.beginnings = sorted(event.removesuffix(".*") for event in events if event.endswith(".*"))
 
     def of(self, state: StateForm) -> tuple[tuple[TransitionForm, str | None], ...]:
         """Return the transitions of a state with their events, in the order in which they are asked."""
         return self.by_state[state]
 
-    def not_taken(self, event: str | None, state: StateForm) -> tuple[str, ...]:
-        """Return the events that a transition of the state would take, but that XState does not give it."""
+    def not_taken(self, event: str | None) -> tuple[str, ...]:
+        """Return the events that a transition would take by its descriptor, but that XState does not give it."""
         if not self.is_xstate or event is None:
             return ()
-        return xstate.not_taken(event, self._beside(state).items(), self.known, self.longer)
+        return xstate.not_taken(event, self.known, self.longer, self.beginnings)
 
     def _asked(self, state: StateForm) -> list[TransitionForm]:
         return xstate.by_precedence(state.transitions) if self.is_xstate else list(state.transitions)
-
-    def _beside(self, state: StateForm) -> Mapping[str, bool]:
-        """Return the descriptors of a state, each with whether all its transitions have guards."""
-        found: dict[str, bool] = {}
-        for each, event in self.by_state[state]:
-            if event is not None:
-                found[event] = found.get(event, True) and each.then.guard is not None
-        return found
 
     def _known(self) -> Iterator[str]:
         """Yield all events that the chart waits for or raises itself."""

@@ -3,7 +3,7 @@
 Source: https://github.com/statelyai/xstate, `stateUtils.ts`: `getCandidates`, `getTransitionDomain`, `microstep`.
 - A transition stays inside its source where it can, unless it says `reenter`.
 - A descriptor takes its own event only, not those it is a prefix of; `error.*` takes a prefix, `*` everything.
-- Of one state's transitions, those for the very event are asked alone; else longer wildcards before shorter ones.
+- Of one state's transitions, those for the very event are asked first, then longer wildcards before shorter ones.
 - A transition between regions of a parallel state leaves all its regions, but not that state. We cannot do that, and
   say so where it makes a difference.
 - The machine itself may be parallel, have entry and exit actions, timers and invokes, or have no states at all.
@@ -93,27 +93,24 @@ def by_beginning(events: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def not_taken(
-    descriptor: str,
-    beside: Iterable[tuple[str, bool]],
-    known: Collection[str],
-    longer: Mapping[str, tuple[str, ...]],
+    descriptor: str, known: Collection[str], longer: Mapping[str, tuple[str, ...]], beginnings: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the events that SCXML would give to the descriptor and XState does not, in alphabetical order.
 
-    beside: the descriptors of the same state, each with whether all its transitions have guards. known: all events that
-    the chart knows of. longer: the same as `by_beginning` has them; a descriptor also takes unknown ones that it is a
-    prefix of. A space is a part of XState's names.
+    known: all events that the chart knows of. longer: the same as `by_beginning` has them. beginnings: those of its
+    wildcards, without `.*`: where one takes longer events than the descriptor, those are all excepted; elsewhere the
+    descriptor also takes unknown ones that it is a prefix of. A space is a part of XState's names.
 
-    >>> not_taken("*", [("*", False), ("GO", True), ("STOP", False)], (), {})
-    ('GO',)
     >>> known = ["GO", "GO.AWAY", "GONE", "GO BACK"]
-    >>> not_taken("GO", [], known, by_beginning(known)), not_taken("GO BACK", [], known, by_beginning(known))
-    (('GO.AWAY',), ('GO', 'GO.AWAY'))
+    >>> [not_taken(each, known, by_beginning(known), ()) for each in ("GO", "GO BACK")]
+    [('GO.AWAY',), ('GO', 'GO.AWAY')]
+    >>> not_taken("GO", known, by_beginning(known), ["GO"]), not_taken("GO.*", known, by_beginning(known), ["GO"])
+    (('GO.*',), ())
     """
     if is_wild(descriptor):
-        prefix = descriptor.removesuffix("*").removesuffix(".")
-        guarded = (name for name, is_guarded in beside if is_guarded and not is_wild(name))
-        return tuple(sorted({name for name in guarded if not prefix or f"{name}.".startswith(f"{prefix}.")}))
+        return ()
+    if any(f"{each}.".startswith(f"{descriptor}.") or descriptor.startswith(f"{each}.") for each in beginnings):
+        return (f"{descriptor}.*",)
     words = descriptor.split()
     shorter = {word for word in words if word in known and word != descriptor}
     return tuple(sorted(shorter.union(*(longer.get(word, ()) for word in words)) - {descriptor}))
