@@ -16,6 +16,7 @@ from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_ca
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
+from gatechart.cli.new import begin_project
 from gatechart.cli.options import COMMON_PANEL, Job, Work, common_options, with_settings
 from gatechart.cli.reading import list_agents, show_agent, show_history
 from gatechart.cli.restate import move_agents, register_service, serve_engine
@@ -65,6 +66,7 @@ class _Help(TypedDict):
 
 
 COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "new": begin_project,
     "check": check_graphs,
     "schema": print_schema,
     "draw": draw_graph,

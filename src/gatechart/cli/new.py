@@ -1,0 +1,282 @@
+"""The command that begins a project: one with a small chart, or one of the examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from gatechart.cli.errors import UsageError
+from gatechart.cli.options import Settings
+from gatechart.cli.output import emit
+
+EXAMPLES: Final = "gatechart.examples"  # the package into which a wheel puts the repository's statecharts/
+
+
+class Example(StrEnum):
+    """The example charts that a project can begin with."""
+
+    CUSTOMER_SERVICE = "customer_service"
+    LEAVE_APPROVAL = "leave_approval"
+
+
+_PROJECT: Final = """\
+[project]
+name = "{name}"
+version = "0.1.0"
+requires-python = ">=3.11"
+dependencies = ["gatechart"]
+
+[project.optional-dependencies]
+dev = ["pytest", "pytest-asyncio"]
+
+[tool.gatechart]
+app = "{package}:{package}"
+{services}
+[tool.pytest.ini_options]
+asyncio_mode = "auto"
+pythonpath = ["."]
+
+[build-system]
+requires = ["setuptools>=80"]
+build-backend = "setuptools.build_meta"
+
+[tool.setuptools]
+packages = ["{package}"]
+
+[tool.setuptools.package-data]
+{package} = ["*.yaml"]
+"""
+_README: Final = """\
+# {name}
+
+Agents driven by the statechart in [{package}/chart.yaml]({package}/chart.yaml).
+
+```sh
+pip install -e '.[dev]'
+gatechart check                    # is the chart valid? what is probably a mistake?
+gatechart draw {package} chart.svg    # needs Graphviz
+pytest
+{start}
+gatechart run --watch              # host the agents until Ctrl-C
+```
+"""
+_STARTER: Final = {
+    "{package}/__init__.py": '''\
+"""The chart of `chart.yaml`, with the functions and types that it names."""
+
+from pathlib import Path
+
+from gatechart.charts import load
+from {package} import functions
+
+{package} = load(Path(__file__).with_name("chart.yaml"), bind=functions)
+''',
+    "{package}/chart.yaml": """\
+id: {package}
+context: Case
+entry_points:
+  OPEN: {{description: Somebody asks for the first time.}}
+  REOPENED: {{takes: Earlier, description: An earlier answer was not enough.}}
+states:
+  OPEN:
+    on:
+      ASKED: {{target: SEARCHING, actions: keep_question}}
+  REOPENED:
+    on:
+      REVIEWED: SEARCHING
+  SEARCHING:
+    after: {{2d: GIVEN_UP}}
+    invoke: {{src: search, timeout_s: 30, onDone: {{target: ANSWERED, actions: keep_answer}}, onError: OPEN}}
+  ANSWERED: {{type: final}}
+  GIVEN_UP: {{type: final, failed: true}}
+""",
+    "{package}/functions.py": '''\
+"""What the chart names: its data, what events change in it, and the call to the outside."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from gatechart import AgentContext, Event, Work
+
+
+class Case(AgentContext):
+    """The data of an agent."""
+
+    question: str = ""
+    answer: str = ""
+
+
+class Earlier(BaseModel):
+    """What is known of a case that is opened again."""
+
+    question: str
+
+
+def keep_question(context: Case, event: Event) -> None:
+    """Keep what was asked."""
+    context.question = event.payload["text"]
+
+
+async def search(context: Case, work: Work[Any]) -> str:
+    """Find an answer. Call a model or a service here; a step is not repeated after a crash."""
+    answer: str = await work.step("search", str.upper, context.question)
+    return answer
+
+
+def keep_answer(context: Case, event: Event) -> None:
+    """Keep what the search returned."""
+    context.answer = event.payload["result"]
+''',
+    "tests/test_{package}.py": '''\
+"""The chart, rehearsed in memory on a clock that only the test moves."""
+
+from gatechart import check
+from gatechart.testing import rehearse
+from {package} import {package}
+
+
+def test_the_chart_has_no_findings():
+    assert check({package}) == ()
+
+
+async def test_a_question_is_answered():
+    async with rehearse({package}, "OPEN") as case:
+        await case.send("ASKED", {{"text": "Is it on?"}})
+        await case.settle()
+        assert case.leaves == ("ANSWERED",)
+        assert case.context.answer == "IS IT ON?"
+
+
+async def test_a_case_can_begin_a_second_time():
+    async with rehearse({package}, "REOPENED", {{"question": "Is it on?"}}) as case:
+        await case.send("REVIEWED")
+        await case.settle()
+        assert case.leaves == ("ANSWERED",)
+''',
+}
+_EXAMPLE_TEST: Final = '''\
+"""The scenarios of the example, each played to its end on a clock that only the test moves."""
+
+import pytest
+
+from gatechart import Runtime
+from gatechart.testing import VirtualClock
+from {package} import {package}, scenarios
+from {package}.scenario import play
+{import_services}
+
+@pytest.mark.parametrize("scenario", scenarios, ids=lambda scenario: scenario.name)
+async def test_every_scenario_ends_as_it_must(scenario):
+    clock = VirtualClock()
+    async with Runtime.open("memory:", graphs=[{package}], services={make_services}, clock=clock) as runtime:
+        agent = await play(scenario, runtime, clock=clock)
+        assert agent.configuration == (scenario.ends_in,)
+'''
+_SERVICES: Final = {
+    Example.CUSTOMER_SERVICE: '''\
+"""What the chart needs from outside."""
+
+from dataclasses import dataclass
+
+from customer_service.knowledge_base import SHELF, KnowledgeBase
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The outside world; put a real knowledge base here."""
+
+    knowledge_base: KnowledgeBase = SHELF
+'''
+}
+_STARTS: Final = {
+    Example.CUSTOMER_SERVICE: "gatechart start customer_service --at GREETING_CUSTOMER --id case-1",
+    Example.LEAVE_APPROVAL: "gatechart start leave_approval --on NEW_REQUEST_SUBMITTED --id ada-1 --payload "
+    """'{"employee": "Ada", "first_day": "2026-07-06", "last_day": "2026-07-10"}'""",
+}
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="The folder to create; its name is the project's.", show_default=False)
+]
+ExampleOption = Annotated[
+    Example | None,
+    typer.Option("--example", help="Begin with an example instead of a small chart.", show_default=False),
+]
+
+
+async def begin_project(settings: Settings, folder: FolderArgument, example: ExampleOption = None) -> None:
+    """Begin a project in a new folder: a chart, its functions, tests and a README.
+
+    The project runs, tests and draws as it is. Works without an app and without a database.
+
+    Examples:
+      gatechart new helpdesk
+      gatechart new helpdesk --example customer_service
+    """
+    texts = starter(folder.name) if example is None else copied(folder.name, example, installed_examples())
+    write(folder, texts)
+    document = {"folder": str(folder), "files": sorted(texts)}
+    emit(settings, document, f"wrote {len(texts)} files to {folder}; read {folder / 'README.md'}")
+
+
+def starter(name: str) -> Mapping[str, str]:
+    """Return the files of a project with a small chart: text by path."""
+    package = re.sub(r"\W", "_", name).lower()
+    if not package.isidentifier():
+        raise UsageError(f"{name!r} cannot name a Python package; begin the name with a letter, such as helpdesk")
+    told = {
+        "name": name,
+        "package": package,
+        "services": "",
+        "start": f"gatechart start {package} --at OPEN --id case-1",
+    }
+    texts = {"pyproject.toml": _PROJECT, "README.md": _README, **_STARTER}
+    return {path.format(**told): text.format(**told) for path, text in texts.items()}
+
+
+def installed_examples() -> Path:
+    """Find the folder of the examples. They are not imported: there they have no package of their own name."""
+    found = find_spec(EXAMPLES)
+    if found is None or not found.submodule_search_locations:
+        raise UsageError("the examples are not installed; run `pip install --force-reinstall gatechart`")
+    return Path(found.submodule_search_locations[0])
+
+
+def copied(name: str, example: Example, examples: Path) -> Mapping[str, str]:
+    """Return the files of a project that begins with an example. examples: the folder with all of them."""
+    services = _SERVICES.get(example, "")
+    told = {
+        "name": name,
+        "package": example,
+        "start": _STARTS[example],
+        "services": f'services = "{example}.services:Services"\n' if services else "",
+        "import_services": f"from {example}.services import Services\n" if services else "",
+        "make_services": "Services()" if services else "None",
+    }
+    modules = [each for each in examples.joinpath(example).iterdir() if each.name.endswith((".py", ".yaml"))]
+    texts = {f"{example}/{each.name}": each.read_text(encoding="utf-8") for each in modules}
+    texts[f"{example}/scenario.py"] = examples.joinpath("scenario.py").read_text(encoding="utf-8")
+    moved = {
+        path: text.replace("statecharts.scenario", f"{example}.scenario").replace("statecharts.", "")
+        for path, text in texts.items()
+    }
+    if services:
+        moved[f"{example}/services.py"] = services
+    written = {"pyproject.toml": _PROJECT, "README.md": _README, f"tests/test_{example}.py": _EXAMPLE_TEST}
+    return {**moved, **{path: text.format(**told) for path, text in written.items()}}
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write a project into a folder that does not exist yet, or is empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} exists already; name a new folder, or an empty one")
+    for path, text in texts.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")

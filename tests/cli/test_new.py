@@ -1,0 +1,74 @@
+"""`gatechart new`: a project that checks, tests and draws as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatechart.cli.errors import UsageError
+from gatechart.cli.new import Example, copied, starter, write
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(folder: Path, *arguments: str, path: str = "") -> str:
+    """Run Python in a folder, and return what it printed."""
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(  # what it printed says why it failed
+        [sys.executable, *arguments], check=False, cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def lives(folder: Path, path: str = "") -> None:
+    """Check, test, draw and start, as the README of a project says."""
+    assert "no findings" in run(folder, "-m", "gatechart", "check", path=path)
+    assert "passed" in run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", path=path)
+    name = next(folder.glob("*/chart.yaml")).parent.name
+    run(folder, "-m", "gatechart", "draw", name, "chart.dot", path=path)
+    assert "digraph" in (folder / "chart.dot").read_text(encoding="utf-8")
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    (start,) = (line for line in readme.splitlines() if line.startswith("gatechart start"))
+    subprocess.run(
+        f"{sys.executable} -m {start}", shell=True, cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True
+    )
+
+
+def test_a_new_project_is_checked_tested_drawn_and_started(processes, tmp_path):
+    run(tmp_path, "-m", "gatechart", "new", "help-desk")
+    lives(tmp_path / "help-desk")
+
+
+@pytest.mark.parametrize("example", Example)
+def test_a_project_that_begins_with_an_example_is_checked_tested_drawn_and_started(processes, tmp_path, example):
+    write(tmp_path / "mine", copied("mine", example, ROOT / "statecharts"))
+    assert not [each for each in (tmp_path / "mine").rglob("*.py") if "statecharts" in each.read_text(encoding="utf-8")]
+    lives(tmp_path / "mine")
+
+
+def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match="exists already; name a new folder, or an empty one"):
+        write(tmp_path, starter("mine"))
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_name_that_no_package_can_have_is_refused():
+    with pytest.raises(UsageError, match="'7up' cannot name a Python package; begin the name with a letter"):
+        starter("7up")
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_examples(processes, tmp_path):
+    wheel, installed = tmp_path / "wheel", tmp_path / "installed"
+    run(ROOT, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", str(wheel), str(ROOT))
+    run(ROOT, "-m", "pip", "install", "-q", "--no-deps", "--target", str(installed), *map(str, wheel.glob("*.whl")))
+    work = tmp_path / "work"
+    work.mkdir()
+    run(work, "-m", "gatechart", "new", "mine", "--example", "customer_service", path=str(installed))
+    lives(work / "mine", path=str(installed))
