@@ -12,7 +12,7 @@ from typing import Any
 import aiosqlite
 
 from benchmarks.ring import EVENT, STATES
-from gatechart.stores.sql.sqlite_engines import CACHE_KIB, LOG_PAGES
+from gatechart.stores.sql.sqlite_connections import CACHE_KIB, LOG_PAGES
 
 GO_ON = "UPDATE agents SET configuration = :target, context = :context, version = :version WHERE key = :agent"
 BEGIN = "BEGIN IMMEDIATE"

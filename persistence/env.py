@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that `gatechart.stores.sql.upgrade` hands over."""
+"""Runs migrations on the connection that `gatechart.stores.sql.schema` hands over."""
 
 from alembic import context
 

@@ -38,10 +38,10 @@ class FaultPoints:
         """Has every statement, commit and rollback of the engine pass by, before and after it is carried out."""
         if prefix:
             self._watch_statements(engine, prefix)
+            for name in ("do_commit", "do_rollback"):
+                setattr(engine.dialect, name, self._around(name[3:].upper(), prefix, getattr(engine.dialect, name)))
         else:
             self._watch_driver(engine)
-        for name in ("do_commit", "do_rollback"):
-            setattr(engine.dialect, name, self._around(name[3:].upper(), prefix, getattr(engine.dialect, name)))
         return engine
 
     def _watch_statements(self, engine, prefix):
@@ -54,7 +54,7 @@ class FaultPoints:
             self.pass_by(f"after {prefix}{named(statement)}")
 
     def _watch_driver(self, engine):
-        """Where statements go to the driver itself, past SQLAlchemy."""
+        """Where statements and transactions go to the driver itself, past SQLAlchemy."""
         points = self
 
         class Cursor(sqlite3.Cursor):
@@ -67,6 +67,15 @@ class FaultPoints:
         class Connection(sqlite3.Connection):
             def cursor(self):
                 return super().cursor(Cursor)
+
+            def commit(self):
+                self._end("COMMIT", super().commit)
+
+            def rollback(self):
+                self._end("ROLLBACK", super().rollback)
+
+            def _end(self, verb, end):
+                points._around(verb, "", end)() if self.in_transaction else end()
 
         @event.listens_for(engine, "do_connect")
         def connect(_dialect, _record, _arguments, options):

@@ -14,7 +14,7 @@ from pydantic import Field
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.stores.sql import databases
+from gatechart.stores.sql import opening
 from gatechart.testing import VirtualClock
 
 AGENTS = tuple(f"agent-{n}" for n in range(8))
@@ -112,13 +112,13 @@ def main(url, point, count):
 
 
 async def _main(url, killer):
-    raise_epoch = databases.raise_epoch
+    raise_epoch = opening.raise_epoch
 
     def watched_epoch(connection):
         killer.pass_by("opening")
         return raise_epoch(connection)
 
-    databases.raise_epoch = watched_epoch
+    opening.raise_epoch = watched_epoch
     async with open_store(url) as store:
         await travel(Watched(store, killer), killer, tell)
         if killer.point == "elsewhere":

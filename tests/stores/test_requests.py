@@ -55,7 +55,7 @@ async def test_the_owner_of_a_database_on_a_server_is_named_and_hears_who_asks(p
     async with open_store(postgres_url) as store, open_asking(postgres_url) as asking:
         assert await asking.owner() == f"process {os.getpid()} on {socket.gethostname()}"
         assert await asking.is_owned()
-        monkeypatch.setattr("gatechart.stores.sql.postgres_notifier.LOOK_S", 3600)
+        monkeypatch.setattr("gatechart.stores.sql.postgres.LOOK_S", 3600)
         waiting = asyncio.ensure_future(store.requests.asked())
         await asyncio.sleep(0.1)
         await asking.ask(FIRST)

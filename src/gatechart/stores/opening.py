@@ -37,7 +37,7 @@ async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Rol
     elif store == MEMORY_URL:
         yield MemoryStore()
     else:
-        from gatechart.stores.sql.databases import open_database  # noqa: PLC0415
+        from gatechart.stores.sql.opening import open_database  # noqa: PLC0415
         from gatechart.stores.sql.ownership import Claim  # noqa: PLC0415
 
         claim = _CLAIMS.get(role, Claim.REFUSED.name)
@@ -58,7 +58,7 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
             raise StoreUrlError(str(store), f"it is a {type(store).__name__}, which cannot be asked anything")
         yield asking
         return
-    from gatechart.stores.sql.databases import open_database_to_ask  # noqa: PLC0415
+    from gatechart.stores.sql.opening import open_database_to_ask  # noqa: PLC0415
 
     async with open_database_to_ask(store) as opened:
         yield opened
@@ -70,7 +70,7 @@ async def open_departing(store: str, to: str) -> AsyncIterator[Any]:
 
     Raises StoreMissingError, StoreOwnedError, and StoreMovedError if they have moved elsewhere.
     """
-    from gatechart.stores.sql.databases import open_database_to_move  # noqa: PLC0415
+    from gatechart.stores.sql.opening import open_database_to_move  # noqa: PLC0415
 
     async with open_database_to_move(store, to) as opened:
         yield opened
@@ -82,6 +82,6 @@ async def upgrade_store(url: str) -> tuple[str | None, str]:
     Raises StoreMissingError, SchemaTooNewError, and StoreOwnedError while a runtime has the database open. Raises as
     `Runtime.open` does, too.
     """
-    from gatechart.stores.sql.databases import upgrade_database  # noqa: PLC0415
+    from gatechart.stores.sql.opening import upgrade_database  # noqa: PLC0415
 
     return await upgrade_database(url)

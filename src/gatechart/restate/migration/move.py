@@ -33,9 +33,9 @@ from gatechart.stores.sql.export import (
     oldest_version,
     turns_of,
 )
+from gatechart.stores.sql.opening import located
 from gatechart.stores.sql.ownership import moved_to, seal
 from gatechart.stores.sql.store import SqlStore
-from gatechart.stores.sql.urls import located
 from gatechart.values import AgentId, Role, Status
 
 AT_ONCE: Final = 50  # agents that travel together

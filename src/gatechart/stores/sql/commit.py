@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias, assert_never
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
@@ -31,17 +31,17 @@ from gatechart.stores.operations import (
     UpdateHandoff,
     UpdateMail,
 )
-from gatechart.stores.sql.agent_rows import Texts, changes_row, history_row, snapshot_row, to_json
-from gatechart.stores.sql.deltas import delta_of
+from gatechart.stores.sql.agent_rows import changes_row, snapshot_row
+from gatechart.stores.sql.columns import to_json
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.handoff_rows import handoff_row, state_row
+from gatechart.stores.sql.history_rows import delta_of, history_row
 from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
-from gatechart.stores.sql.statements import Many, Sparse
+from gatechart.stores.sql.statements import Many, Row, Single, Sparse
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
-from gatechart.values import ActiveInvocation, TurnRecord, Unit, Verdict
+from gatechart.values import ActiveInvocation, Payload, TurnRecord, Unit, Verdict
 
-Row: TypeAlias = Mapping[str, Any]  # by column or parameter name
 _Statement: TypeAlias = Many | Sparse
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
@@ -58,13 +58,13 @@ _OWN_CALLS: Final = delete(invokes).where(invokes.c.agent == _AGENT)  # their st
 START: Final = Sparse(insert(agents))
 GO_ON: Final = Sparse(update(agents).where(agents.c.key == _KEY))
 REMEMBER: Final = Sparse(insert(history))
-DELETE_MAIL: Final = Many(delete(mail).where(mail.c.number.in_(listed(int))))
-END_TIMERS: Final = Many(delete(mail).where(mail.c.recipient.in_(listed()), WAITS, _IS_TIMER))
-END_INVOCATIONS_OF: Final = Many(delete(invokes).where(invokes.c.agent.in_(listed(int))))
+DELETE_MAIL: Final = Single(delete(mail).where(mail.c.number.in_(listed(int))))
+END_TIMERS: Final = Single(delete(mail).where(mail.c.recipient.in_(listed()), WAITS, _IS_TIMER))
+END_INVOCATIONS_OF: Final = Single(delete(invokes).where(invokes.c.agent.in_(listed(int))))
 END_MAIL_OF_STATE: Final = Many(_OWN_MAIL.where(mail.c.state == _STATE))
 END_INVOCATIONS_OF_STATE: Final = Many(_OWN_CALLS.where(invokes.c.state == _STATE))
 END_TIMER: Final = Many(_OWN_MAIL.where(mail.c.key == _TIMER))
-END_INVOCATIONS: Final = Many(delete(invokes).where(invokes.c.key.in_(listed(int))))
+END_INVOCATIONS: Final = Single(delete(invokes).where(invokes.c.key.in_(listed(int))))
 MOVE_INVOCATION: Final = Many(update(invokes).where(invokes.c.key == _KEY), ["state", "epoch", "invoke", "context"])
 START_INVOCATION: Final = Many(insert(invokes), ["agent", "state", "epoch", "invoke", "context"])
 UPDATE_MAIL: Final = Many(
@@ -75,7 +75,7 @@ INSERT_MAIL: Final = Sparse(insert(mail))
 RECORD_STEP: Final = Many(insert(steps))
 INSERT_HANDOFF: Final = Many(insert(handoffs), [column.name for column in handoffs.c if column is not handoffs.c.key])
 UPDATE_HANDOFF: Final = Many(update(handoffs).where(handoffs.c.id == _ID), ["status", "changes", "result"])
-FREE_SLOTS: Final = Many(delete(places).where(places.c.handoff.in_(listed())))
+FREE_SLOTS: Final = Single(delete(places).where(places.c.handoff.in_(listed())))
 TAKE_SLOT: Final = Many(insert(places))
 
 _OF_ROWS: Final[Sequence[_Statement]] = (
@@ -94,7 +94,7 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
     UPDATE_HANDOFF,
     TAKE_SLOT,
 )
-_OF_LISTS: Final[Sequence[Many]] = (DELETE_MAIL, END_TIMERS, END_INVOCATIONS_OF, END_INVOCATIONS, FREE_SLOTS)
+_OF_LISTS: Final[Sequence[Single]] = (DELETE_MAIL, END_TIMERS, END_INVOCATIONS_OF, END_INVOCATIONS, FREE_SLOTS)
 
 
 def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]:
@@ -116,9 +116,9 @@ class _Changes:
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._texts = Texts()  # of packets, which the offer's mail and the handoff both hold
+        self._texts: dict[int, str] = {}  # of payloads as JSON, by identity
         self._rows: defaultdict[_Statement, list[Row]] = defaultdict(list)
-        self._lists: defaultdict[Many, list[Any]] = defaultdict(list)
+        self._lists: defaultdict[Single, list[Any]] = defaultdict(list)
 
     def add(self, operation: Operation) -> None:
         match operation:
@@ -139,7 +139,7 @@ class _Changes:
         """Write the collected rows. Ends and deletions go before insertions."""
         for listing in _OF_LISTS:
             if listing in self._lists:
-                listing.run(connection, [{"values": to_json(self._lists[listing])}])
+                listing.run(connection, self._lists[listing])
         for statement in _OF_ROWS:
             if statement in self._rows:
                 statement.run(connection, self._rows[statement])
@@ -147,8 +147,8 @@ class _Changes:
     def _append(self, turn: TurnRecord) -> None:
         before, after = turn.previous, turn.snapshot
         key, _, deltas = self._stored.agents[after.agent_id]
-        delta = delta_of(turn, deltas)
         row = snapshot_row(after) if before is None else changes_row(before, after)
+        delta = delta_of(turn, deltas)
         self._rows[REMEMBER].append(history_row(turn, key, delta, row))
         if before is None:
             self._rows[START].append(row | {"key": key, "deltas": delta.deltas})
@@ -158,7 +158,7 @@ class _Changes:
     def _add_mail(self, operation: MailOperation) -> None:
         match operation:
             case InsertMail(new):
-                self._rows[INSERT_MAIL].append(new_mail_row(new, self._texts))
+                self._rows[INSERT_MAIL].append(new_mail_row(new, self._text))
             case UpdateMail(changed):
                 self._rows[UPDATE_MAIL].append(mail_row(changed) | {_NUMBER.key: changed.number})
             case DeleteMail(number):
@@ -199,7 +199,7 @@ class _Changes:
     def _add_handoff(self, operation: HandoffOperation) -> None:
         match operation:
             case InsertHandoff(handoff):
-                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._texts))
+                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._text))
             case UpdateHandoff(handoff_id, state):
                 self._rows[UPDATE_HANDOFF].append({**state_row(state), _ID.key: handoff_id})
             case TakeSlot(handoff_id, graph):
@@ -208,6 +208,13 @@ class _Changes:
                 self._lists[FREE_SLOTS].append(handoff_id)
             case _:
                 assert_never(operation)
+
+    def _text(self, payload: Payload) -> str:
+        """Return a payload as JSON text, made once for a packet that the offer's mail and the handoff both hold."""
+        text = self._texts.get(id(payload))
+        if text is None:
+            text = self._texts[id(payload)] = to_json(payload)
+        return text
 
 
 def _invocation_row(active: ActiveInvocation) -> dict[str, Any]:

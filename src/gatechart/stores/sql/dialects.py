@@ -1,14 +1,14 @@
-"""SQL constructs that each kind of database writes differently."""
+"""What each kind of database writes differently: lists in SQL, and text with NUL, which PostgreSQL refuses."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Connection,
     Dialect,
     FromClause,
     Select,
@@ -21,20 +21,21 @@ from sqlalchemy import literal_column as written
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from gatechart.stores.sql.postgres_text import escaped_json
+from gatechart.stores.sql.columns import to_json
 
 Kind: TypeAlias = type[str] | type[int]
 
 
-class JsonText(TypeDecorator[str]):
-    """JSON text that a statement unpacks. The character NUL is encoded as PostgreSQL stores it."""
+class Unpacked(TypeDecorator[Any]):
+    """A value that is sent as JSON text, for a statement to unpack."""
 
     impl = String
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
         """See TypeDecorator."""
-        return escaped_json(value) if value is not None and dialect.name == "postgresql" else value
+        text = to_json(value)
+        return escaped_json(text) if dialect.name == "postgresql" else text
 
 
 class _Items(FunctionElement[Any]):
@@ -74,19 +75,14 @@ _ARRAY: Final = rf"^\[({_STRING}(,{_STRING})*)?\]$"
 _ITEM: Final[Mapping[Kind, type[FunctionElement[Any]]]] = {str: _Text, int: _Number}
 
 
-def driver_cursor(connection: Connection) -> Any:
-    """Return a cursor of the driver itself, in the connection's transaction."""
-    return connection.connection.cursor()
-
-
 def listed(kind: Kind = str) -> Select[Any]:
-    """Return the values of the JSON array bound as `values`, for `IN`."""
-    return select(_ITEM[kind](_rows_of(bindparam("values", type_=JsonText())).c.value))
+    """Return the values of the list bound as `values`, for `IN`."""
+    return select(_ITEM[kind](_rows_of(bindparam("values", type_=Unpacked())).c.value))
 
 
 def unpacked(**columns: Kind) -> FromClause:
-    """Return a table of the rows bound as `rows`: JSON text, an array of arrays in the order of the columns."""
-    value = _rows_of(bindparam("rows", type_=JsonText())).c.value
+    """Return a table of the rows bound as `rows`: a list of lists in the order of the columns."""
+    value = _rows_of(bindparam("rows", type_=Unpacked())).c.value
     items = (_ITEM[kind](value, written(str(place))).label(name) for place, (name, kind) in enumerate(columns.items()))
     return select(*items).subquery("unpacked")
 
@@ -139,3 +135,53 @@ def _text_on_postgres(element: _Text | _Number, compiler: Any, **options: Any) -
 @compiles(_Number, "postgresql")
 def _number_on_postgres(element: _Number, compiler: Any, **options: Any) -> str:
     return f"CAST({_text_on_postgres(element, compiler, **options)} AS BIGINT)"
+
+
+ESCAPE: Final = "\x1a"  # "substitute", the escape character; doubled where the text itself contains it
+_NUL: Final = f"{ESCAPE}0"
+_TWICE: Final = ESCAPE * 2
+_IN_JSON: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u00(00|1a)")
+_KINDS: Final = ("text", "varchar")
+
+
+def encoded(text: str) -> bytes:
+    r"""Return the bytes that the server is sent for a text. Different texts always have different bytes.
+
+    >>> encoded("a door"), encoded("a\0b")
+    (b'a door', b'a\x1a0b')
+    """
+    if "\0" in text or ESCAPE in text:
+        text = text.replace(ESCAPE, _TWICE).replace("\0", _NUL)
+    return text.encode()
+
+
+def escaped_json(text: str) -> str:
+    r"""Return JSON text whose strings are escaped as `encoded` does.
+
+    >>> print(escaped_json(r'["a\u0000b", "c\\u0000"]'))
+    ["a\u001a0b", "c\\u0000"]
+    """
+    return _IN_JSON.sub(_in_json, text) if "\\u00" in text else text
+
+
+def _in_json(found: re.Match[str]) -> str:
+    before, code = found.groups()
+    return rf"{before}\u001a0" if code == "00" else rf"{before}\u001a\u001a"
+
+
+def decoded(kept: bytes) -> str:
+    r"""Return the text of bytes that `encoded` returned.
+
+    >>> decoded(encoded("a\0b\x1a\x1a0")) == "a\0b\x1a\x1a0"
+    True
+    """
+    text = kept.decode()
+    if ESCAPE in text:
+        text = ESCAPE.join(part.replace(_NUL, "\0") for part in text.split(_TWICE))
+    return text
+
+
+async def keep_every_text(connection: Any) -> None:
+    """Make an asyncpg connection encode and decode text this way."""
+    for kind in _KINDS:
+        await connection.set_type_codec(kind, schema="pg_catalog", encoder=encoded, decoder=decoded, format="binary")

@@ -11,9 +11,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, and_, func, select
 
 from gatechart.handoff import is_open
-from gatechart.stores.sql.agent_rows import to_entry, to_json, to_snapshot, to_us
+from gatechart.stores.sql.agent_rows import to_snapshot
+from gatechart.stores.sql.columns import to_us
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.history import ENTRIES, OLDEST, snapshot_of
+from gatechart.stores.sql.history_rows import ENTRIES, OLDEST, snapshot_of, to_entry
 from gatechart.stores.sql.mail_rows import to_mail, to_running
 from gatechart.stores.sql.tables import agents, handoffs, history, invokes, mail, places, requests, steps
 from gatechart.values import ActiveInvocation, AgentId, HandoffStatus, HistoryEntry, Mail, Side, Snapshot
@@ -78,7 +79,7 @@ def departing_strangers(connection: Connection, after: AgentId, limit: int) -> l
 
 
 def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | None], ids: int) -> list[Departing]:
-    wanted = {"values": to_json(list(snapshots))}
+    wanted = {"values": list(snapshots)}
     results: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for row in connection.execute(_STEPS, wanted):
         results[row.invocation][row.name] = row.result
@@ -90,7 +91,7 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
     for row in connection.execute(_OFFERS, wanted):
         offers[row.target].append((row.id, HandoffStatus(row.status)))
     takers = {handoff: name for name, there in snapshots.items() for handoff in _taken(there, offers[name])}
-    for row in connection.execute(_PLACES, {"values": to_json(sorted(takers))}):
+    for row in connection.execute(_PLACES, {"values": sorted(takers)}):
         held[takers[row.handoff]].append((row.handoff, row.graph))
     for row in connection.execute(_with_ids(ids), wanted):
         applied[row.of_id].append(to_entry(row, row.of_id))

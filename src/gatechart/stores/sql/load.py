@@ -10,12 +10,11 @@ from sqlalchemy import Connection, and_, func, literal_column, select
 from gatechart.context import canonical_json
 from gatechart.stores.commit_rules import Touched
 from gatechart.stores.operations import Content, HandoffState, MailId
-from gatechart.stores.sql.agent_rows import to_json
-from gatechart.stores.sql.damage import UNREADABLE, json_object
+from gatechart.stores.sql.columns import UNREADABLE, json_object
 from gatechart.stores.sql.dialects import listed, unpacked
 from gatechart.stores.sql.handoff_rows import to_state
 from gatechart.stores.sql.mail_rows import to_shown
-from gatechart.stores.sql.statements import Ask
+from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
 from gatechart.values import AgentId, EventName, HandoffStatus, Invocation, Mail, Payload
 
@@ -32,9 +31,9 @@ _CALLS: Final = and_(
 _RECORDED: Final = and_(steps.c.invocation == invokes.c.key, steps.c.name == _STEPS.c.name)
 
 AGENTS: Final = select(agents.c.id, agents.c.key, agents.c.version, agents.c.deltas).where(agents.c.id.in_(listed()))
-_AGENTS: Final = Ask(AGENTS)
-LAST_KEY: Final = Ask(select(func.coalesce(func.max(agents.c.key), literal_column("0"))))
-WAITING: Final = Ask(select(mail.c.number).where(mail.c.number.in_(listed(int)), WAITS))
+_AGENTS: Final = Single(AGENTS)
+LAST_KEY: Final = Single(select(func.coalesce(func.max(agents.c.key), literal_column("0"))))
+WAITING: Final = Single(select(mail.c.number).where(mail.c.number.in_(listed(int)), WAITS))
 NUMBERED: Final = select(mail).where(mail.c.number.in_(listed(int)))
 NAMED: Final = select(mail).join(
     _IDS, and_(mail.c.recipient == _IDS.c.recipient, mail.c.event_id == _IDS.c.event_id, WAITS)
@@ -47,11 +46,11 @@ APPLIED: Final = (
 ACTIVE: Final = select(_STEPS.c.place, invokes.c.key, steps.c.name.label("recorded")).select_from(
     _STEPS.join(agents, agents.c.id == _STEPS.c.agent).join(invokes, _CALLS).outerjoin(steps, _RECORDED)
 )
-HANDOFFS: Final = Ask(
+HANDOFFS: Final = Single(
     select(handoffs.c.id, handoffs.c.status, handoffs.c.changes, handoffs.c.result).where(handoffs.c.id.in_(listed()))
 )
-SLOTS: Final = Ask(select(places.c.handoff, places.c.graph).where(places.c.handoff.in_(listed())))
-SLOTS_HELD: Final = Ask(
+SLOTS: Final = Single(select(places.c.handoff, places.c.graph).where(places.c.handoff.in_(listed())))
+SLOTS_HELD: Final = Single(
     select(places.c.graph, func.count().label("held")).where(places.c.graph.in_(listed())).group_by(places.c.graph)
 )
 
@@ -73,7 +72,7 @@ class Stored:
         if wanted.names:
             self._load_names(connection, wanted.names)
         if wanted.numbers:
-            found = connection.execute(NUMBERED, {"values": to_json(wanted.numbers)})
+            found = connection.execute(NUMBERED, {"values": wanted.numbers})
             self._mail |= {row.number: to_shown(row) for row in found}
         if wanted.steps:
             self._load_invocations(connection, wanted.steps)
@@ -133,7 +132,7 @@ class Stored:
         return self._slots_held.get(graph, 0)
 
     def _load_names(self, connection: Connection, names: Sequence[MailId]) -> None:
-        wanted = {"rows": to_json(sorted(set(names)))}
+        wanted = {"rows": sorted(set(names))}
         applied = connection.execute(APPLIED, wanted)
         self._applied = {(row.id, row.event_id): (row.event, _canonical(row.payload)) for row in applied}
         waiting = connection.execute(NAMED, wanted)
@@ -145,22 +144,22 @@ class Stored:
             (place, call.agent_id, call.state, call.epoch, call.invoke, name)
             for place, (call, name) in enumerate(asked)
         ]
-        found = connection.execute(ACTIVE, {"rows": to_json(rows)}).all()
+        found = connection.execute(ACTIVE, {"rows": rows}).all()
         self._keys = {asked[row.place][0]: row.key for row in found}
         self._results = frozenset(asked[row.place] for row in found if row.recorded is not None)
 
     def _load_handoffs(self, connection: Connection, wanted: Touched) -> None:
-        ids = to_json(sorted(wanted.handoffs))
+        ids = sorted(wanted.handoffs)
         found = HANDOFFS.all(connection, ids)
         self._handoffs = {handoff_id: to_state(*columns) for handoff_id, *columns in found}
         if wanted.graphs:
             self._slots = _pairs(SLOTS.all(connection, ids))
-            self._slots_held = _pairs(SLOTS_HELD.all(connection, to_json(sorted(wanted.graphs))))
+            self._slots_held = _pairs(SLOTS_HELD.all(connection, sorted(wanted.graphs)))
 
 
 def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentId, _Agent]:
     """Load the agents of turns. New ones get keys above all others, in the order of their turns."""
-    found = _AGENTS.all(connection, to_json(agent_ids))
+    found = _AGENTS.all(connection, agent_ids)
     known: dict[AgentId, _Agent] = {agent_id: (key, version, deltas) for agent_id, key, version, deltas in found}
     new = [agent_id for agent_id in agent_ids if agent_id not in known]
     if new:
@@ -172,7 +171,7 @@ def _agents(connection: Connection, agent_ids: Sequence[AgentId]) -> dict[AgentI
 
 def _consumable(connection: Connection, numbers: Sequence[int]) -> frozenset[int]:
     """Return those of the numbers whose mail waits."""
-    return frozenset(number for (number,) in WAITING.all(connection, to_json(sorted(numbers))))
+    return frozenset(number for (number,) in WAITING.all(connection, sorted(numbers)))
 
 
 def _canonical(payload: Any) -> str:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Row, Select, exists, func, literal, select, tuple_
 
-from gatechart.stores.sql.agent_rows import Texts, from_us, to_json, to_us, without_nulls
-from gatechart.stores.sql.damage import UNREADABLE, check_row, json_object, kinds_of, number_of, tell, text_of
+from gatechart.stores.sql.columns import (
+    UNREADABLE,
+    check_row,
+    from_us,
+    json_object,
+    kinds_of,
+    number_of,
+    tell,
+    text_of,
+    to_json,
+    to_us,
+    without_nulls,
+)
 from gatechart.stores.sql.tables import TIMED, WAITS, agents, invokes, mail, steps
 from gatechart.stores.sql.tables import mail as mail_table
 from gatechart.values import (
@@ -21,15 +33,15 @@ from gatechart.values import (
     Mail,
     MailQuery,
     MailStatus,
+    Payload,
 )
 
 _MAIL: Final = kinds_of(mail_table)
 _INVOKE: Final = kinds_of(invokes, "id", "graph", "graph_version")
 
 
-def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
-    """Return a row of `mail`. texts: of payloads that other rows hold, too."""
-    text = to_json if texts is None else texts.of
+def mail_row(mail: Mail, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
+    """Return a row of `mail`. text: writes the payload."""
     return {
         "number": mail.number,
         "recipient": mail.recipient,
@@ -50,9 +62,9 @@ def mail_row(mail: Mail, texts: Texts | None = None) -> dict[str, Any]:
     }
 
 
-def new_mail_row(mail: Mail, texts: Texts) -> dict[str, Any]:
-    """Return a row of `mail` without the columns that are NULL. texts: see `mail_row`."""
-    return without_nulls(**mail_row(mail, texts))
+def new_mail_row(mail: Mail, text: Callable[[Payload], str]) -> dict[str, Any]:
+    """Return a row of `mail` without the columns that are NULL. text: writes the payload."""
+    return without_nulls(**mail_row(mail, text))
 
 
 def to_mail(row: Row[Any]) -> Mail:

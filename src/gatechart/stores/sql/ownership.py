@@ -14,14 +14,14 @@ from typing import Final
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from gatechart.errors import OutsideError, OwnershipLostError, StoreMovedError, StoreOwnedError
-from gatechart.stores.sql.agent_rows import from_us, to_us
+from gatechart.stores.sql.columns import from_us, to_us
 from gatechart.stores.sql.database import Database, Hold
-from gatechart.stores.sql.statements import Ask
+from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import owner
 
-EPOCH: Final = Ask(select(owner.c.epoch))
-GUARDED: Final = Ask(select(owner.c.epoch).with_for_update(read=True))  # locks the row: no epoch begins meanwhile
-TAKEN: Final = Ask(select(owner.c.epoch).with_for_update())
+EPOCH: Final = Single(select(owner.c.epoch))
+GUARDED: Final = Single(select(owner.c.epoch).with_for_update(read=True))  # locks the row: no epoch begins meanwhile
+TAKEN: Final = Single(select(owner.c.epoch).with_for_update())
 
 
 def raise_epoch(connection: Connection) -> int:
@@ -59,7 +59,7 @@ def current_epoch(connection: Connection) -> int:
     return _epoch(EPOCH, connection)
 
 
-def _epoch(asked: Ask, connection: Connection) -> int:
+def _epoch(asked: Single, connection: Connection) -> int:
     found = asked.all(connection)
     return found[0][0] if found else 0
 

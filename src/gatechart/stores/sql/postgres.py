@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Final, TypeVar
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, Final, TypeVar
 
+from asyncpg import InterfaceError, InternalClientError, PostgresError
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from gatechart.stores.sql.connections import Reader, opened_reader
-from gatechart.stores.sql.database import Hold, Notifier, Writer
-from gatechart.stores.sql.postgres_engines import is_cut, read_errors, reading_engine, write_errors, writing_engine
-from gatechart.stores.sql.postgres_notifier import NOTIFY, opened_notifier
+from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer, opened_reader
+from gatechart.stores.sql.postgres_connections import (
+    FAILURES,
+    is_cut,
+    read_errors,
+    reading_engine,
+    write_errors,
+    writing_engine,
+)
 from gatechart.stores.sql.postgres_session import HOLDER, Session, opened_session
 
 LAST_NUMBER: Final = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mail_number_seq")
@@ -21,7 +29,14 @@ KEEP_NUMBER: Final = text("SELECT setval('mail_number_seq', :number)")
 
 IS_HELD: Final = text(f"SELECT pid {HOLDER}")
 
+CHANNEL: Final = "gatechart_requests"
+NOTIFY: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
+RAISED: Final = (*FAILURES, PostgresError, InterfaceError, InternalClientError)  # where the driver is called directly
+LOOK_S: Final = 2.0  # then the owner looks anyway: a connection may be lost silently
+
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class PostgresDatabase:
@@ -44,7 +59,7 @@ class PostgresDatabase:
             opened_reader(reading_engine(self._url), is_cut) as reader,
             opened_session(self.name, writing_engine(self._url)) as session,
         ):
-            yield _ServerHold(self, reader, session)
+            yield _ServerHold(self, self._url, reader, session)
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[tuple[Reader, Writer]]:
@@ -55,12 +70,6 @@ class PostgresDatabase:
                 yield reader, _Transactions(engine)
             finally:
                 await engine.dispose()
-
-    @asynccontextmanager
-    async def notifier(self) -> AsyncIterator[Notifier]:
-        """See Database."""
-        async with opened_notifier(self.name, reading_engine(self._url)) as notifier:
-            yield notifier
 
     def notify(self, connection: Connection) -> None:
         """See Database."""
@@ -113,10 +122,11 @@ class _ServerHold:
 
     grace_s = 0.5  # the server notices a death a moment later
 
-    def __init__(self, database: PostgresDatabase, reader: Reader, session: Session) -> None:
+    def __init__(self, database: PostgresDatabase, url: URL, reader: Reader, session: Session) -> None:
         self.reader = reader
         self.writer = session
         self._database = database
+        self._url = url
 
     async def take(self) -> bool:
         """See Hold."""
@@ -133,3 +143,63 @@ class _ServerHold:
 
     def settle(self) -> None:
         """See Hold."""
+
+    @asynccontextmanager
+    async def notifier(self) -> AsyncIterator[Notifier]:
+        """See Hold."""
+        engine = reading_engine(self._url)
+        notifier = ServerNotifier(engine)
+        try:
+            await notifier.connect()
+            yield notifier
+        finally:
+            await notifier.close()
+            await engine.dispose()
+
+
+class ServerNotifier:
+    """A notifier with its own connection, which it replaces if it is lost. See Notifier."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._connection: AsyncConnection | None = None
+        self._rings = asyncio.Event()
+
+    def listen(self) -> None:
+        """See Notifier. Nothing to do: it always listens."""
+
+    async def notified(self) -> None:
+        """See Notifier."""
+        await self.connect()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await self._rings.wait()
+        self._rings.clear()
+
+    async def connect(self) -> None:
+        """Listen for notifications from now on, if the server allows it."""
+        if self._connection is not None and not (await self._driver(self._connection)).is_closed():
+            return
+        await self.close()
+        try:
+            self._connection = await self._engine.connect()
+            await (await self._driver(self._connection)).add_listener(CHANNEL, self._notify)
+        except RAISED as error:
+            logger.warning("nobody can be heard who asks; the owner looks for itself", exc_info=error)
+            await self.close()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*RAISED):
+                await connection.invalidate()  # it still listens, so the pool must not reuse it
+                await connection.close()
+
+    def _notify(self, *_told: object) -> None:
+        self._rings.set()
+
+    @staticmethod
+    async def _driver(connection: AsyncConnection) -> Any:
+        """Return the driver's own connection."""
+        return (await connection.get_raw_connection()).driver_connection

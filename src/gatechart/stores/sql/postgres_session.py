@@ -12,7 +12,7 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, StoreFailedError
-from gatechart.stores.sql.postgres_engines import FAILURES, is_cut, state_of
+from gatechart.stores.sql.postgres_connections import FAILURES, is_cut, state_of
 
 logger = logging.getLogger(__name__)
 

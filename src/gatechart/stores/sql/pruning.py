@@ -29,11 +29,10 @@ from sqlalchemy import (
 )
 
 from gatechart.errors import UnknownVersionError
-from gatechart.stores.sql.agent_rows import to_json, to_us, whole_copy
-from gatechart.stores.sql.damage import UNREADABLE, tell
+from gatechart.stores.sql.columns import UNREADABLE, tell, to_us
 from gatechart.stores.sql.dialects import listed, unpacked
-from gatechart.stores.sql.handoffs import forget_handoffs
-from gatechart.stores.sql.history import snapshot_at
+from gatechart.stores.sql.handoff_rows import forget_handoffs
+from gatechart.stores.sql.history_rows import snapshot_at, whole_copy
 from gatechart.stores.sql.statements import Many
 from gatechart.stores.sql.tables import IS_OPEN, WAITS, agents, handoffs, history, mail
 from gatechart.values import MailStatus, Pruned, Pruning, Status
@@ -192,7 +191,7 @@ def _cuts(connection: Connection, pruning: Pruning, found: Iterable[Row[Any]]) -
         .join(history, and_(history.c.agent == _CUTS.c.agent, history.c.version < _CUTS.c.cut))
         .where(_is_recognised(pruning))
     )
-    for key, version in connection.execute(recognised, {"rows": to_json(list(cuts.items()))}):
+    for key, version in connection.execute(recognised, {"rows": list(cuts.items())}):
         cuts[key] = min(cuts[key], version)
     return cuts
 
@@ -216,9 +215,9 @@ def _drop(
 
 def _erase(connection: Connection, erased: Sequence[Row[Any]]) -> None:
     if erased:
-        keys, ids = to_json([agent.key for agent in erased]), to_json([agent.id for agent in erased])
+        keys, ids = [agent.key for agent in erased], [agent.id for agent in erased]
         connection.execute(delete(mail).where(mail.c.recipient.in_(listed())), {"values": ids})
-        forget_handoffs(connection, [agent.id for agent in erased])
+        forget_handoffs(connection, ids)
         connection.execute(
             delete(agents).where(agents.c.key.in_(listed(int))), {"values": keys}
         )  # history, invocations and steps are deleted with them

@@ -11,12 +11,10 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, 
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gatechart.api import is_about
-from gatechart.stores.sql.agent_rows import from_us, to_json, to_us
-from gatechart.stores.sql.connections import Reader
-from gatechart.stores.sql.damage import check_row, kinds_of, readable, text_of
-from gatechart.stores.sql.database import Database, Notifier, Writer
+from gatechart.stores.sql.columns import check_row, from_us, kinds_of, readable, text_of, to_json, to_us
+from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
 from gatechart.stores.sql.dialects import listed
-from gatechart.stores.sql.statements import Ask
+from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import owner, requests
 from gatechart.values import LATEST, AgentId, Request
 
@@ -33,8 +31,8 @@ _IS_OPEN: Final = requests.c.answered_us.is_(None)
 _OWNER: Final = select(owner.c.pid, owner.c.host)
 _INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 _PLACES: Final[Mapping[str, Any]] = {"postgresql": func.strpos, "sqlite": func.instr}  # position of a text in another
-ANY_NEW: Final = Ask(select(exists().where(_IS_NEW)))
-ANY_OPEN: Final = Ask(select(exists().where(_IS_OPEN)))
+ANY_NEW: Final = Single(select(exists().where(_IS_NEW)))
+ANY_OPEN: Final = Single(select(exists().where(_IS_OPEN)))
 
 
 class Owned(Protocol):
@@ -80,7 +78,7 @@ class SqlRequests:
         def write(connection: Connection) -> Sequence[Request]:
             connection.execute(delete(requests).where(_is_over(now)))
             taken = [_to_request(row) for row in connection.execute(wanted)]
-            numbers = {"values": to_json([each.number for each in taken])}
+            numbers = {"values": [each.number for each in taken]}
             mark = update(requests).where(requests.c.number.in_(listed(int))).values(taken_us=to_us(now))
             connection.execute(mark, numbers)
             return taken
@@ -102,7 +100,7 @@ class SqlRequests:
         if await self._database.read(lambda connection: connection.execute(question).scalar_one()):
             await self._database.write(lambda connection: connection.execute(delete(requests).where(is_over)))
 
-    async def _is_there(self, question: Ask) -> bool:
+    async def _is_there(self, question: Single) -> bool:
         """Whether the query finds a request."""
 
         def read(connection: Connection) -> bool:
@@ -186,7 +184,7 @@ def empty_answers(connection: Connection, agent_id: AgentId) -> None:
     numbers = [row.number for row in found if is_about(agent_id, row.call, row.answer)]
     if numbers:
         empty = update(requests).where(requests.c.number.in_(listed(int))).values(call="{}", answer="{}")
-        connection.execute(empty, {"values": to_json(numbers)})
+        connection.execute(empty, {"values": numbers})
 
 
 def _check(row: Any) -> bool:

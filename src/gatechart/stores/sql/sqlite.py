@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from secrets import token_hex
+from time import monotonic
 from typing import Final
 from urllib.parse import quote
 
@@ -16,14 +17,24 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from gatechart.errors import StoreBusyError, StoreMissingError, StoreReadOnlyError
-from gatechart.stores.sql.connections import Reader, opened_reader, opened_writer
-from gatechart.stores.sql.database import Hold, Notifier, Writer
+from gatechart.stores.sql.database import Hold, Notifier, Reader, Writer, opened_reader
 from gatechart.stores.sql.ownership import owned
-from gatechart.stores.sql.sqlite_engines import read_errors, reading_engine, write_errors, writing_engine
-from gatechart.stores.sql.sqlite_notifier import FileNotifier
+from gatechart.stores.sql.sqlite_connections import (
+    ThreadWriter,
+    opened_writer,
+    read_errors,
+    reading_engine,
+    write_errors,
+    writing_engine,
+)
 
-LOOKS: Final = 10  # attempts at the lock
-LOOK_S: Final = 0.005  # between two attempts
+ATTEMPTS: Final = 10  # at the lock
+ATTEMPT_S: Final = 0.005  # between two attempts
+
+FIRST_NAP_S: Final = 0.01
+LONGEST_NAP_S: Final = 0.1
+REST_S: Final = 0.2
+LOOKS_EVERY: Final = 20  # naps until the owner looks into the database anyway
 
 
 class SqliteFile:
@@ -57,7 +68,7 @@ class SqliteFile:
                 opened_reader(reading_engine(self._url)) as reader,
                 opened_writer(writing_engine(self._url)) as writer,
             ):
-                yield _FileHold(self, lock, reader, writer)
+                yield _FileHold(self, self._path, lock, reader, writer)
         finally:
             lock.release()
 
@@ -71,11 +82,6 @@ class SqliteFile:
             opened_writer(writing_engine(self._url)) as writer,
         ):
             yield reader, writer
-
-    @asynccontextmanager
-    async def notifier(self) -> AsyncIterator[Notifier]:
-        """See Database. SQLite sends no notifications, so the file is watched."""
-        yield FileNotifier(self._path)
 
     def notify(self, connection: Connection) -> None:
         """See Database. Nothing to do: the write itself is noticed."""
@@ -124,18 +130,19 @@ class _FileHold:
 
     grace_s = 0.0
 
-    def __init__(self, database: SqliteFile, lock: _Lock, reader: Reader, writer: Writer) -> None:
+    def __init__(self, database: SqliteFile, path: Path, lock: _Lock, reader: Reader, writer: ThreadWriter) -> None:
         self.reader = reader
         self.writer = writer
         self._database = database
+        self._path = path
         self._lock = lock
 
     async def take(self) -> bool:
         """See Hold. A process that only tests the lock holds it for a moment, so one attempt is not enough."""
-        for _ in range(LOOKS):
+        for _ in range(ATTEMPTS):
             if self._lock.take():
                 return True
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(ATTEMPT_S)
         return self._lock.take()
 
     async def seize(self) -> None:
@@ -156,6 +163,11 @@ class _FileHold:
     def settle(self) -> None:
         """See Hold. The transaction holds SQLite's write lock, so only one process at a time replaces the lock file."""
         self._lock.replace()
+
+    @asynccontextmanager
+    async def notifier(self) -> AsyncIterator[Notifier]:
+        """See Hold."""
+        yield _FileNotifier(self._path, self.writer)
 
 
 class _Lock:
@@ -214,6 +226,53 @@ class _Lock:
             return self._path.stat().st_ino
         except OSError:
             return None
+
+
+class _FileNotifier:
+    """A notifier that reports when another process may have written to the database file.
+
+    SQLite sends no notifications, so this watches the log beside the database, where every writer writes. Checking the
+    file costs microseconds. Only when it has changed is the database asked whether another connection has committed, so
+    an owner that writes all the time itself is asked every `REST_S`. Checks are frequent after a request, and up to
+    `LONGEST_NAP_S` apart when there are none.
+    """
+
+    def __init__(self, path: Path, writer: ThreadWriter) -> None:
+        self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._writer = writer
+        self._seen: tuple[int, int] | None = None
+        self._foreign: int | None = None  # as of the last time that the database was asked
+        self._nap_s = FIRST_NAP_S
+        self._asked = 0.0  # when that was, in monotonic time
+
+    def listen(self) -> None:
+        """Check often again, because whoever made a request often makes more."""
+        self._nap_s = FIRST_NAP_S
+
+    async def notified(self) -> None:
+        """Wait until another process may have written, or about two seconds have passed."""
+        for _ in range(LOOKS_EVERY):
+            await asyncio.sleep(self._nap_s)
+            self._nap_s = min(self._nap_s * 1.5, LONGEST_NAP_S)
+            seen, now = self._look(), monotonic()
+            if seen != self._seen and now - self._asked >= min(self._nap_s * 2, REST_S):
+                self._seen, self._asked = seen, now
+                if await self._has_another_written():
+                    return
+
+    async def _has_another_written(self) -> bool:
+        before = self._foreign
+        with read_errors(self._path):
+            self._foreign = await self._writer.foreign_commits()
+        return self._foreign != before
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = self._log.stat()
+        except OSError:  # no log, so nobody has written
+            return None
+        return found.st_mtime_ns, found.st_size
 
 
 def _file_lock(path: Path) -> BaseFileLock:

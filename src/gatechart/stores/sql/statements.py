@@ -1,7 +1,8 @@
 """Statements that are compiled once for each kind of database and executed by the driver directly.
 
 SQLAlchemy's own execution costs several times what the database needs for a row. Errors are raised as the driver raises
-them. The error translation of a `Database` knows both kinds.
+them. The error translation of a `Database` knows both kinds. SQLite writes many rows by executemany. A server gets them
+in one statement, with their columns as arrays, to save round trips.
 """
 
 from __future__ import annotations
@@ -11,67 +12,63 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Connection, Dialect, Insert, Select, Update, UpdateBase
-
-from gatechart.stores.sql.dialects import driver_cursor
-from gatechart.stores.sql.unnest import at_once, padded
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Delete,
+    Dialect,
+    Insert,
+    Select,
+    String,
+    Update,
+    UpdateBase,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.sql.visitors import replacement_traverse
 
 Row: TypeAlias = Mapping[str, Any]  # by column or parameter name
-Give: TypeAlias = Callable[[Connection, Sequence[Row]], None]
+_Write: TypeAlias = Callable[[Connection, Sequence[Row]], None]
+_Alike: TypeAlias = tuple[tuple[str, ...], Sequence[Row]]  # rows for one statement, after the columns that they name
 
 
-def _executemany(
-    statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect
-) -> Callable[[Connection, Sequence[Mapping[str, Any]]], None]:
-    """Return a function that writes rows to a connection, for a statement that sets these columns.
-
-    The cursor must not be bound to a name, so that it is freed if the statement fails. SQLite keeps the file open while
-    a cursor exists, and an error's traceback keeps every name alive.
-    """
-    compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
-    names, text = tuple(compiled.positiontup or ()), str(compiled)
-    values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
-
-    def give(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        driver_cursor(connection).executemany(text, [values(row) for row in rows])
-
-    return give
+def driver_cursor(connection: Connection) -> Any:
+    """Return a cursor of the driver itself, in the connection's transaction."""
+    return connection.connection.cursor()
 
 
-def _alike(
-    _statement: UpdateBase, rows: Iterable[Mapping[str, Any]]
-) -> Iterator[tuple[tuple[str, ...], Sequence[Mapping[str, Any]]]]:
-    """Yield the rows in order. Neighbours that name the same columns come together."""
-    for names, some in groupby(rows, tuple):
-        yield names, list(some)
+class Single:
+    """A statement that is executed once, with positional parameters."""
 
-
-_GIVEN: Final[Mapping[str, Callable[..., Give]]] = {"sqlite": _executemany, "postgresql": at_once}
-_PARTS: Final[Mapping[str, Callable[..., Iterable[tuple[tuple[str, ...], Sequence[Row]]]]]] = {
-    "sqlite": _alike,
-    "postgresql": padded,
-}
-
-
-class Ask:
-    """A query with positional parameters."""
-
-    def __init__(self, statement: Select[Any]) -> None:
+    def __init__(self, statement: Select[Any] | Delete) -> None:
         self._statement = statement
-        self._of: dict[str, tuple[str, Sequence[Any]]] = {}  # by dialect: the text, and processors for the values
+        self._compiled: dict[str, tuple[str, Sequence[Any]]] = {}  # by dialect: the text, and processors for the values
 
     def all(self, connection: Connection, *values: object) -> Sequence[tuple[Any, ...]]:
         """Return the rows found."""
-        dialect = connection.dialect
-        if dialect.name not in self._of:
-            self._of[dialect.name] = self._compiled(dialect)
-        text, processors = self._of[dialect.name]
+        text, given = self._prepared(connection.dialect, values)
         cursor = driver_cursor(connection)
-        cursor.execute(text, [process(value) for process, value in zip(processors, values, strict=True)])
+        cursor.execute(text, given)
         found: Sequence[tuple[Any, ...]] = cursor.fetchall()
         return found
 
-    def _compiled(self, dialect: Dialect) -> tuple[str, Sequence[Any]]:
+    def run(self, connection: Connection, *values: object) -> None:
+        """Execute the statement."""
+        driver_cursor(connection).execute(*self._prepared(connection.dialect, values))
+
+    def _prepared(self, dialect: Dialect, values: Sequence[object]) -> tuple[str, Sequence[Any]]:
+        if dialect.name not in self._compiled:
+            self._compiled[dialect.name] = self._compile(dialect)
+        text, processors = self._compiled[dialect.name]
+        return text, [process(value) for process, value in zip(processors, values, strict=True)]
+
+    def _compile(self, dialect: Dialect) -> tuple[str, Sequence[Any]]:
         compiled: Any = self._statement.compile(dialect=dialect)
         kinds = [compiled.binds[name].type for name in compiled.positiontup or ()]
         return str(compiled), [kind.bind_processor(dialect) or _as_it_is for kind in kinds]
@@ -85,19 +82,18 @@ class Many:
     """A statement for rows that all have the same columns."""
 
     def __init__(self, statement: UpdateBase, columns: Sequence[str] | None = None) -> None:
+        """Create a statement. columns: those that it sets; all columns of the table if left out."""
         self._statement = statement
         self._columns = columns
-        self._given: dict[str, Give] = {}  # by dialect
+        self._compiled: dict[str, _Write] = {}  # by dialect
 
-    def run(self, connection: Connection, rows: Iterable[Row]) -> None:
+    def run(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Execute the statement for each row, in order. Does nothing if there are none."""
-        given = list(rows)
-        if not given:
-            return
         dialect = connection.dialect
-        if dialect.name not in self._given:
-            self._given[dialect.name] = _GIVEN[dialect.name](self._statement, self._columns, dialect)
-        self._given[dialect.name](connection, given)
+        if dialect.name not in self._compiled:
+            self._compiled[dialect.name] = _COMPILE[dialect.name](self._statement, self._columns, dialect)
+        if rows:
+            self._compiled[dialect.name](connection, rows)
 
 
 class Sparse:
@@ -111,12 +107,95 @@ class Sparse:
         self._columns = frozenset(column.name for column in statement.table.columns)
         self._of: dict[tuple[str, ...], Many] = {}  # by the columns that its rows name
 
-    def run(self, connection: Connection, rows: Iterable[Row]) -> None:
+    def run(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Execute the statement for each row. Insertions keep their order."""
-        for names, some in _PARTS[connection.dialect.name](self._statement, rows):
-            self._compiled(names).run(connection, some)
+        for names, some in _ALIKE[connection.dialect.name](self._statement, rows):
+            if names not in self._of:
+                self._of[names] = Many(self._statement, [name for name in names if name in self._columns])
+            self._of[names].run(connection, some)
 
-    def _compiled(self, names: tuple[str, ...]) -> Many:
-        if names not in self._of:
-            self._of[names] = Many(self._statement, [name for name in names if name in self._columns])
-        return self._of[names]
+
+def _executemany(statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect) -> _Write:
+    """Return a function that writes rows one by one, for a statement that sets these columns."""
+    compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
+    names, text = tuple(compiled.positiontup or ()), str(compiled)
+    values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+
+    def write(connection: Connection, rows: Sequence[Row]) -> None:
+        # The cursor has no name here, so it is freed if the statement fails. SQLite keeps the file open while a cursor
+        # exists, and an error's traceback keeps every name alive.
+        driver_cursor(connection).executemany(text, [values(row) for row in rows])
+
+    return write
+
+
+def _neighbours(_statement: UpdateBase, rows: Iterable[Row]) -> Iterator[_Alike]:
+    """Yield the rows in order. Neighbours that name the same columns come together."""
+    for names, some in groupby(rows, tuple):
+        yield names, list(some)
+
+
+def _unnest(statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect) -> _Write:
+    """Return a function that writes rows in one statement, with their columns as arrays."""
+    single: Any = statement.compile(dialect=dialect, column_keys=columns)
+    names, text = tuple(single.positiontup or ()), str(single)
+    several: list[str] = []
+
+    def write(connection: Connection, rows: Sequence[Row]) -> None:
+        if len(rows) == 1:
+            driver_cursor(connection).execute(text, [rows[0][name] for name in names])
+            return
+        if not several:
+            kinds = {name: _element(single.binds[name].type) for name in names}
+            several.append(str(_of_arrays(statement, columns, kinds).compile(dialect=dialect)))
+        driver_cursor(connection).execute(several[0], [[row[name] for row in rows] for name in names])
+
+    return write
+
+
+def _padded(statement: UpdateBase, rows: Sequence[Row]) -> Iterator[_Alike]:
+    """Yield rows that one statement can write.
+
+    All rows of an insertion go together, with NULL in columns that a row does not name. Other rows go together if they
+    name the same columns.
+    """
+    if isinstance(statement, Insert):
+        names = tuple(sorted({name for row in rows for name in row}))
+        nothing: dict[str, Any] = dict.fromkeys(names)
+        yield names, [{**nothing, **row} for row in rows]
+        return
+    alike: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        alike.setdefault(tuple(row), []).append(row)
+    yield from alike.items()
+
+
+def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str, Any]) -> UpdateBase:
+    """Return the statement that handles all rows of a table of arrays."""
+    given: Any = (
+        func.unnest(*(bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items()))
+        .table_valued(*kinds)
+        .render_derived("given")
+    )
+    if isinstance(statement, Insert):
+        return insert(statement.table).from_select(list(kinds), select(*(given.c[name] for name in kinds)))
+
+    def replace(each: Any, **_: Any) -> Any:
+        is_given = isinstance(each, BindParameter) and each.key in given.c
+        return given.c[each.key] if is_given else None
+
+    condition: ColumnElement[Any] = statement.whereclause
+    where = replacement_traverse(condition, {}, replace)  # type: ignore[call-overload]
+    if isinstance(statement, Update):
+        values = dict(statement._values or {}) | {name: given.c[name] for name in columns or ()}
+        return update(statement.table).where(where).values(values)
+    return delete(statement.table).where(where)
+
+
+def _element(kind: Any) -> Any:
+    """Return the element type of an array. asyncpg encodes the items of TEXT[] itself, without `keep_every_text`."""
+    return String() if isinstance(kind, String) else kind
+
+
+_COMPILE: Final[Mapping[str, Callable[..., _Write]]] = {"sqlite": _executemany, "postgresql": _unnest}
+_ALIKE: Final[Mapping[str, Callable[..., Iterable[_Alike]]]] = {"sqlite": _neighbours, "postgresql": _padded}

@@ -10,39 +10,17 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    and_,
-    delete,
-    exists,
-    false,
-    insert,
-    or_,
-    select,
-)
+from sqlalchemy import Connection, Row, Select, delete, insert, select
 
-from gatechart.errors import OwnershipLostError, UnknownAgentError
-from gatechart.stores.sql.agent_rows import (
-    NAMELESS_AGENT,
-    from_us,
-    public_id,
-    to_json,
-    to_known,
-    to_shown,
-    to_shown_entry,
-    to_snapshot,
-)
+from gatechart.errors import OwnershipLostError
+from gatechart.stores.sql.agent_rows import found_agents, stored_agent, to_known, to_shown, to_snapshot
+from gatechart.stores.sql.columns import from_us, readable, readable_page, to_json
 from gatechart.stores.sql.commit import commit_units
-from gatechart.stores.sql.connections import Reader
-from gatechart.stores.sql.damage import is_key, readable, readable_page
-from gatechart.stores.sql.database import Database, Notifier, Writer
-from gatechart.stores.sql.dialects import items_of, listed
+from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
+from gatechart.stores.sql.dialects import listed
+from gatechart.stores.sql.handoff_rows import forget_damaged, forget_handoffs, found_handoffs, is_offered
 from gatechart.stores.sql.handoff_rows import to_shown as to_shown_handoff
-from gatechart.stores.sql.handoffs import forget_damaged, forget_handoffs, found_handoffs, is_offered
-from gatechart.stores.sql.history import entries_of, snapshot_at
+from gatechart.stores.sql.history_rows import entries_of, snapshot_at, to_shown_entry
 from gatechart.stores.sql.mail_rows import (
     backlog_size,
     due_mail,
@@ -59,7 +37,6 @@ from gatechart.stores.sql.pruning import prune_part, tell_part
 from gatechart.stores.sql.requests import SqlRequests, empty_answers
 from gatechart.stores.sql.tables import agents, graphs, history, mail
 from gatechart.values import (
-    ActiveIn,
     ActiveInvocation,
     AgentId,
     Backlog,
@@ -121,11 +98,11 @@ class SqlStore:
 
     async def load(self, agent_id: AgentId) -> Snapshot:
         """See Store."""
-        return await self._read(lambda connection: to_snapshot(_agent(connection, agent_id)))
+        return await self._read(lambda connection: to_snapshot(stored_agent(connection, agent_id)))
 
     async def load_many(self, agent_ids: Sequence[AgentId]) -> Sequence[Snapshot]:
         """See Store."""
-        wanted = {"values": to_json(list(agent_ids))}
+        wanted = {"values": list(agent_ids)}
 
         def read(connection: Connection) -> Sequence[Snapshot]:
             found = (readable(row, to_snapshot, "agents", "key") for row in connection.execute(MANY, wanted))
@@ -148,23 +125,23 @@ class SqlStore:
         wanted = entries_of(agent_id).where(history.c.version > after).order_by(history.c.version).limit(limit)
 
         def read(connection: Connection) -> Sequence[HistoryEntry]:
-            found = connection.execute(wanted).all() or (_agent(connection, agent_id) and ())
+            found = connection.execute(wanted).all() or (stored_agent(connection, agent_id) and ())
             return [to_shown_entry(row, agent_id) for row in found]
 
         return await self._read(read)
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """See Store."""
-        return await self._read(lambda connection: snapshot_at(connection, _agent(connection, agent_id), version))
+        return await self._read(lambda connection: snapshot_at(connection, stored_agent(connection, agent_id), version))
 
     async def find(self, query: Query) -> Page:
         """See Store."""
 
         def read(connection: Connection) -> Page:
-            key = 0 if query.after is None else _agent(connection, query.after).key
+            key = 0 if query.after is None else stored_agent(connection, query.after).key
             found = readable_page(
                 connection,
-                partial(_search, query),
+                partial(found_agents, query),
                 key,
                 query.limit + 1,
                 lambda row: _if_wanted(to_shown(row), query.status, is_searched=query.active is not None),
@@ -240,14 +217,14 @@ class SqlStore:
             {"fingerprint": each.fingerprint, "name": each.name, "version": each.version, "paths": to_json(each.paths)}
             for each in known
         ]
-        wanted = {"values": to_json([each.fingerprint for each in known])}
+        wanted = {"values": [each.fingerprint for each in known]}
 
         def write(connection: Connection) -> None:
             found = connection.execute(KNOWN, wanted).all()
             kept = {row.fingerprint for row in found if readable(row, to_known, "graphs", "fingerprint") is not None}
             damaged = [row.fingerprint for row in found if row.fingerprint not in kept]
             if damaged:
-                connection.execute(FORGET_GRAPHS, {"values": to_json(damaged)})
+                connection.execute(FORGET_GRAPHS, {"values": damaged})
             new = [row for row in rows if row["fingerprint"] not in kept]
             if new:
                 connection.execute(insert(graphs), new)
@@ -269,7 +246,7 @@ class SqlStore:
         """See Store."""
 
         def write(connection: Connection) -> bool:
-            agent = _agent(connection, agent_id)
+            agent = stored_agent(connection, agent_id)
             is_at_work = agent.handoffs and agent.status == Status.ACTIVE.value and not _is_damaged(agent)
             if is_at_work or is_offered(connection, agent_id):
                 return False
@@ -334,24 +311,6 @@ class SqlStore:
         return done
 
 
-def _agent(connection: Connection, agent_id: AgentId) -> Any:
-    row = connection.execute(select(agents).where(agents.c.id == agent_id)).one_or_none()
-    if row is None and agent_id.startswith(NAMELESS_AGENT):
-        row = _nameless(connection, agent_id)
-    if row is None:
-        raise UnknownAgentError(agent_id)
-    return row
-
-
-def _nameless(connection: Connection, agent_id: AgentId) -> Any:
-    """Return the row of an agent whose id is damaged, by its replacement id; None if there is none."""
-    key = agent_id.removeprefix(NAMELESS_AGENT)
-    if not is_key(key):
-        return None
-    row = connection.execute(select(agents).where(agents.c.key == int(key))).one_or_none()
-    return row if row is not None and public_id(row) == agent_id else None
-
-
 def _is_damaged(agent: Row[Any]) -> bool:
     return to_shown(agent).status is Status.UNREADABLE
 
@@ -365,20 +324,3 @@ def _if_wanted(shown: S, status: StrEnum | None, *, is_searched: bool = False) -
     is_readable = str(shown.status) != Status.UNREADABLE.value
     is_wanted = status is None or str(shown.status) == str(status)
     return shown if is_wanted and (is_readable or not is_searched) else None
-
-
-def _search(query: Query, after_key: int, limit: int) -> Select[Any]:
-    found = select(agents).where(agents.c.key > after_key).order_by(agents.c.key).limit(limit)
-    if query.graph is not None:
-        found = found.where(agents.c.graph == query.graph)
-    if query.status not in (None, Status.UNREADABLE):
-        found = found.where(agents.c.status == str(query.status))
-    if query.active is not None:
-        found = found.where(or_(false(), *map(_is_active, query.active)))
-    return found
-
-
-def _is_active(wanted: ActiveIn) -> ColumnElement[bool]:
-    leaves, leaf = items_of(agents.c.configuration)
-    is_active = exists(select(leaf).select_from(leaves).where(leaf.in_(wanted.leaves)))
-    return is_active if wanted.graph is None else and_(agents.c.graph == wanted.graph, is_active)

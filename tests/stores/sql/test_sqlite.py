@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentError
 from gatechart.stores import open_store
-from gatechart.stores.sql.handoffs import found_handoffs
+from gatechart.stores.sql.handoff_rows import found_handoffs
 from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
 from gatechart.stores.sql.mail_rows import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted

@@ -24,8 +24,8 @@ from gatechart.errors import (
     StoreUnreadableError,
     UnwritableError,
 )
-from gatechart.stores.sql.damage import UNREADABLE
-from gatechart.stores.sql.postgres_text import keep_every_text
+from gatechart.stores.sql.columns import UNREADABLE
+from gatechart.stores.sql.dialects import keep_every_text
 
 READERS: Final = 4
 TIMEOUT_S: Final = 30.0  # for a connection or a statement, unless the URL has `?timeout=`

@@ -1,15 +1,17 @@
-"""SQLite connections with the right settings, and gatechart's errors for those of the driver."""
+"""SQLite connections with the right settings, the thread that writes, and gatechart's errors for the driver's."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -24,8 +26,10 @@ from gatechart.errors import (
     StoreUnreadableError,
     UnwritableError,
 )
-from gatechart.stores.sql.damage import UNREADABLE
-from gatechart.stores.sql.dialects import driver_cursor
+from gatechart.stores.sql.columns import UNREADABLE
+from gatechart.stores.sql.statements import driver_cursor
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_S: Final = 5.0  # how long a connection waits for a lock, unless the URL has `?timeout=`
 READERS: Final = 4
@@ -34,7 +38,7 @@ CACHE_KIB: Final = 64_000  # a transaction larger than the cache is written twic
 
 
 def writing_engine(url: URL) -> Engine:
-    """Create an engine for one connection. Its transactions take the write lock at once, and commit to disk."""
+    """Create an engine for one connection, whose commits are on disk. `ThreadWriter` begins its transactions."""
     engine = create_engine(url.set(drivername="sqlite"), **_options(url, connections=1))
     _on_connect(
         engine,
@@ -44,7 +48,6 @@ def writing_engine(url: URL) -> Engine:
         f"PRAGMA wal_autocheckpoint={LOG_PAGES}",
         f"PRAGMA cache_size=-{CACHE_KIB}",
     )
-    _on_begin(engine, "BEGIN IMMEDIATE")
     return engine
 
 
@@ -52,8 +55,87 @@ def reading_engine(url: URL) -> AsyncEngine:
     """Create an engine for several connections that cannot write."""
     engine = create_async_engine(url, **_options(url, connections=READERS))
     _on_connect(engine.sync_engine, "PRAGMA query_only=ON")
-    _on_begin(engine.sync_engine, "BEGIN")
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: Connection) -> None:
+        driver_cursor(connection).execute("BEGIN")
+
     return engine
+
+
+class ThreadWriter:
+    """A writer that runs transactions one after the other in a thread.
+
+    Each transaction runs to its end even if its caller is cancelled.
+    """
+
+    def __init__(self, engine: Engine, thread: ThreadPoolExecutor) -> None:
+        self._engine = engine
+        self._thread = thread
+        self._connection: Connection | None = None  # reused until a transaction fails
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Return the result of the work once its transaction is committed. Roll back if the work raises.
+
+        Cancelling the caller withdraws a transaction that has not begun. Otherwise it only stops the wait.
+        """
+        return await asyncio.wrap_future(self._thread.submit(self._transaction, work))
+
+    async def foreign_commits(self) -> int:
+        """Return a number that changes when another connection commits, but not when this one does."""
+        return await asyncio.wrap_future(self._thread.submit(self._data_version))
+
+    async def end(self) -> None:
+        """Close the connection after the transaction under way."""
+        await asyncio.wrap_future(self._thread.submit(self._disconnect))
+
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
+        # Begun and ended at the driver: SQLAlchemy's own transaction would take a tenth of the time of a turn's commit.
+        connection = self._connected()
+        try:
+            driver_cursor(connection).execute("BEGIN IMMEDIATE")
+            done = work(connection)
+            connection.connection.commit()
+            connection.commit()  # lets SQLAlchemy know, if the work has called it
+        except BaseException:
+            self._give_back()
+            raise
+        return done
+
+    def _data_version(self) -> int:
+        ((version,),) = driver_cursor(self._connected()).execute("PRAGMA data_version").fetchall()
+        return int(version)
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _give_back(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.connection.rollback()
+            finally:
+                connection.close()
+
+    def _disconnect(self) -> None:
+        self._give_back()
+        self._engine.dispose()
+
+
+@asynccontextmanager
+async def opened_writer(engine: Engine) -> AsyncIterator[ThreadWriter]:
+    """Open a writer on the engine. At the end, wait for the transaction under way and end the thread."""
+    thread = ThreadPoolExecutor(1, thread_name_prefix="gatechart-writer")
+    writer = ThreadWriter(engine, thread)
+    try:
+        yield writer
+    finally:
+        try:
+            await writer.end()
+        finally:  # even if cancelled: the transaction ends before the owner's lock is released
+            thread.shutdown()
 
 
 ANY_BYTES: Final = partial(str, encoding="utf-8", errors="surrogateescape")
@@ -145,9 +227,3 @@ def _on_connect(engine: Engine, *pragmas: str) -> None:
         except Exception:  # the pool does not know the connection yet, so nobody else would end its thread
             connection.close()
             raise
-
-
-def _on_begin(engine: Engine, statement: str) -> None:
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        driver_cursor(connection).execute(statement)

@@ -25,8 +25,8 @@ from gatechart.errors import (
 )
 from gatechart.stores import open_store, upgrade_store
 from gatechart.stores.opening import open_asking
-from gatechart.stores.sql import upgrade
-from gatechart.stores.sql.postgres_notifier import ServerNotifier
+from gatechart.stores.sql import schema
+from gatechart.stores.sql.postgres import ServerNotifier
 from gatechart.stores.sql.postgres_session import END_HOLDER, HOLDER, LOCK
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
@@ -73,7 +73,7 @@ async def built_by(url, build, *changes):
 
 
 def by_migrations(connection):
-    upgrade.upgrade_schema(connection, "a database")
+    schema.upgrade_schema(connection, "a database")
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def another_url(postgres_server):
 
 
 async def test_migrations_build_what_the_tables_say(empty_postgres_url, another_url):
-    built = await built_by(empty_postgres_url, upgrade.create_schema)
+    built = await built_by(empty_postgres_url, schema.create_schema)
     assert await built_by(another_url, by_migrations) == built
     assert all(built)
 
@@ -101,8 +101,8 @@ async def test_migrations_build_what_the_tables_say(empty_postgres_url, another_
     ],
 )
 async def test_a_difference_between_two_schemas_is_seen(empty_postgres_url, another_url, change):
-    built = await built_by(empty_postgres_url, upgrade.create_schema)
-    assert await built_by(another_url, upgrade.create_schema, change) != built
+    built = await built_by(empty_postgres_url, schema.create_schema)
+    assert await built_by(another_url, schema.create_schema, change) != built
 
 
 async def test_an_empty_database_gets_its_tables_on_first_use_or_when_asked(empty_postgres_url, another_url):
@@ -111,8 +111,8 @@ async def test_an_empty_database_gets_its_tables_on_first_use_or_when_asked(empt
             pass
     async with open_store(empty_postgres_url) as store:
         await lives(store, "a", turns=2)
-    assert await upgrade_store(another_url) == (None, upgrade.NEWEST)
-    assert await upgrade_store(another_url) == (upgrade.NEWEST, upgrade.NEWEST)
+    assert await upgrade_store(another_url) == (None, schema.NEWEST)
+    assert await upgrade_store(another_url) == (schema.NEWEST, schema.NEWEST)
 
 
 async def test_a_database_of_another_program_is_left_alone(empty_postgres_url):
@@ -166,7 +166,7 @@ async def test_a_url_that_names_no_database_is_refused(url, problem):
 
 
 async def test_the_extra_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setattr("gatechart.stores.sql.urls.find_spec", lambda name: None)
+    monkeypatch.setattr("gatechart.stores.sql.opening.find_spec", lambda name: None)
     assert importlib.util.find_spec("asyncpg")
     with pytest.raises(StoreUrlError, match=r"install gatechart\[postgres\]"):
         await opened("postgresql+asyncpg://localhost/agents")
@@ -295,7 +295,7 @@ async def test_an_owner_whose_database_was_upgraded_while_it_was_cut_off_cannot_
             await asked(empty_postgres_url, f"ALTER TABLE {table} DROP COLUMN operator_reason")
         await asked(empty_postgres_url, "UPDATE alembic_version SET version_num = '0008'")
         await cut(empty_postgres_url)
-        assert await upgrade_store(empty_postgres_url) == ("0008", upgrade.NEWEST)
+        assert await upgrade_store(empty_postgres_url) == ("0008", schema.NEWEST)
         with pytest.raises(OwnershipLostError):
             await store.commit([started("a")])
 

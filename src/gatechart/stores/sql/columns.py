@@ -1,16 +1,23 @@
-"""Damaged rows: each is logged, and left out or listed as unreadable, and the others can still be read."""
+"""Values in columns: how they are written, and how they are read even if a row is damaged.
+
+A damaged row is logged, and left out or listed as unreadable. The others can still be read.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from types import NoneType
 from typing import Any, Final, TypeAlias, TypeVar
 
+import pydantic_core
 from pydantic_core import from_json
 from sqlalchemy import Boolean, Connection, Integer, Row, Select, Table
 
-from gatechart.values import unkept
+from gatechart.values import EARLIEST, LATEST, unkept
 
 logger = logging.getLogger(__name__)
 
@@ -21,9 +28,54 @@ UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, Overflo
 
 CHUNK: Final = 1000  # rows read at a time to fill up a page with unreadable rows
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
 _DIGITS: Final = 19  # digits of the largest key
 
 Kinds: TypeAlias = Sequence[tuple[str, tuple[type, ...]]]  # the columns of a row, with the types that each may hold
+
+
+def to_us(moment: datetime) -> int:
+    """Return a moment as microseconds since 1970, UTC.
+
+    >>> to_us(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return (moment - EPOCH) // MICROSECOND
+
+
+def from_us(microseconds: int) -> datetime:
+    """Return the aware UTC moment this many microseconds after 1970, limited to the range of datetime.
+
+    >>> from_us(2**62), from_us(-(2**62)) == EARLIEST
+    (datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc), True)
+    """
+    try:
+        return EPOCH + microseconds * MICROSECOND
+    except OverflowError:
+        return LATEST if microseconds > 0 else EARLIEST
+
+
+def to_json(value: Any) -> str:
+    """Return JSON text without white space."""
+    return pydantic_core.to_json(value).decode()  # several times as fast as the json module
+
+
+def json_or_null(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str | None:
+    """Return JSON text, or None for an empty value."""
+    return to_json(value) if value else None
+
+
+@lru_cache(maxsize=1024)
+def names_json(names: tuple[str, ...]) -> str:
+    """Return names as JSON text. Cached, because agents of one graph share few configurations."""
+    return to_json(names)
+
+
+def without_nulls(**columns: Any) -> dict[str, Any]:
+    """Return the columns that are not NULL."""
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def kinds_of(table: Table, *others: str) -> Kinds:
@@ -49,6 +101,11 @@ def check_row(row: Row[Any], kinds: Kinds) -> None:
             raise ValueError(f"{name} is a {kind.__name__}")
         if kind is str and not value.isascii() and unkept(value.replace("\0", "")):
             raise ValueError(f"{name} is no UTF-8")
+
+
+def json_or(text: str | None, empty: Any) -> Any:
+    """Return the value of a column of JSON text. empty: stands for NULL."""
+    return empty if text is None else json.loads(text)
 
 
 def json_object(text: str | None, name: str) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def test_a_lock_file_that_was_replaced_as_its_lock_was_taken_is_not_held(sqlite_
 async def test_who_fails_to_take_over_leaves_the_owner_its_lock(sqlite_url, monkeypatch):
     async with open_store(sqlite_url) as store:
         with monkeypatch.context() as patch:
-            patch.setattr("gatechart.stores.sql.databases.raise_epoch", fail)
+            patch.setattr("gatechart.stores.sql.opening.raise_epoch", fail)
             with pytest.raises(LookupError):
                 async with open_store(sqlite_url, role=Role.TAKE_OVER):
                     pass

@@ -21,14 +21,14 @@ from gatechart.errors import (
     UnknownVersionError,
 )
 from gatechart.stores import open_store, upgrade_store
-from gatechart.stores.sql import upgrade
-from gatechart.stores.sql.agent_rows import from_us
+from gatechart.stores.sql import schema
+from gatechart.stores.sql.columns import from_us
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing.errands import acting, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.values import Event, HistoryEntry, Pruning, Role, Status, TurnRecord
 
-NEWEST, LATER = upgrade.NEWEST, f"{int(upgrade.NEWEST) + 1:04}"
+NEWEST, LATER = schema.NEWEST, f"{int(schema.NEWEST) + 1:04}"
 SECOND = f"""
 import sqlalchemy as sa
 from alembic import op
@@ -113,11 +113,11 @@ def definitions(sql):
 
 
 def by_migrations(connection):
-    upgrade.upgrade_schema(connection, "a database in memory")
+    schema.upgrade_schema(connection, "a database in memory")
 
 
 def test_migrations_build_what_the_tables_say():
-    tables, statements = built_by(upgrade.create_schema)
+    tables, statements = built_by(schema.create_schema)
     migrated_tables, migrated_statements = built_by(by_migrations)
     assert migrated_tables.keys() == tables.keys() == set(metadata.tables) | {"alembic_version"}
     for table, description in tables.items():
@@ -140,7 +140,7 @@ def test_migrations_build_what_the_tables_say():
     ],
 )
 def test_a_difference_between_two_schemas_is_seen(change):
-    assert built_by(upgrade.create_schema, change) != built_by(upgrade.create_schema)
+    assert built_by(schema.create_schema, change) != built_by(schema.create_schema)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_the_known_schemas_are_those_of_the_migrations():
     config = Config()
     config.set_main_option("script_location", str(files("gatechart.migrations")))
     scripts = ScriptDirectory.from_config(config)
-    assert tuple(reversed([script.revision for script in scripts.walk_revisions()])) == upgrade.SCHEMAS
-    assert scripts.get_current_head() == upgrade.NEWEST
+    assert tuple(reversed([script.revision for script in scripts.walk_revisions()])) == schema.SCHEMAS
+    assert scripts.get_current_head() == schema.NEWEST
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def second_schema(monkeypatch, tmp_path_factory):
         shutil.copytree(str(files("gatechart.migrations")), scripts, ignore=shutil.ignore_patterns("__pycache__"))
         (scripts / "versions" / f"v{LATER}_notes.py").write_text(migration)
         monkeypatch.setattr(upgrade, "files", lambda _package: scripts)
-        monkeypatch.setattr(upgrade, "SCHEMAS", (*upgrade.SCHEMAS, LATER))
+        monkeypatch.setattr(upgrade, "SCHEMAS", (*schema.SCHEMAS, LATER))
         monkeypatch.setattr(upgrade, "NEWEST", LATER)
 
     return install

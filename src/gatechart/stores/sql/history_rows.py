@@ -1,0 +1,237 @@
+"""Rows of the history, written as differences, and read back as entries and as snapshots at earlier versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BigInteger, Connection, Row, Select, and_, bindparam, func, select
+
+from gatechart.context import difference, patched
+from gatechart.errors import UnknownVersionError
+from gatechart.stores.sql.agent_rows import from_open, to_epochs, to_memory, to_open
+from gatechart.stores.sql.columns import (
+    UNREADABLE,
+    check_row,
+    from_us,
+    json_names,
+    json_object,
+    json_or,
+    json_or_null,
+    kinds_of,
+    names_json,
+    number_of,
+    tell,
+    text_of,
+    to_us,
+    without_nulls,
+)
+from gatechart.stores.sql.tables import agents, history
+from gatechart.values import (
+    AgentId,
+    Event,
+    EventName,
+    GuardError,
+    HistoryEntry,
+    Snapshot,
+    StateName,
+    Status,
+    TurnRecord,
+)
+
+LEAST: Final = 8  # characters that a turn counts for at least, so that a rebuild never reads very many rows
+EXTRA: Final = 256  # characters of deltas allowed in addition, so that full copies of a small context are rare
+
+_TURN: Final = kinds_of(history)
+_APART: Final = ("memory", "entered", "handoffs")  # columns of `agents` in which `history` keeps what has changed
+_WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `whole_copy`
+
+_before = history.alias("version_before")
+_FOLLOWS: Final = and_(_before.c.agent == history.c.agent, _before.c.version == history.c.version - 1)
+ENTRIES: Final = (
+    select(history, _before.c.target.label("came_from"))
+    .join(agents, agents.c.key == history.c.agent)
+    .outerjoin(_before, _FOLLOWS)
+)
+
+_OF_AGENT: Final = history.c.agent == bindparam("of_agent")
+_IS_WHOLE: Final = and_(_OF_AGENT, history.c.context.is_not(None))
+_VERSION: Final = bindparam("of_version", type_=BigInteger)
+_NEAREST: Final = select(func.max(history.c.version)).where(_IS_WHOLE, history.c.version <= _VERSION).scalar_subquery()
+
+NEEDED: Final = (
+    select(history).where(_OF_AGENT, history.c.version.between(_NEAREST, _VERSION)).order_by(history.c.version)
+)
+OLDEST: Final = select(func.min(history.c.version)).where(_IS_WHOLE)
+
+
+class Delta(NamedTuple):
+    """The difference that a history row keeps of a turn's context, as JSON text. None if nothing changed."""
+
+    changed: str | None
+    appended: str | None
+    deltas: int  # characters since the last full copy, the new value of `agents.deltas`
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the row also holds a full copy."""
+        return self.deltas == 0
+
+
+def delta_of(turn: TurnRecord, deltas: int) -> Delta:
+    """Return what a turn changed. deltas: characters of deltas since the agent's last full copy.
+
+    A full copy is made if the turn starts the agent, if the graph or the fields have changed, or if the deltas are more
+    than twice the context. Twice as much change pays for each copy, so the history stays in proportion to what was
+    added, however large a context grows.
+    """
+    before, after = turn.previous, turn.snapshot
+    if before is None:
+        return Delta(None, None, 0)
+    told = difference(before.context, after.context)
+    changed, appended = json_or_null(told.changed), json_or_null(told.appended)
+    deltas += max(len(changed or "") + len(appended or ""), LEAST)
+    is_same_graph = before.fingerprint == after.fingerprint and before.graph_version == after.graph_version
+    is_enough = is_same_graph and told.is_enough and deltas <= 2 * len(after.context) + EXTRA
+    return Delta(changed, appended, deltas if is_enough else 0)
+
+
+def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of `history` for the agent with this key. Its own key and NULL columns are left out.
+
+    row: the columns of `agents` that the turn sets. Values that both tables hold are serialized once.
+    """
+    event, before, after = turn.event, turn.previous, turn.snapshot
+    usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
+    apart = _whole(before, after, row) if delta.is_whole else _kept_apart(row)
+    return {
+        "agent": key,
+        "version": after.version,
+        "event": event.name,
+        "time_us": to_us(event.time),
+        "target": row["configuration"],
+        "took_us": turn.took_us,
+        **without_nulls(
+            event_id=event.id,
+            payload=json_or_null(event.payload),
+            sender=event.sender,
+            operator_reason=event.operator_reason or None,
+            taken=None if turn.taken == (usual,) else names_json(turn.taken),
+            changed=delta.changed,
+            appended=delta.appended,
+            status=None if after.status is Status.ACTIVE else after.status.value,
+            guard_errors=json_or_null([astuple(error) for error in turn.guard_errors]),
+            **apart,
+        ),
+    }
+
+
+def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
+    """Return the columns that let a row of `history` give its snapshot without the rows before it."""
+    return {
+        "memory": json_or_null(snapshot.memory),
+        "entered": json_or_null(snapshot.entered),
+        "handoffs": from_open(snapshot.handoffs),
+        "context": snapshot.context,
+        "graph_version": snapshot.graph_version,
+        "fingerprint": snapshot.fingerprint,
+    }
+
+
+def _whole(before: Snapshot | None, after: Snapshot, row: Mapping[str, Any]) -> Mapping[str, str | None]:
+    return whole_copy(after) if before is not None else {name: row[name] for name in _WHOLE}
+
+
+def _kept_apart(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of a `history` row that change independently of the context."""
+    return {name: row[name] or "[]" for name in _APART if name in row}
+
+
+def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:
+    """Return the label of the transition between two leaves, or within one. The row implies it, so it is not stored.
+
+    >>> _usual_label(["IDLE"], "STARTED", ["WORKING"]), _usual_label(["IDLE"], "NOTED", ["IDLE"])
+    ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
+    """
+    arrow = f"{', '.join(source)} --{event}"
+    return arrow if source == target else f"{arrow}--> {', '.join(target)}"
+
+
+def entries_of(agent_id: AgentId) -> Select[Any]:
+    """Select the rows of an agent's history, in the form that `to_entry` reads."""
+    return ENTRIES.where(agents.c.id == agent_id)
+
+
+def to_shown_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
+    """Read an entry as `to_entry` does. If the row is damaged, return the parts that can be shown."""
+    try:
+        return to_entry(row, agent_id)
+    except UNREADABLE as error:
+        problem = tell(row, error, "history", "key")
+        told = Event(text_of(row.event), {}, from_us(number_of(row.time_us)), text_of(row.event_id) or None)
+        return HistoryEntry(agent_id, number_of(row.version), told, (), (), (problem,), {}, Status.UNREADABLE, 0)
+
+
+def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
+    """Read a history entry from a row of `history`, with the target of the version before it as `came_from`.
+
+    Raises one of UNREADABLE if the row is damaged.
+    """
+    check_row(row, _TURN)
+    source = tuple(json_or(row.came_from if row.source is None else row.source, ()))
+    target = json_names(row.target, "target")
+    changed = row.context if row.changed is None and row.version == 1 else row.changed
+    return HistoryEntry(
+        agent_id=agent_id,
+        version=row.version,
+        event=to_event(row),
+        source=source,
+        target=target,
+        taken=(_usual_label(source, row.event, target),) if row.taken is None else tuple(json.loads(row.taken)),
+        changed=json_or(changed, {}),
+        status=Status(row.status or Status.ACTIVE),
+        took_us=row.took_us,
+        guard_errors=tuple(GuardError(*each) for each in json_or(row.guard_errors, ())),
+        appended={name: tuple(items) for name, items in json_or(row.appended, {}).items()},
+    )
+
+
+def to_event(row: Row[Any]) -> Event:
+    """Read the event from a row of `history`."""
+    payload, reason = json_object(row.payload, "payload"), row.operator_reason or ""
+    return Event(row.event, payload, from_us(row.time_us), row.event_id, row.sender, reason)
+
+
+def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapshot:
+    """Return the snapshot of an agent, a row of `agents`, at a version. Raises UnknownVersionError."""
+    rows = connection.execute(NEEDED, {"of_agent": agent.key, "of_version": version}).all()
+    if not rows or rows[-1].version != version:
+        oldest = connection.execute(OLDEST, {"of_agent": agent.key}).scalar_one()
+        raise UnknownVersionError(agent.id, version, oldest, agent.version)
+    return snapshot_of(agent, rows)
+
+
+def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
+    """Build a snapshot from rows that begin with a full copy. Raises one of UNREADABLE if a row is damaged."""
+    whole, last = rows[0], rows[-1]
+    context = patched(whole.context, [(row.changed, row.appended) for row in rows[1:]])
+    json_object(context, "context")  # an agent must not go back to a context that cannot be read
+    return Snapshot(
+        agent_id=agent.id,
+        graph=agent.graph,
+        graph_version=whole.graph_version,
+        fingerprint=whole.fingerprint,
+        configuration=json_names(last.target, "target"),
+        context=context,
+        version=last.version,
+        status=Status(last.status or Status.ACTIVE),
+        memory=to_memory(_newest([row.memory for row in rows])),
+        entered=to_epochs(_newest([row.entered for row in rows])),
+        handoffs=to_open(_newest([row.handoffs for row in rows])),
+    )
+
+
+def _newest(texts: Sequence[str | None]) -> str | None:
+    return next((text for text in reversed(texts) if text is not None), None)
