@@ -393,7 +393,7 @@ async def test_a_bell_whose_session_ends_as_it_begins_to_listen_is_made_again(po
             return raw
 
     engine = create_async_engine(postgres_url)
-    bell = Cut("agents", engine)
+    bell = Cut(engine)
     await bell.connect()
     assert "nobody can be heard who asks" in caplog.text
     await bell.connect()

@@ -176,9 +176,9 @@ def second_schema(monkeypatch, tmp_path_factory):
         scripts = tmp_path_factory.mktemp("later") / "migrations"
         shutil.copytree(str(files("gatechart.migrations")), scripts, ignore=shutil.ignore_patterns("__pycache__"))
         (scripts / "versions" / f"v{LATER}_notes.py").write_text(migration)
-        monkeypatch.setattr(upgrade, "files", lambda _package: scripts)
-        monkeypatch.setattr(upgrade, "SCHEMAS", (*schema.SCHEMAS, LATER))
-        monkeypatch.setattr(upgrade, "NEWEST", LATER)
+        monkeypatch.setattr(schema, "files", lambda _package: scripts)
+        monkeypatch.setattr(schema, "SCHEMAS", (*schema.SCHEMAS, LATER))
+        monkeypatch.setattr(schema, "NEWEST", LATER)
 
     return install
 

@@ -291,5 +291,5 @@ def test_a_full_disk_fails_the_commit_and_nothing_is_written(child, sqlite_url):
     answer, _ = child("fill", sqlite_url).communicate()
     error, before, after = answer.splitlines()
     assert error.startswith("StoreFailedError: ")
-    assert "agents.db failed: " in error
+    assert "agents.db failed (" in error
     assert (before, after) == ("1 1", "2 2")
