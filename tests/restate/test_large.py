@@ -159,6 +159,41 @@ async def test_large_payloads_are_kept_out_of_what_each_run_reads(place):
         assert (await state_bytes(place, "l-1"))["agent"] < MEGABYTE / 10
 
 
+async def test_much_mail_of_moderate_size_does_not_make_each_run_read_all_of_it(place):
+    async with opened(place) as runtime:
+        for n in range(30):
+            mail = replace(letter(0, 0), payload={"n": n, "text": "x" * 15_000})
+            await runtime._calls.deliver("post", mail)
+        await arrived(runtime, "l-1", 30)
+        assert (await state_bytes(place, "l-1"))["agent"] < 170_000
+        await runtime.start("large", at="OPEN", agent_id="l-1")
+
+        async def are_all_seen():
+            return len((await runtime.resume("l-1")).context.seen) == 30
+
+        await eventually(are_all_seen, within_s=45)
+        assert (await runtime.resume("l-1")).context.seen == [[n, 15_000] for n in range(30)]
+        await eventually(lambda: has_none_aside(place, "l-1"))
+
+
+async def test_large_mail_of_agents_waits_outside_too_where_an_agent_keeps_too_much(place):
+    async with opened(place, most_kept_bytes=4_000) as runtime:
+        agent = await runtime.start("large", at="OPEN")
+        await agent.send("SENT_ON", {"times": 20, "size": 20_000})
+        await eventually(lambda: is_filled(place, "nobody", 3_000))
+        assert (await state_bytes(place, "nobody"))["agent"] < 4_500
+        await runtime.start("large", at="OPEN", agent_id="nobody")
+
+        async def all_applied():
+            return (await runtime.resume("nobody")).snapshot.version == 21
+
+        await eventually(all_applied, within_s=30)
+
+
+async def is_filled(place, agent_id, least):
+    return (await state_bytes(place, agent_id)).get("agent", 0) >= least
+
+
 @pytest.mark.slow
 async def test_mail_that_is_more_than_a_message_carries_is_taken_in_order_and_leaves_nothing_behind(place):
     """The engine sends a service as much of what is kept with each call as a message carries."""

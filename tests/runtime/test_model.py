@@ -435,7 +435,7 @@ class Comparison(RuleBasedStateMachine):
 
     def _run(self, work):
         async def bounded():
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(30):  # only against a hang: no wait here takes any time
                 return await work
 
         return self.loop.run_until_complete(bounded())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.errors import OpenHandoffError
+from gatechart.errors import OpenHandoffError, RollbackError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import is_open
 from gatechart.ports import Store
@@ -50,9 +50,12 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     """Return the turn that restores the agent as it was at an earlier version. No action runs.
 
     Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs stay as they are, and
-    an agent is invoked again only if it is not at work. Raises OpenHandoffError if an open handoff began after the
-    target version, or was withdrawn and has not been answered.
+    an agent is invoked again only if it is not at work. Raises RollbackError if another version of the graph drove the
+    agent then, and OpenHandoffError if an open handoff began after the target version, or was withdrawn and has not
+    been answered.
     """
+    if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
+        raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from restate import ObjectContext, ObjectSharedContext, VirtualObject, select
 from restate.serde import JsonSerde, Serde
 
-from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, drop_payload, keep_payload, patience, read_payload
+from gatechart.restate.auxiliary_objects import AS_BYTES, BYTES, drop_payload, keep_payload, patience, read_payloads
 from gatechart.restate.handlers import VERBS, decide
 from gatechart.restate.migration.arrival import standing, terms_for
 from gatechart.restate.state import (
@@ -70,7 +70,7 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
         run = partial(_run, config, ctx.key(), state, ids, verb, argument, known)
         entry = unpacked(await ctx.run_typed(verb, run, AS_BYTES))
         if entry.needs:
-            payloads |= {number: await read_payload(ctx, config.names, number) for number in entry.needs}
+            payloads |= await read_payloads(ctx, config.names, entry.needs)
             continue
         if entry.place is not None:
             asked = to_json(entry.place)
@@ -209,14 +209,14 @@ async def _state(ctx: ObjectSharedContext, names: Names) -> AgentState | None:
     if not text:
         return None
     state = STATE.validate_json(text)
-    state.mail = [await _full(ctx, names, state, mail) for mail in state.mail]
+    state.mail = await _full(ctx, names, state, state.mail)
     return state
 
 
-async def _full(ctx: ObjectSharedContext, names: Names, state: AgentState, mail: Mail) -> Mail:
-    if not state.is_set_aside(mail):
-        return mail
-    return with_payload(mail, await read_payload(ctx, names, mail.number))
+async def _full(ctx: ObjectSharedContext, names: Names, state: AgentState, mails: Sequence[Mail]) -> list[Mail]:
+    """Return mail with its payloads."""
+    payloads = await read_payloads(ctx, names, [mail.number for mail in mails if state.is_set_aside(mail)])
+    return [with_payload(mail, payloads[mail.number]) if mail.number in payloads else mail for mail in mails]
 
 
 def _lift(names: Names) -> Reader:
@@ -230,7 +230,8 @@ def _lift(names: Names) -> Reader:
         if mail is None:
             return None
         ctx.resolve_awakeable(wait["ends"], value=True)
-        return {"mail": plain(MAIL, replace(await _full(ctx, names, state, mail), retry_at=None))}
+        (full,) = await _full(ctx, names, state, (mail,))
+        return {"mail": plain(MAIL, replace(full, retry_at=None))}
 
     return lift
 

@@ -6,6 +6,7 @@ They keep large payloads, count the mail on its way to an agent, and count the s
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -77,9 +78,13 @@ def keep_payload(ctx: ObjectContext, names: Names, number: int, payload: bytes) 
     ctx.generic_send(names.payloads, "keep", payload, _key(ctx, number))
 
 
-async def read_payload(ctx: ObjectContext | ObjectSharedContext, names: Names, number: int) -> bytes:
-    """Return a payload that was set aside, as JSON text."""
-    return await ctx.generic_call(names.payloads, "read", b"", _key(ctx, number))
+async def read_payloads(
+    ctx: ObjectContext | ObjectSharedContext, names: Names, numbers: Iterable[int]
+) -> dict[int, bytes]:
+    """Return payloads that were set aside, as JSON text, by the number of their mail."""
+    # All are asked for before the first answer is awaited: one after the other, a thousand would take many seconds.
+    asked = {number: ctx.generic_call(names.payloads, "read", b"", _key(ctx, number)) for number in numbers}
+    return {number: await answer for number, answer in asked.items()}
 
 
 def drop_payload(ctx: ObjectContext, names: Names, number: int) -> None:

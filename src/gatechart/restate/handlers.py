@@ -22,7 +22,6 @@ from gatechart.errors import (
     NoInvokeError,
     NoTimerError,
     OpenHandoffError,
-    RollbackError,
     UnknownAgentError,
     UnknownMailError,
     contained,
@@ -208,8 +207,6 @@ async def _roll_back(unit: UnitOfWork, argument: Argument) -> None:
     if unit.first_outcome(event) is not None:
         _answer_snapshot(unit)
         return
-    if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
-        raise RollbackError(now.agent_id, target.version, target.graph_version, now.graph_version)
     if argument.get("passed"):
         raise OpenHandoffError(now.agent_id, target.version, tuple(argument["passed"]))
     unit.commit(rolled_back(graph, now, target, event, unit.config.services))

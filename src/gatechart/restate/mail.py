@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from gatechart.errors import IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.migration import Pending, migrated
-from gatechart.restate.state import LARGE_BYTES, digest_of
+from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn import (
@@ -99,13 +99,18 @@ def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
     most = unit.config.terms.most_kept_bytes
     if unit.state_bytes <= most // 4 or not unit.state.mail:
         return False
-    size = len(to_json(argument["mail"], inf_nan_mode="constants"))
-    if size > LARGE_BYTES or unit.state_bytes + size <= most:  # large payloads are set aside
+    if unit.state_bytes + _kept_bytes(unit, argument["mail"]) <= most:
         return False
     known = {"agent_id": unit.agent_id, "bytes": unit.state_bytes}
     logger.error("an agent keeps too much to take more mail; discard mail, or erase it", extra=known)
     unit.order("postpone", argument=dict(argument), after_s=unit.config.terms.look_again_s)
     return True
+
+
+def _kept_bytes(unit: UnitOfWork, mail: Mapping[str, Any]) -> int:
+    """Return by how much mail enlarges the state, where large payloads are set aside."""
+    size, payload = (len(to_json(each, inf_nan_mode="constants")) for each in (mail, mail["payload"]))
+    return size - payload if payload > most_inline(unit.state_bytes) else size
 
 
 def content_of(unit: UnitOfWork, mail_id: str) -> tuple[str, str] | None:
@@ -154,7 +159,7 @@ def _go_on(unit: UnitOfWork, following: str) -> None:
     entry, after = unit.entry, next_mail(unit)
     if entry.place is not None or following != "drain":
         entry.following = following
-    elif after is not None and unit.payloads:
+    elif after is not None and any(len(each) > LARGE_BYTES for each in unit.payloads.values()):
         unit.order("drain", after_s=0.0)  # payloads read stay in the invocation's journal, which must not keep growing
     elif after is not None:
         entry.following = following

@@ -33,6 +33,8 @@ from gatechart.values import (
 )
 
 LARGE_BYTES: Final = 16_000  # size of a payload as JSON text beyond which it is set aside
+CROWDED_BYTES: Final = 128_000  # size of an agent's state beyond which smaller payloads are set aside, too
+SMALL_BYTES: Final = 1_000  # size of a payload that stays even then: reading it would cost more than it does here
 LAYOUT: Final = 2
 
 
@@ -62,8 +64,8 @@ class LargePayload:
 class AgentState:
     """The whole state of an agent, except the ids of its events. A run changes it and stores it again.
 
-    Payloads beyond LARGE_BYTES are set aside, see `payload_object`: the engine sends the whole state to each run, and a
-    run writes it anew. Their mail is stored here with an empty payload.
+    Large payloads are set aside, see `most_inline` and `payload_object`: the engine sends the whole state to each run,
+    and a run writes it anew. Their mail is stored here with an empty payload.
     """
 
     life: str = ""  # identifies this agent: a later one with the same id has another
@@ -165,6 +167,14 @@ MAILS: Final[TypeAdapter[list[Mail]]] = TypeAdapter(list[Mail])
 SNAPSHOT: Final = TypeAdapter(Snapshot)
 OUTCOME: Final = TypeAdapter(Outcome)
 RUNNING: Final = TypeAdapter(ActiveInvocation)
+
+
+def most_inline(state_bytes: int) -> int:
+    """Return the size of the largest payload that stays with its mail in a state of this size.
+
+    Each run reads and writes the whole state, so payloads in it would cost a long queue the square of its length.
+    """
+    return LARGE_BYTES if state_bytes <= CROWDED_BYTES else SMALL_BYTES
 
 
 def with_payload(mail: Mail, text: bytes) -> Mail:

@@ -14,7 +14,6 @@ from gatechart.handoff import is_open
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.restate.state import (
     IDS,
-    LARGE_BYTES,
     LAYOUT,
     MAIL,
     PAYLOAD,
@@ -30,6 +29,7 @@ from gatechart.restate.state import (
     Turn,
     UnderWay,
     digest_of,
+    most_inline,
     plain,
     with_payload,
 )
@@ -159,7 +159,7 @@ class UnitOfWork:
         if self.state.is_set_aside(mail):
             return mail
         text = PAYLOAD.dump_json(mail.payload)
-        if len(text) <= LARGE_BYTES:
+        if len(text) <= most_inline(self.state_bytes):
             self.state.large.pop(mail.number, None)
             return mail
         if text != self.payloads.get(mail.number):

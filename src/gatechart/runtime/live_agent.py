@@ -13,7 +13,6 @@ from gatechart.errors import (
     EventRefusedError,
     NotReachedError,
     OutsideError,
-    RollbackError,
     RuntimeClosedError,
     StaleAgentError,
     UnknownAgentError,
@@ -399,8 +398,6 @@ class LiveAgent:
         if done is not None:
             return await core.store.snapshot_at(now.agent_id, done.version)
         target = await core.store.snapshot_at(now.agent_id, version)
-        if (target.graph_version, target.fingerprint) != (now.graph_version, now.fingerprint):
-            raise RollbackError(now.agent_id, version, target.graph_version, now.graph_version)
         await check_given_away(core.store, now, target)
         with OpenTurn(now.agent_id):
             turn = rolled_back(self.graph, now, target, event, core.services)

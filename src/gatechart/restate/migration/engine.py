@@ -103,5 +103,8 @@ class Engine:
             async with asyncio.timeout(within_s):
                 return await ingress.ask(f"move ({handler})", service, handler, key, told, reads=reads)
         except TimeoutError:
-            problem = "the engine answers, but no service behind it; start it with `gatechart restate serve`"
+            problem = (
+                f"the engine answers, but no service did so within {within_s:g} s; start one with `gatechart restate "
+                "serve`, or wait until the one that runs has delivered the mail that was sent before, and try again"
+            )
             raise EngineUnreachableError(ingress.url, problem) from None
