@@ -10,7 +10,12 @@ from typing import Final
 
 import pytest
 
+import gatechart
+from docs.generate import pages
+from docs.generate.api import api
 from docs.generate.layout import SECTIONS, ordered
+from docs.generate.text import prose
+from gatechart.cli.commands import COMMANDS
 from tests.skipped import LOUD
 
 ROOT: Final = Path(__file__).parents[2]
@@ -63,3 +68,16 @@ def test_every_link_of_the_readme_leads_to_a_file():
     targets = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_reference_has_every_public_name_command_and_error():
+    api_page, command_page, errors_page = api(), pages.commands(), pages.error_page()
+    assert [name for name in gatechart.__all__ if f"\n### {name}\n" not in api_page] == []
+    assert [name for name in (*COMMANDS, "mail retry", "restate serve") if f"\n## {name}\n" not in command_page] == []
+    assert "| `StoreOwnedError` |" in errors_page
+
+
+def test_a_docstring_becomes_a_list_of_its_arguments_and_a_block_of_its_examples():
+    told = prose('Find it.\n\nname: of the <thing>,\nor None. Raises `<x>`.\n\n>>> find("a")\n1\n')
+    assert "- `name`: of the &lt;thing>,\n  or None. Raises `<x>`." in told
+    assert '```pycon\n>>> find("a")\n1\n```' in told
