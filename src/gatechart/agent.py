@@ -9,6 +9,7 @@ from gatechart.context import ContextT, read_context
 from gatechart.errors import PayloadError
 from gatechart.ports import Host
 from gatechart.values import (
+    AcceptedEvent,
     AgentId,
     Awaited,
     Delay,
@@ -80,6 +81,24 @@ class Agent(Generic[ContextT]):
         an error on refusal.
         """
         return self._host.send(event, payload, event_id)
+
+    async def accepts(self) -> Sequence[AcceptedEvent]:
+        """Return the events that the agent could take now, in the order in which its transitions are asked.
+
+        Without the framework's own events (timers, ends of invokes, handoffs). Guards are asked, on a context that they
+        cannot change; nothing else happens. A guard that reads the payload makes the answer depend on it. A transition
+        on a pattern such as `error.*` stands under the pattern, and under the declared events that it takes.
+        """
+        return await self._host.accepts()
+
+    async def can(self, event: Name, payload: Any = None) -> AcceptedEvent:
+        """Return what an event would do now: `if await agent.can("APPROVED", payload)` is true if it would be applied.
+
+        payload: as in `send`; None if it is not known yet, and then the answer may depend on it.
+        Raises ReservedEventError for an event of the framework, and PayloadError for a payload that is no JSON. One
+        that the event's type does not take is a no.
+        """
+        return await self._host.can(event, payload)
 
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
         """Return the agent's turns with versions above `after`, oldest first, at most `limit`."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from gatechart.graph import AnyGraph
 from gatechart.values import (
+    AcceptedEvent,
     ActiveInvocation,
     AgentId,
     Awaited,
@@ -290,6 +291,14 @@ class Host(Protocol):
 
     async def snapshot_at(self, version: int) -> Snapshot:
         """Return the agent's snapshot at a version, as `Store.snapshot_at` does."""
+        ...
+
+    async def accepts(self) -> Sequence[AcceptedEvent]:
+        """Return the events that the agent could take now, as `Agent.accepts` does."""
+        ...
+
+    async def can(self, event: Name, payload: Any) -> AcceptedEvent:
+        """Return what an event would do now, as `Agent.can` does."""
         ...
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:

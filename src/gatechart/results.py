@@ -1,6 +1,8 @@
 """What calls return: values that the framework makes and users read."""
 
 from gatechart.values import (
+    AcceptedEvent,
+    Agrees,
     Fate,
     Forgotten,
     HandoffChange,
@@ -11,6 +13,7 @@ from gatechart.values import (
     Origin,
     Outcome,
     Page,
+    PossibleTransition,
     Receipt,
     Refusal,
     RefusalReason,
@@ -19,6 +22,8 @@ from gatechart.values import (
 )
 
 __all__ = [
+    "AcceptedEvent",
+    "Agrees",
     "Fate",
     "Forgotten",
     "HandoffChange",
@@ -29,6 +34,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Page",
+    "PossibleTransition",
     "Receipt",
     "Refusal",
     "RefusalReason",

@@ -40,6 +40,7 @@ TOP = {
     *("dump", "load"),
 }
 RESULTS = {
+    *("AcceptedEvent", "Agrees", "PossibleTransition"),
     *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HistoryEntry", "Mail", "Migrated", "Origin", "Outcome"),
     *("Page", "Receipt", "Refusal", "RefusalReason", "Snapshot", "Stored"),
 }

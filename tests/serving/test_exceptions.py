@@ -98,6 +98,22 @@ async def test_guards_that_raised_are_named_in_an_outcome_without_their_words(sq
     assert SECRET in str(record.guard_errors)
 
 
+async def test_guards_that_raise_are_named_in_what_is_accepted_without_their_words(sqlite_url, caplog):
+    async with asked(sqlite_url, desk()) as http:
+        await http.post("/agents", json={"graph": "desk", "at": "OPEN", "agent_id": "a"})
+        with caplog.at_level(logging.WARNING, "gatechart.serving"):
+            several = await http.get("/agents/a/accepts")
+            one = await http.post("/agents/a/accepts", json={"event": "ASKED"})
+    events = {each["event"]: each for each in several.json()["accepts"]}
+    assert (one.status_code, one.json()["event"], events["JAMMED"]["agrees"]) == (200, "ASKED", "yes")
+    for answer in (one.json(), events["ASKED"]):
+        transition = answer["transitions"][0]
+        assert (transition["guard"], transition["agrees"]) == ("leak", "no")
+        [record] = told_under(transition["raised"].split()[-1], caplog)
+        assert SECRET in str(record.transitions)
+    assert SECRET not in several.text + one.text
+
+
 async def test_a_migration_that_fails_is_told_without_its_words(sqlite_url, caplog):
     async with asked(sqlite_url, desk()) as http:
         await http.post("/agents", json={"graph": "desk", "at": "OPEN", "agent_id": "a"})

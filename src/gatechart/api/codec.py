@@ -14,7 +14,18 @@ from pydantic import BeforeValidator, GetCoreSchemaHandler, JsonValue, PlainSeri
 from pydantic_core import CoreConfig, SchemaSerializer, core_schema, from_json, to_json
 from typing_extensions import TypedDict
 
-from gatechart.values import AgentId, HandoffRecord, HistoryEntry, Mail, Origin, Outcome, Page, Receipt, Snapshot
+from gatechart.values import (
+    AcceptedEvent,
+    AgentId,
+    HandoffRecord,
+    HistoryEntry,
+    Mail,
+    Origin,
+    Outcome,
+    Page,
+    Receipt,
+    Snapshot,
+)
 from gatechart.values.frozen import value
 
 T = TypeVar("T")
@@ -163,6 +174,12 @@ _Mail: TypeAlias = Annotated[Mail, Shape(keys={"recipient": "agent_id"}, shows={
 _Handoff: TypeAlias = Annotated[HandoffRecord, Shape(keys={"id": "handoff"})]
 
 
+class Accepts(TypedDict):
+    """The events that an agent could take now, in the order in which its transitions are asked."""
+
+    accepts: tuple[AcceptedEvent, ...]
+
+
 class Asked(TypedDict):
     """The id of the handoff that was requested."""
 
@@ -203,6 +220,8 @@ TURN: Final[Answer[HistoryEntry]] = Answer(_Turn)
 MAIL: Final[Answer[Mail]] = Answer(_Mail)
 RECEIPT: Final[Answer[Receipt]] = Answer(Annotated[Receipt, Shape(keys={"number": "mail"})])
 HANDOFF: Final[Answer[HandoffRecord]] = Answer(_Handoff)
+ACCEPTED: Final[Answer[AcceptedEvent]] = Answer(AcceptedEvent)
+ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _Named(Accepts, "accepts")
 ASKED: Final[Answer[str]] = _Named(Asked, "handoff")
 DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # success is all it says
 AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")

@@ -20,7 +20,21 @@ from pydantic import (
     TypeAdapter,
 )
 
-from gatechart.api.codec import AGENTS, ASKED, DONE, HANDOFFS, HISTORY, MAIL, MAILS, OUTCOME, RECEIPT, SNAPSHOT, Answer
+from gatechart.api.codec import (
+    ACCEPTED,
+    ACCEPTS,
+    AGENTS,
+    ASKED,
+    DONE,
+    HANDOFFS,
+    HISTORY,
+    MAIL,
+    MAILS,
+    OUTCOME,
+    RECEIPT,
+    SNAPSHOT,
+    Answer,
+)
 from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS, Time
@@ -256,6 +270,26 @@ class ReadCommand(BaseCommand):
     agent_id: AgentId
 
 
+class AcceptsCommand(BaseCommand):
+    """`accepts`."""
+
+    answer: ClassVar[Answer[Any]] = ACCEPTS
+    route: ClassVar[Route] = Route("GET", "/agents/{agent_id}/accepts", "List the events that an agent could take now")
+    verb: Literal["accepts"] = "accepts"
+    agent_id: AgentId
+
+
+class CanCommand(BaseCommand):
+    """`can`. payload: None if it is not known yet."""
+
+    answer: ClassVar[Answer[Any]] = ACCEPTED
+    route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/accepts", "Tell what an event would do to an agent now")
+    verb: Literal["can"] = "can"
+    agent_id: AgentId
+    event: str
+    payload: Plain | None = None
+
+
 class SnapshotAtCommand(BaseCommand):
     """`snapshot_at`."""
 
@@ -334,6 +368,8 @@ Command: TypeAlias = Annotated[
     | EndInvokeCommand
     | ReadCommand
     | EraseCommand
+    | AcceptsCommand
+    | CanCommand
     | SnapshotAtCommand
     | HistoryCommand
     | FindCommand

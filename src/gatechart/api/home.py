@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from gatechart.agent import Agent
 from gatechart.api.commands import (
+    AcceptsCommand,
     BaseCommand,
     CancelHandoffCommand,
+    CanCommand,
     Command,
     DiscardCommand,
     EndInvokeCommand,
@@ -41,6 +43,7 @@ from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
 from gatechart.handoff import fallback_steps
 from gatechart.turn import checked_name, known_number, plain_payload
 from gatechart.values import (
+    AcceptedEvent,
     AgentId,
     Capabilities,
     HandoffRecord,
@@ -362,6 +365,18 @@ class AgentHome(ABC):
         command = made(CancelHandoffCommand, handoff_id=handoff_id, reason=reason, idempotency_key=idempotency_key)
         receipt: Receipt = await self.execute(command)
         return receipt
+
+    async def accepts(self, agent_id: AgentId) -> Sequence[AcceptedEvent]:
+        """Return the events that an agent could take now: `Agent.accepts` by agent id."""
+        found: Sequence[AcceptedEvent] = await self.execute(made(AcceptsCommand, agent_id=agent_id))
+        return found
+
+    async def can(self, agent_id: AgentId, event: Name, payload: Any = None) -> AcceptedEvent:
+        """Return what an event would do to an agent now: `Agent.can` by agent id."""
+        name = checked_name(event)
+        given = None if payload is None else plain_payload(payload, name)
+        answer: AcceptedEvent = await self.execute(made(CanCommand, agent_id=agent_id, event=name, payload=given))
+        return answer
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """Return an agent's snapshot at a version: `Agent.snapshot_at` by agent id."""

@@ -9,7 +9,18 @@ from typing import Any, Final, Protocol
 from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, RuntimeClosedError
 from gatechart.graph import AnyGraph
 from gatechart.turn import fatal_mail
-from gatechart.values import AgentId, Awaited, HistoryEntry, Mail, MailStatus, Name, Outcome, Snapshot, Status
+from gatechart.values import (
+    AcceptedEvent,
+    AgentId,
+    Awaited,
+    HistoryEntry,
+    Mail,
+    MailStatus,
+    Name,
+    Outcome,
+    Snapshot,
+    Status,
+)
 
 _FIRST_LOOK_S: Final = 0.02
 _LONGEST_LOOK_S: Final = 0.5
@@ -23,6 +34,10 @@ class _Home(Protocol):
     async def read(self, agent_id: AgentId) -> Snapshot: ...
 
     async def send(self, to: AgentId, event: Name, payload: Any = None, *, event_id: str | None = None) -> Outcome: ...
+
+    async def accepts(self, agent_id: AgentId) -> Sequence[AcceptedEvent]: ...
+
+    async def can(self, agent_id: AgentId, event: Name, payload: Any = None) -> AcceptedEvent: ...
 
     async def history(
         self, agent_id: AgentId, *, after: int = 0, limit: int | None = None
@@ -59,6 +74,14 @@ class RemoteAgent:
         if outcome.version > self.snapshot.version:
             await self._newest()  # an outcome does not contain the context
         return outcome
+
+    async def accepts(self) -> Sequence[AcceptedEvent]:
+        """See Host."""
+        return await self._home.accepts(self.snapshot.agent_id)
+
+    async def can(self, event: Name, payload: Any) -> AcceptedEvent:
+        """See Host."""
+        return await self._home.can(self.snapshot.agent_id, event, payload)
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""

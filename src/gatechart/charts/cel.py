@@ -246,6 +246,9 @@ _PATTERN: Final = re.compile(rf"\bmatches\s*\(\s*(?:((?>{TEXT.pattern}))\s*\))?"
 _HIDDEN_BRACE: Final = re.compile(r"\\(?:[xX]|u00|U000000)7[bB]|\\173")  # of what a pattern repeats
 
 
+_READS_PAYLOAD: Final = re.compile(r"\bevent\b(?!\s*\.\s*(?:name|id|sender|time)\b)")
+
+
 class Cel:
     """A guard that is a compiled expression; its name is the expression.
 
@@ -263,10 +266,12 @@ class Cel:
         self.expression = expression
         self._program = cel.compile(expression)
         self._costs = costs_of(expression)
+        self._reads_payload = _READS_PAYLOAD.search(plain(expression)) is not None
 
     def __call__(self, context: AgentContext, event: Event) -> bool:
         """Evaluate the expression. Raises GuardBudgetError if it could take too long over so much data."""
-        asked = {"context": context.model_dump(mode="json", warnings=False), "event": _of(event)}
+        event_data = _of(event, reads_payload=self._reads_payload)
+        asked = {"context": context.model_dump(mode="json", warnings=False), "event": event_data}
         steps = self._costs.of(asked)
         if steps > MAX_STEPS:
             raise GuardBudgetError(self.expression, steps, MAX_STEPS)
@@ -341,6 +346,6 @@ def _pattern_faults(expression: str) -> Iterator[Fault]:
             yield Fault("", problem, "write a function, and name it")
 
 
-def _of(event: Event) -> dict[str, Any]:
-    payload = dict(event.payload)
+def _of(event: Event, *, reads_payload: bool) -> dict[str, Any]:
+    payload = dict(event.payload) if reads_payload else {}
     return {"name": event.name, "payload": payload, "id": event.id, "sender": event.sender, "time": event.time}

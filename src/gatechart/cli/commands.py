@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from gatechart.cli.accepts import show_accepted
 from gatechart.cli.agents import erase_agent, roll_back_agent, send_event, start_agent, stop_agent
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
@@ -73,6 +74,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "start": start_agent,
     "send": send_event,
     "show": show_agent,
+    "accepts": show_accepted,
     "list": list_agents,
     "history": show_history,
     "tail": follow_agents,

@@ -10,9 +10,11 @@ from weakref import WeakValueDictionary
 
 from gatechart.agent import Agent
 from gatechart.api import (
+    AcceptsCommand,
     AgentHome,
     BaseCommand,
     CancelHandoffCommand,
+    CanCommand,
     Command,
     DiscardCommand,
     EndInvokeCommand,
@@ -42,8 +44,10 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn
+from gatechart.hosting.migration import Pending, migrated
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.system import random_id
+from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
@@ -51,18 +55,22 @@ from gatechart.restate.state import MAIL, MAILS, SNAPSHOT
 from gatechart.restate.terms import Names
 from gatechart.stores import open_store
 from gatechart.turn import (
+    accepted,
     checked_addressee,
     checked_due,
     checked_ending,
     checked_id,
+    checked_name,
     checked_operator_reason,
     fit_payload,
     known_handoff,
     known_id,
     plain_payload,
+    possible,
 )
 from gatechart.values import (
     WITHDRAWN,
+    AcceptedEvent,
     AgentId,
     Capabilities,
     HandoffQuery,
@@ -235,6 +243,25 @@ class RestateRuntime(AgentHome):
         agent = await self.resume(command.agent_id)
         return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
 
+    async def _accepts(self, command: AcceptsCommand) -> Sequence[AcceptedEvent]:
+        graph, snapshot, now = await self._as_of_today(command.agent_id)
+        with OpenTurn(snapshot.agent_id):
+            return accepted(graph, snapshot, now)
+
+    async def _can(self, command: CanCommand) -> AcceptedEvent:
+        graph, snapshot, now = await self._as_of_today(command.agent_id)
+        with OpenTurn(snapshot.agent_id):
+            return possible(graph, snapshot, checked_name(command.event), command.payload, now)
+
+    async def _as_of_today(self, agent_id: AgentId) -> tuple[AnyGraph, Snapshot, datetime]:
+        """Return an agent as it will be when something comes to it, with its graph, and the time."""
+        snapshot, now = await self.read(agent_id), datetime.now(UTC)
+        graph = self._registry.graph_for(snapshot)
+        if graph.version != snapshot.graph_version:
+            nothing = Pending((), ())
+            snapshot = migrated(graph, self._registry.way_for(snapshot), snapshot, nothing, now).snapshot
+        return graph, snapshot, now
+
     async def _find(self, command: FindCommand) -> Page:
         """Find agents. Results lag behind the engine, in the order in which agents were projected."""
         query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
@@ -370,6 +397,8 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     HandoffCommand: RestateRuntime._handoff,
     HandoffsCommand: RestateRuntime._handoffs,
     CancelHandoffCommand: RestateRuntime._cancel_handoff,
+    AcceptsCommand: RestateRuntime._accepts,
+    CanCommand: RestateRuntime._can,
     SnapshotAtCommand: RestateRuntime._snapshot_at,
     HistoryCommand: RestateRuntime._history,
     FindCommand: RestateRuntime._find,

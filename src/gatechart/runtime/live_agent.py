@@ -32,20 +32,25 @@ from gatechart.turn import (
     Rejection,
     Turn,
     Void,
+    accepted,
     check_declared,
     check_part,
     check_version,
     checked_event,
     checked_id,
+    checked_name,
     checked_operator_reason,
     fatal_mail,
     keeps,
+    plain_payload,
+    possible,
     requested,
     take_mail,
     take_turn,
     unchanged,
 )
 from gatechart.values import (
+    AcceptedEvent,
     AgentId,
     Awaited,
     Event,
@@ -196,6 +201,22 @@ class LiveAgent:
     async def erase(self) -> None:
         """Delete the agent and its history, after the jobs before."""
         await self._in_turn(self._erase)
+
+    async def accepts(self) -> Sequence[AcceptedEvent]:
+        """See Host."""
+        self.core.admit("accepts", writes=False)
+        self._check_stored()
+        with OpenTurn(self.snapshot.agent_id):
+            return accepted(self.graph, self.snapshot, self.core.clock.now())
+
+    async def can(self, event: Name, payload: Any) -> AcceptedEvent:
+        """See Host."""
+        self.core.admit("can", writes=False)
+        self._check_stored()
+        name = checked_name(event)
+        given = None if payload is None else plain_payload(payload, name)
+        with OpenTurn(self.snapshot.agent_id):
+            return possible(self.graph, self.snapshot, name, given, self.core.clock.now())
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""

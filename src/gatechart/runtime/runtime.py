@@ -14,9 +14,11 @@ from pydantic import BaseModel
 
 from gatechart.agent import Agent
 from gatechart.api import (
+    AcceptsCommand,
     AgentHome,
     BaseCommand,
     CancelHandoffCommand,
+    CanCommand,
     Command,
     DiscardCommand,
     EndInvokeCommand,
@@ -67,6 +69,7 @@ from gatechart.turn import (
 )
 from gatechart.values import (
     STARTED,
+    AcceptedEvent,
     AgentId,
     Capabilities,
     Event,
@@ -306,6 +309,12 @@ class Runtime(AgentHome):
         agent = await self.resume(command.agent_id)
         return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
 
+    async def _accepts(self, command: AcceptsCommand) -> Sequence[AcceptedEvent]:
+        return await (await self.resume(command.agent_id)).accepts()
+
+    async def _can(self, command: CanCommand) -> AcceptedEvent:
+        return await (await self.resume(command.agent_id)).can(command.event, command.payload)
+
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
         return await (await self.resume(command.agent_id)).snapshot_at(command.version)
 
@@ -469,6 +478,8 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[
     HandoffCommand: Runtime._handoff,
     HandoffsCommand: Runtime._handoffs,
     CancelHandoffCommand: Runtime._cancel_handoff,
+    AcceptsCommand: Runtime._accepts,
+    CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
     HistoryCommand: Runtime._history,
     FindCommand: Runtime._find,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from secrets import token_hex
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gatechart.api import DONE, AgentHome, Command, ErrorDocument, ListAnswer, ReadCommand, hidden_under
+from gatechart.api import DONE, AcceptsCommand, AgentHome, Command, ErrorDocument, ListAnswer, ReadCommand, hidden_under
 from gatechart.errors import (
     AmbiguousTriggerError,
     BacklogFullError,
@@ -38,7 +38,7 @@ from gatechart.errors import (
     UnknownVersionError,
     UnwritableError,
 )
-from gatechart.values import Outcome
+from gatechart.values import AcceptedEvent, Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -135,17 +135,40 @@ def answer_result(call: Command, result: Any, root: str) -> Response:
     status = call.route.status
     if call.answer is DONE:
         return Response(status_code=status)
-    shown = _without_exceptions(call, result) if isinstance(result, Outcome) else result
+    shown = _without_exceptions(call, result)
     headers = {}
     if status == _CREATED:
         headers["location"] = root + ReadCommand.route.path_of(ReadCommand(agent_id=result.agent_id))
     return Response(call.answer.write(shown), status, headers, JSON)
 
 
-def _without_exceptions(call: Command, outcome: Outcome) -> Outcome:
+def _without_exceptions(call: Command, result: Any) -> Any:
     """Replace the words of exceptions that guards raised with a reference to the log."""
-    if not outcome.guard_errors:
-        return outcome
+    if isinstance(result, Outcome):
+        return _outcome_for_a_stranger(call, result) if result.guard_errors else result
+    if isinstance(result, AcceptedEvent):
+        return _accepted_for_a_stranger(call, (result,))[0]
+    return _accepted_for_a_stranger(call, result) if isinstance(call, AcceptsCommand) else result
+
+
+def _accepted_for_a_stranger(call: Command, events: Sequence[AcceptedEvent]) -> Sequence[AcceptedEvent]:
+    raised = [each for event in events for each in event.transitions if each.raised]
+    if not raised:
+        return events
+    reference = token_hex(6)
+    facts = {"reference": reference, "agent_id": getattr(call, "agent_id", None)}
+    logger.warning("guards raised during a request", extra={**facts, "transitions": raised})
+    hidden = hidden_under(reference)
+    return tuple(
+        replace(
+            event,
+            transitions=tuple(replace(each, raised=hidden) if each.raised else each for each in event.transitions),
+        )
+        for event in events
+    )
+
+
+def _outcome_for_a_stranger(call: Command, outcome: Outcome) -> Outcome:
     reference = token_hex(6)
     facts = {"reference": reference, "agent_id": getattr(call, "to", None), "event": outcome.event}
     logger.warning("guards raised during a request", extra={**facts, "guard_errors": outcome.guard_errors})

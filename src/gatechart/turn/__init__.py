@@ -51,6 +51,7 @@ from gatechart.turn.mail import (
     unchanged,
 )
 from gatechart.turn.payloads import check_declared, payload_data
+from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, told
 from gatechart.turn.turns import begin, beginnings, committed_context, take_turn
 
@@ -63,6 +64,7 @@ __all__ = [
     "Standing",
     "Turn",
     "Void",
+    "accepted",
     "after_failure",
     "after_refusal",
     "begin",
@@ -103,6 +105,7 @@ __all__ = [
     "own_copy",
     "payload_data",
     "plain_payload",
+    "possible",
     "raised_name",
     "readable",
     "rejected",

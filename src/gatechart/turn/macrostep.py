@@ -210,8 +210,7 @@ class Macrostep:
         return None
 
     def _active_states(self) -> frozenset[StateName]:
-        nodes = self.graph.nodes
-        return frozenset(state for leaf in self.configuration for state in (leaf, *nodes[leaf].ancestors[:-1]))
+        return active_states(self.graph, self.configuration)
 
     def _note_guard(self, edge: Edge, guard: str, error: BaseException) -> None:
         self.guard_errors.append(GuardError(guard, edge.label, told(error)))
@@ -311,6 +310,12 @@ def macrostep_of(
 def _period(taken: Sequence[str]) -> int:
     """Count the transitions between the last one and its previous occurrence."""
     return next((step for step in range(1, len(taken)) if taken[-1 - step] == taken[-1]), len(taken))
+
+
+def active_states(graph: AnyGraph, configuration: Sequence[StateName]) -> frozenset[StateName]:
+    """Return the active leaves with the states around them, without the root."""
+    nodes = graph.nodes
+    return frozenset(state for leaf in configuration for state in (leaf, *nodes[leaf].ancestors[:-1]))
 
 
 def agrees(answer: object, guard: str) -> bool:

@@ -91,6 +91,7 @@ from gatechart.values.names import (
     name_of,
     unkept,
 )
+from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
 
 __all__ = [
@@ -110,9 +111,11 @@ __all__ = [
     "RESERVED_PATTERN",
     "STARTED",
     "WITHDRAWN",
+    "AcceptedEvent",
     "ActiveIn",
     "ActiveInvocation",
     "AgentId",
+    "Agrees",
     "Answer",
     "Awaited",
     "Backlog",
@@ -152,6 +155,7 @@ __all__ = [
     "Outcome",
     "Page",
     "Payload",
+    "PossibleTransition",
     "Posting",
     "Pruned",
     "Pruning",

@@ -1,0 +1,190 @@
+"""What can happen to an agent now: guards are asked as in a turn, on a context of their own, and nothing is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from gatechart.context import problems_of, read_only_context
+from gatechart.errors import IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
+from gatechart.graph import AnyGraph, Edge
+from gatechart.kernel import accepted_events, candidates
+from gatechart.turn.arguments import own_copy
+from gatechart.turn.macrostep import active_states, agrees
+from gatechart.turn.payloads import check_known, payload_data, with_data
+from gatechart.turn.turn_context import one_line, told
+from gatechart.values import (
+    AcceptedEvent,
+    Agrees,
+    Event,
+    EventName,
+    Payload,
+    PossibleTransition,
+    RefusalReason,
+    Refused,
+    Snapshot,
+    Status,
+)
+
+
+def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[AcceptedEvent, ...]:
+    """Return the events that the agent could take now, in the order in which its transitions are asked.
+
+    Without the framework's own. A guard that looks at the payload makes the answer depend on it.
+    Raises IncompatibleGraphError if the graph cannot read the context.
+    """
+    if snapshot.status is not Status.ACTIVE:
+        return ()
+    inquiry = _Inquiry(graph, snapshot)
+    return tuple(inquiry.answer(_UnknownEvent(graph, name, now)) for name in _names(graph, snapshot))
+
+
+def possible(
+    graph: AnyGraph, snapshot: Snapshot, event: EventName, payload: Payload | None, now: datetime
+) -> AcceptedEvent:
+    """Return what an event would do now. payload: None if it is not known yet. Raises as `accepted` does."""
+    if snapshot.status is not Status.ACTIVE:
+        return AcceptedEvent(event, Agrees.NO, why_not=str(RefusalReason.AGENT_ENDED))
+    try:
+        asked = _asked(graph, event, payload, now)
+    except UndeclaredEventError as error:
+        return AcceptedEvent(event, Agrees.NO, why_not=str(error))
+    except PayloadError as error:
+        reason = f"{RefusalReason.PAYLOAD_MISFIT} ({one_line('; '.join(error.problems))})"
+        return AcceptedEvent(event, Agrees.NO, (), reason, *_declared(graph, event))
+    return _Inquiry(graph, snapshot).answer(asked)
+
+
+def _asked(graph: AnyGraph, event: EventName, payload: Payload | None, now: datetime) -> Event:
+    """Return the event that guards are asked about. Raises as `payload_data` does."""
+    if payload is None:
+        check_known(graph, event)
+        return _UnknownEvent(graph, event, now)
+    data = payload_data(graph, event, payload)
+    given = own_copy(Event(event, payload, now))
+    return given if data is None else with_data(given, data)
+
+
+def _declared(graph: AnyGraph, event: EventName) -> tuple[str, Payload | None]:
+    """Return the description of an event and the schema of its payload."""
+    declared = graph.event_types.get(event)
+    return ("", None) if declared is None else (declared.description, declared.payload_schema)
+
+
+def _names(graph: AnyGraph, snapshot: Snapshot) -> tuple[EventName, ...]:
+    """Return the names and patterns that active states wait for, then declared events that only a pattern takes."""
+    here = snapshot.configuration
+    words = [word.removesuffix(".") for each in accepted_events(graph, here) for word in each.split()]
+    if graph.events_closed:
+        words = [word for word in words if word in graph.event_types]
+    matched = (name for name in graph.event_types if candidates(graph, here, name))
+    return tuple(dict.fromkeys((*words, *matched)))
+
+
+def _is_wildcard(name: EventName) -> bool:
+    return name == "*" or name.endswith(".*")
+
+
+class _PayloadReadError(BaseException):
+    """A guard reads a payload that is not known. Not an Exception, so that guards do not handle it."""
+
+
+class _UnknownEvent(Event):
+    """An event whose payload is not known yet. Reading it ends the guard, and is noted even if the guard goes on."""
+
+    __slots__ = ("_has_data", "_reads")
+
+    _has_data: bool
+    _reads: list[bool]
+
+    def __init__(self, graph: AnyGraph, name: EventName, now: datetime) -> None:
+        super().__init__(name, {}, now)
+        declared = graph.event_types.get(name)
+        has_data = _is_wildcard(name) or (declared is not None and declared.takes is not None)
+        object.__setattr__(self, "_has_data", has_data)
+        object.__setattr__(self, "_reads", [])
+
+    @property
+    def payload(self) -> Any:
+        """Raise _PayloadReadError."""
+        self._read()
+
+    @property
+    def data(self) -> Any:
+        """None if no payload could change that; otherwise raise _PayloadReadError."""
+        return self._read() if self._has_data else None
+
+    def was_read(self) -> bool:
+        """Return whether the payload was read since the last call."""
+        was = bool(self._reads)
+        self._reads.clear()
+        return was
+
+    def _read(self) -> NoReturn:
+        self._reads.append(True)
+        raise _PayloadReadError
+
+
+class _Inquiry:
+    """The questions about one agent, as it is now."""
+
+    def __init__(self, graph: AnyGraph, snapshot: Snapshot) -> None:
+        self._graph = graph
+        self._snapshot = snapshot
+
+    def answer(self, event: Event) -> AcceptedEvent:
+        """Return what the event would do."""
+        groups = candidates(self._graph, self._snapshot.configuration, event.name)
+        found = [tuple(self._group(edges, event)) for edges in groups]
+        several = tuple({each.label: each for group in found for each in group}.values())
+        said = {each.agrees for each in several}
+        verdict = next((each for each in (Agrees.YES, Agrees.DEPENDS) if each in said), Agrees.NO)
+        why_not = "" if verdict is Agrees.YES else self._why_not(several)
+        description, schema = _declared(self._graph, event.name)
+        return AcceptedEvent(event.name, verdict, several, why_not, description, schema, _is_wildcard(event.name))
+
+    def _group(self, edges: Sequence[Edge], event: Event) -> Iterator[PossibleTransition]:
+        """Yield the transitions of one active leaf up to the one that would surely be taken."""
+        for edge in edges:
+            asked = self._guard(edge, event)
+            yield asked
+            if asked.agrees is Agrees.YES:
+                return
+
+    def _why_not(self, several: Sequence[PossibleTransition]) -> str:
+        if not several:
+            return f"{RefusalReason.NO_TRANSITION} in {', '.join(self._snapshot.configuration)}"
+        refusing = (each for each in several if each.agrees is Agrees.NO)
+        told_by = (each.why_not or f"{each.guard} {'raised' if each.raised else 'said no'}" for each in refusing)
+        return "; ".join(dict.fromkeys(told_by))
+
+    def _guard(self, edge: Edge, event: Event) -> PossibleTransition:
+        """Ask the guard of a transition, with a context that no other guard has."""
+        ask = edge.ask
+        if ask is None:
+            return PossibleTransition(edge.label, edge.targets, Agrees.YES)
+        why_not = raised = ""
+        try:
+            third = (active_states(self._graph, self._snapshot.configuration),) if ask.takes_configuration else ()
+            answer = ask.function(self._context(), event, *third)
+            verdict = Agrees.YES if agrees(answer, ask.name) else Agrees.NO
+            why_not = one_line(answer.reason) if isinstance(answer, Refused) else ""
+        except _PayloadReadError:
+            verdict = Agrees.DEPENDS
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            verdict, raised = Agrees.NO, told(error)
+        if isinstance(event, _UnknownEvent) and event.was_read():
+            verdict, why_not, raised = Agrees.DEPENDS, "", ""
+        return PossibleTransition(edge.label, edge.targets, verdict, ask.name, why_not, raised)
+
+    def _context(self) -> Any:
+        try:
+            return read_only_context(self._graph.context, self._snapshot.context)
+        except ValidationError as error:
+            problem = f"its context is no {self._graph.context.__name__}: {'; '.join(problems_of(error))}"
+            raise IncompatibleGraphError(self._snapshot.agent_id, self._graph.name, problem) from error

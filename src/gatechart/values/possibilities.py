@@ -1,0 +1,44 @@
+"""What can happen to an agent now: the events that it accepts, and whether guards agree."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from gatechart.values.frozen import value
+from gatechart.values.names import EventName, Payload, StateName
+
+
+class Agrees(StrEnum):
+    """Whether guards agree to an event."""
+
+    YES = "yes"
+    NO = "no"
+    DEPENDS = "depends"  # on the payload, which was not given
+
+
+@value
+class PossibleTransition:
+    """A transition that an event could take now, and what its guard says."""
+
+    label: str
+    targets: tuple[StateName, ...]  # none for one that stays
+    agrees: Agrees
+    guard: str = ""  # empty if it has none
+    why_not: str = ""  # the reason that the guard gave
+    raised: str = ""  # what the guard raised: type and message
+
+
+@value
+class AcceptedEvent:
+    """An event, and what it would do now. It counts as true if it would be applied."""
+
+    event: EventName
+    agrees: Agrees  # what the guards of its transitions come to
+    transitions: tuple[PossibleTransition, ...] = ()  # as far as they would be asked, in that order
+    why_not: str = ""  # why it would be refused, or may be
+    description: str = ""  # as declared
+    payload_schema: Payload | None = None  # JSON Schema of the payload; None if none is declared
+    is_wildcard: bool = False  # whether the name is a pattern, such as `error.*`
+
+    def __bool__(self) -> bool:
+        return self.agrees is Agrees.YES
