@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from importlib import import_module
 from typing import Any, Generic
 
 from gatechart.context import ContextT, read_context
@@ -35,6 +36,12 @@ class Agent(Generic[ContextT]):
     def __repr__(self) -> str:
         now, where = self.snapshot, ", ".join(self.configuration)
         return f"<Agent {now.agent_id!r} of {now.graph!r}, {now.status} in {where}, version {now.version}>"
+
+    def _repr_svg_(self) -> str | None:
+        # When it is asked for: the drawing brings Graphviz, which only a notebook needs here.
+        shown = import_module("gatechart.drawing.notebook").shown
+        svg: str | None = shown(self._host.graph, highlight=self._host.snapshot)
+        return svg
 
     @property
     def id(self) -> AgentId:

@@ -6,6 +6,6 @@ Graphviz draws the DOT.
 
 from gatechart.drawing.dot import to_dot
 from gatechart.drawing.mermaid import to_mermaid
-from gatechart.drawing.render import draw, draw_async
+from gatechart.drawing.render import draw, draw_async, to_svg
 
-__all__ = ["draw", "draw_async", "to_dot", "to_mermaid"]
+__all__ = ["draw", "draw_async", "to_dot", "to_mermaid", "to_svg"]

@@ -66,6 +66,20 @@ def draw(
     return file
 
 
+def to_svg(
+    graph: AnyGraph | Sequence[AnyGraph],
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
+    theme: str = "light",
+    legend: bool = False,
+    limit_s: float = LIMIT_S,
+) -> str:
+    """Return the drawing of a graph as SVG text; arguments and errors as in `draw`."""
+    look = look_of(theme, legend=legend)
+    return _FORMATS[".svg"](sketch(graph, highlight=highlight, trail=trail), look, limit_s).decode()
+
+
 async def draw_async(
     graph: AnyGraph | Sequence[AnyGraph],
     path: str | PathLike[str],

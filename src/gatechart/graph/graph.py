@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, overload
 
@@ -150,6 +151,11 @@ class StateTransitionGraph(Generic[ContextT]):
 
     def __repr__(self) -> str:
         return f"<StateTransitionGraph {self.name!r} version {self.version!r}, {len(self.nodes) - 1} states>"
+
+    def _repr_svg_(self) -> str | None:
+        # By name, because the drawing stands above the graph and brings Graphviz, which only a notebook needs here.
+        svg: str | None = import_module("gatechart.drawing.notebook").shown(self)
+        return svg
 
     @property
     def states(self) -> tuple[StateName, ...]:

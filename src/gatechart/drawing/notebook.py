@@ -1,0 +1,22 @@
+"""Graphs and agents as a notebook shows them: `_repr_svg_` of `StateTransitionGraph` and of `Agent`."""
+
+from __future__ import annotations
+
+import logging
+
+from gatechart.drawing.render import to_svg
+from gatechart.errors import DrawingError
+from gatechart.graph import AnyGraph
+from gatechart.values import Snapshot
+
+logger = logging.getLogger(__name__)
+
+
+def shown(graph: AnyGraph, *, highlight: Snapshot | None = None) -> str | None:
+    """Return the SVG of a graph for a notebook; None, so that it shows the text, if the graph cannot be drawn."""
+    try:
+        return to_svg(graph, highlight=highlight)
+    except DrawingError as error:  # raised on, the notebook would print a traceback for each graph that it shows
+        facts = {"graph": graph.name, "problem": str(error)}
+        logger.warning("the graph %(graph)s is shown as text: %(problem)s", facts, extra=facts)
+        return None
