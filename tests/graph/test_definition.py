@@ -16,6 +16,7 @@ from gatechart.graph import (
     ANY,
     ROOT,
     EntryPoint,
+    Handoff,
     Kind,
     OnRefusal,
     State,
@@ -400,3 +401,19 @@ def test_a_mapping_takes_just_the_fields_it_names() -> None:
 def test_a_function_of_the_payload_gives_the_fields() -> None:
     entry = EntryPoint("A", takes=Case, maps=lambda case: {"title": case.name * case.number})
     assert entry.context_fields(Case(name="x", number=2)) == {"title": "xx"}
+
+
+# What follows a delay is a target, an action, or both.
+
+
+def test_an_action_behind_a_delay_is_a_transition_that_stays() -> None:
+    bare, written = State("A", after={"2d": note}), State("A", after={"2d": Then(actions=note)})
+    assert bare == written
+    assert State("A", after={"2d": [note, leave]}) == State("A", after={"2d": Then(actions=[note, leave])})
+    handoff = Handoff("desk", at="OPEN")
+    assert State("A", after={"2d": handoff}) == State("A", after={"2d": Then(actions=handoff)})
+
+
+def test_actions_among_targets_are_transitions_of_their_own() -> None:
+    (after,) = State("A", after={"2d": [Then("B", guard=is_yes), note]}).after
+    assert after.then == (Then("B", guard=is_yes), Then(actions=note))

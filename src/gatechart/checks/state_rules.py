@@ -101,6 +101,30 @@ def unmarked_failure(analysis: Analysis) -> Iterator[Hit]:
             yield f"state {name!r}", problem, remedy
 
 
+@rule("GC105", Severity.WARNING, "a state that is not listed, and is only named by a timer or like an event")
+def meant_as_event(analysis: Analysis) -> Iterator[Hit]:
+    """A name behind a delay is a state, where one may have meant an event. Listed states are left alone."""
+    graph = analysis.graph
+    timers = {event for node in graph.nodes.values() for event, *_ in node.timers}
+    others = {ROOT, *(entry.state for entry in graph.entry_points.values())}
+    for node in graph.nodes.values():
+        others.update(() if node.default is None else node.default.targets)
+        for edge in node.edges:
+            others.update((edge.source,) if edge.event in timers else (edge.source, *edge.targets))
+    for name in (name for name in graph.nodes if name in graph.inferred):
+        if name in graph.events or name in graph.event_types:
+            yield f"state {name!r}", "an event of the graph has its name", _listed(name)
+        elif name not in others:
+            yield f"state {name!r}", "only a timer names it", _listed(name)
+
+
+def _listed(name: StateName) -> str:
+    return (
+        f"list it in states= if it is a state; for an action write the function in its place, "
+        f"which may call turn.raise_event({name!r})"
+    )
+
+
 # Fields of the context, entry points
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
-from gatechart.graph.handoff import Fallbacks
+from gatechart.graph.handoff import Fallbacks, Handoff
 from gatechart.values import Delay, Event, EventName, Name, Refused, Retry, StateName, delay_text, name_of, seconds_of
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
@@ -27,7 +27,7 @@ Work: TypeAlias = Callable[[ContextT, Any], Any]  # (context, work), sync or asy
 
 # The functions in a list are only checked for their events: mypy cannot infer a context that they share.
 Actions: TypeAlias = Iterable[Action[Any]]
-Follows: TypeAlias = "Name | Then | Iterable[Name | Then]"
+Follows: TypeAlias = "Name | Then | Action[Any] | Iterable[Name | Then | Action[Any]]"
 
 ANY: Final[StateName] = "*"
 """The root as a source: its transitions are enabled in every state, after all others."""
@@ -378,8 +378,19 @@ def after_event(state: StateName, delay: str) -> EventName:
 
 
 def _after(delay: Delay, then: Follows) -> After:
-    follows = tuple(each if isinstance(each, Then) else Then(each) for each in one_or_more(then))
-    return After(delay_text(delay), seconds_of(delay), follows)
+    return After(delay_text(delay), seconds_of(delay), _follows(then))
+
+
+def _follows(then: Follows) -> tuple[Then, ...]:
+    """Return the transitions that targets, transitions and actions stand for; actions alone are of one transition."""
+    each = one_or_more(then)
+    if each and all(map(_is_action, each)):
+        return (Then(actions=each),)
+    return tuple(one if isinstance(one, Then) else Then(actions=one) if _is_action(one) else Then(one) for one in each)
+
+
+def _is_action(value: object) -> bool:
+    return _is_called(value) or isinstance(value, Handoff)
 
 
 def _set(value: object, **fields: object) -> None:

@@ -58,6 +58,7 @@ class StateTransitionGraph(Generic[ContextT]):
     event_types: Mapping[EventName, EventType]  # the declared events, by name
     events_closed: bool
     tree: tuple[State[Any], ...]  # including the inferred states
+    inferred: frozenset[StateName]  # states that are not listed, only named
     nodes: Mapping[StateName, Node]  # including the root, in document order
     fingerprint: str
     runs_at_once: bool  # no action must be awaited
@@ -146,6 +147,7 @@ class StateTransitionGraph(Generic[ContextT]):
             events_closed=events_closed,
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
+        compiled["inferred"] = frozenset(state.name for state in tree[len(listed) :])
         for attribute, value in compiled.items():
             object.__setattr__(self, attribute, value)
 
