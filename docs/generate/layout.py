@@ -15,7 +15,7 @@ SECTIONS: Final = {
     "explanation": "Explanation",
 }
 FIRST: Final = (
-    *("index", "fastapi", "llm", "operations", "serve", "scale"),
+    *("index", "long-lived", "send", "llm", "hand-over", "web", "test", "operations", "deploy", "serve", "scale"),
     *("python", "charts", "handoff", "api", "chart-keys", "commands", "http", "errors", "configuration"),
     *("promises", "architecture", "comparison", "benchmarks"),
 )
