@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from gatechart.api import DONE, ErrorDocument, StartCommand, StartOnCommand
+from gatechart.api import DONE, CanCommand, ErrorDocument, PostCommand, SendCommand, StartCommand, StartOnCommand
 from gatechart.api.routes import CHANGES, LIVE, READY
-from gatechart.graph import AnyGraph, EntryPoint
+from gatechart.graph import AnyGraph, EntryPoint, EventType, JsonSchema
 from gatechart.serving.answers import headers_of
 from gatechart.serving.requests import OPERATIONS, Operation
 
@@ -34,6 +34,7 @@ _ERRORS: Final = {
     "503": "The server is starting or stopping, has too many connections, or its database fails.",
 }
 _LEFT_OUT: Final = {True: "403", False: "401"}  # by whether the server has a token
+_BRING_EVENTS: Final = (SendCommand, PostCommand, CanCommand)
 _TEXT: Final[Json] = {"type": "string"}
 _LOCATION: Final[Json] = {"headers": {"Location": {"description": "The path of the agent.", "schema": _TEXT}}}
 _RETRY_AFTER: Final[Json] = {
@@ -48,13 +49,17 @@ _HEALTHS: Final = {
 def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
     """Generate the document, OpenAPI 3.1.
 
-    graphs: the newest version of each, whose entry points are described.
+    graphs: the newest version of each, whose entry points and declared events are described.
     """
     schemas, references = _schemas(graphs)
     paths: defaultdict[str, Json] = defaultdict(dict)
     for operation in OPERATIONS:
         if operation.call is not StartOnCommand:  # it shares the path of `start`
             paths[operation.route.path][operation.route.method.lower()] = _operation(operation, references, needs_token)
+    for operation in OPERATIONS:
+        if operation.call in _BRING_EVENTS:
+            body = _event_schema(operation, graphs, references)
+            paths[operation.route.path]["post"]["requestBody"] = _content(body, required=True)
     paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
     paths[CHANGES]["get"] = _changes(needs_token)
     for path, summary in _HEALTHS.items():
@@ -96,6 +101,9 @@ def _schemas(graphs: Sequence[AnyGraph]) -> tuple[Json, Mapping[Any, Json]]:
     for _, entry in _entry_points(graphs):
         if entry.takes is not None:
             models[entry.takes, "validation"] = TypeAdapter(entry.takes)
+    for _, event in _events(graphs):
+        if isinstance(event.takes, type):
+            models[event.takes, "validation"] = TypeAdapter(event.takes)
     inputs = [(kind, mode, adapter) for (kind, mode), adapter in models.items()]
     references, defined = TypeAdapter.json_schemas(inputs, ref_template=_REFS, schema_generator=_Whole)
     return defined.get("$defs", {}), references
@@ -192,6 +200,45 @@ def _start(call: type[BaseModel], named: Mapping[str, str], entry: EntryPoint, r
         "required": [*named, *(["payload"] if needs_payload else [])],
         "additionalProperties": False,
     }
+
+
+def _events(graphs: Sequence[AnyGraph]) -> Iterator[tuple[AnyGraph, EventType]]:
+    return ((graph, event) for graph in graphs for event in graph.event_types.values())
+
+
+def _event_schema(operation: Operation, graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
+    """Describe a body for each declared event, beside the general one: the path does not tell the agent's graph."""
+    general = references[operation.rest, "validation"]
+    declared = [_event_body(operation, graph, event, references) for graph, event in _events(graphs)]
+    return {"anyOf": [*declared, general]} if declared else general
+
+
+def _event_body(operation: Operation, graph: AnyGraph, event: EventType, references: Mapping[Any, Json]) -> Json:
+    properties = dict(_fields(operation.rest)) | {"event": {"const": event.name}}
+    if isinstance(event.takes, JsonSchema):
+        properties["payload"] = _without_references(event.takes.plain, event.takes.plain.get("$defs", {}))
+    elif event.takes is not None:
+        properties["payload"] = references[event.takes, "validation"]
+    return {
+        "type": "object",
+        "title": f"{event.name} of {graph.name}",
+        "description": event.description,
+        "properties": properties,
+        "required": ["event"],
+        "additionalProperties": False,
+    }
+
+
+def _without_references(part: Any, parts: Json) -> Any:
+    """Return a part of a schema with what it refers to in place; a reference would mean this whole document."""
+    if isinstance(part, list):
+        return [_without_references(each, parts) for each in part]
+    if not isinstance(part, dict):
+        return part
+    plain = {key: _without_references(each, parts) for key, each in part.items() if key not in {"$defs", "$ref"}}
+    if "$ref" not in part:
+        return plain
+    return {"allOf": [_without_references(parts[part["$ref"].rpartition("/")[2]], parts), plain]}
 
 
 def _changes(needs_token: bool) -> Json:
