@@ -249,6 +249,16 @@ def test_a_drawing_has_the_theme_and_the_legend_that_are_asked_for(project, gate
     assert gatechart("draw", "desk", "--theme", "blue").code == 2
 
 
+def test_declared_events_are_drawn_with_their_payloads_on_wish(project, gatechart):
+    (project / "leave.yaml").write_text(
+        "id: leave\nentry_points: [A]\nevents: {NOTED: {takes: {properties: {text: {type: string}}}}}\n"
+        "states: {A: {on: {NOTED: B}}, B: }\n"
+    )
+    drawn = gatechart("draw", "leave", "--app", "leave.yaml", "--payloads")
+    assert "NOTED(text?)" in drawn.out
+    assert "NOTED(text?)" not in gatechart("draw", "leave", "--app", "leave.yaml").out
+
+
 @needs_graphviz
 def test_graphviz_draws_a_picture(project, gatechart):
     assert gatechart("draw", "desk", "desk.svg").code == 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import BaseModel
 
-from gatechart import ANY, EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.drawing.dot import write_dot
-from gatechart.drawing.mermaid import write_mermaid
+from gatechart import ANY, EntryPoint, EventType, State, StateTransitionGraph, Transition
+from gatechart.drawing.dot import to_dot, write_dot
+from gatechart.drawing.mermaid import to_mermaid, write_mermaid
 from gatechart.drawing.outline import outline
 from gatechart.drawing.shapes import Arrow, Box, Outline, Part
 from gatechart.errors import DrawingError, UnknownGraphError, UnknownStateError
@@ -47,6 +48,28 @@ def test_an_arrow_says_event_guard_and_actions():
     drawing = outline(graph_of(Transition("A", "GONE", "B", guard=is_solved, actions=[note, notify])))
     assert drawing.arrows[0].parts == (Part("GONE", "is_solved", ("note", "notify")),)
     assert drawing.arrows[0].parts[0].details == ("[is_solved]", "/ note, notify")
+
+
+class Decision(BaseModel):
+    approved: bool
+
+
+def test_declared_events_are_written_with_their_payloads_on_wish():
+    graph = StateTransitionGraph(
+        "g",
+        transitions=[Transition("A", event, "B") for event in ("DECIDED", "NOTED", "GONE", "LEFT")],
+        entry_points=["A"],
+        events=[
+            EventType("DECIDED", takes=Decision),
+            EventType("NOTED", takes={"properties": {"text": {}, "by": {}}, "required": ["text"]}),
+            "GONE",
+        ],
+    )
+    parts = outline(graph, payloads=True).arrows[0].parts
+    assert [part.event for part in parts] == ["DECIDED(Decision)", "NOTED(text, by?)", "GONE", "LEFT"]
+    assert [part.event for part in outline(graph).arrows[0].parts] == ["DECIDED", "NOTED", "GONE", "LEFT"]
+    for text in (to_dot(graph, payloads=True), to_mermaid(graph, payloads=True)):
+        assert "Decision" in text
 
 
 def test_a_lambda_is_written_as_the_letter():

@@ -203,6 +203,9 @@ FormatOption = Annotated[
 ]
 ThemeOption = Annotated[Theme, typer.Option("--theme", help="The colours of the drawing.")]
 LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the signs that occur in the drawing.")]
+PayloadsOption = Annotated[
+    bool, typer.Option("--payloads", help="Write declared events with the payloads that they take.")
+]
 DrawnAgentOption = Annotated[
     str | None,
     typer.Option(
@@ -275,6 +278,7 @@ async def draw_graph(
     is_map: MapOption = False,
     theme: ThemeOption = Theme.LIGHT,
     legend: LegendOption = False,
+    payloads: PayloadsOption = False,
 ) -> None:
     """Draw a graph, or a map of several graphs with their entry points and the handoffs between them.
 
@@ -293,7 +297,7 @@ async def draw_graph(
     graphs = loading.load_graphs(settings.app)
     names, path = _parted(graphs, drawn or ())
     file = _only_file(path, output, format)
-    look = {"theme": theme.value, "legend": legend}
+    look = {"theme": theme.value, "legend": legend, "payloads": payloads}
     if is_map or len(names) > 1:
         if agent is not None:
             raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")

@@ -153,14 +153,17 @@ def to_mermaid(
     trail: Sequence[HistoryEntry] = (),
     theme: str = "light",
     legend: bool = False,
+    payloads: bool = False,
 ) -> str:
     """Return the drawing of a graph as Mermaid text; of several, the map of their doors and handoffs.
 
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     theme: "light" or "dark". legend: whether the signs that occur are explained.
+    payloads: whether declared events are written with the payloads that they take.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return write_mermaid(sketch(graph, highlight=highlight, trail=trail), look_of(theme, legend=legend))
+    drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads)
+    return write_mermaid(drawing, look_of(theme, legend=legend))
 
 
 def write_mermaid(drawing: Outline | Map, look: Look = Look()) -> str:  # noqa: B008  it is frozen

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from gatechart.drawing.text import function_text
-from gatechart.graph import ROOT, Edge, Invoke, Node, callable_name
-from gatechart.values import StateName
+from gatechart.graph import ROOT, Edge, EventType, Invoke, JsonSchema, Node, callable_name
+from gatechart.values import EventName, StateName
 
 ELSE: Final = "else"
 """The guard of a transition that has none, but is asked after guarded ones on the same event."""
@@ -48,6 +48,15 @@ def guard_text(node: Node, edge: Edge) -> str:
 
 def _asked(edge: Edge) -> str:
     return "" if edge.ask is None else str(getattr(edge.ask.function, "drawn_as", edge.ask.name))
+
+
+def with_payload(event: EventName, types: Mapping[EventName, EventType]) -> str:
+    """Return an event with the payload that its type takes: the name of a model, or the fields of a JSON Schema."""
+    declared = types.get(event)
+    takes = None if declared is None else declared.takes
+    if takes is None:
+        return event
+    return f"{event}({', '.join(takes.fields) if isinstance(takes, JsonSchema) else takes.__name__})"
 
 
 def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: Mapping[StateName, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gatechart.drawing.naming import event_text, guard_text, invoke_text, titles_of
+from gatechart.drawing.naming import event_text, guard_text, invoke_text, titles_of, with_payload
 from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Outline, Part
 from gatechart.drawing.text import function_text
 from gatechart.drawing.trail import Trail, active_states, read_trail
@@ -13,19 +13,27 @@ from gatechart.graph import ROOT, AnyGraph, Edge, EntryPoint, Handoff, Kind, Nod
 from gatechart.values import HistoryEntry, Snapshot, StateName
 
 
-def outline(graph: AnyGraph, *, highlight: Snapshot | None = None, trail: Sequence[HistoryEntry] = ()) -> Outline:
+def outline(
+    graph: AnyGraph,
+    *,
+    highlight: Snapshot | None = None,
+    trail: Sequence[HistoryEntry] = (),
+    payloads: bool = False,
+) -> Outline:
     """Return the drawing of a graph, with what is active in `highlight` and the way that `trail` took.
 
+    payloads: whether declared events are written with the payloads that they take.
     Raises UnknownGraphError, UnknownStateError and DrawingError where these do not fit the graph.
     """
-    return _Sketch(graph, active_states(graph, highlight), read_trail(graph, trail)).outline()
+    return _Sketch(graph, active_states(graph, highlight), read_trail(graph, trail), payloads=payloads).outline()
 
 
 class _Sketch:
     """One graph and what its agent did, while its outline is made."""
 
-    def __init__(self, graph: AnyGraph, active: frozenset[StateName], taken: Trail) -> None:
+    def __init__(self, graph: AnyGraph, active: frozenset[StateName], taken: Trail, *, payloads: bool) -> None:
         self.graph = graph
+        self.payloads = payloads
         self.active = active
         self.taken = taken
         self.titles = titles_of(graph.nodes)
@@ -89,6 +97,8 @@ class _Sketch:
     def part(self, node: Node, edge: Edge, reenters: StateName | None = None) -> Part:
         """Return a transition in words. reenters: the compound state that it leaves and enters again."""
         event = event_text(node, edge, self.graph.nodes, self.titles)
+        if self.payloads and edge.event is not None:
+            event = with_payload(event, self.graph.event_types)
         again = None if reenters is None else self.titles[reenters]
         return Part(event, guard_text(node, edge), _names(edge.steps), again, self.taken.along(edge.label))
 

@@ -45,6 +45,7 @@ def draw(
     trail: Sequence[HistoryEntry] = (),
     theme: str = "light",
     legend: bool = False,
+    payloads: bool = False,
     limit_s: float = LIMIT_S,
 ) -> Path:
     """Write the drawing of a graph to a file, whole or not at all, and return where.
@@ -53,6 +54,7 @@ def draw(
     path: .svg, .png or .pdf, drawn by Graphviz; .dot or .mmd (Mermaid), as text. Missing folders are made.
     highlight: its active states stand out. trail: so does the way that these turns took, oldest first, numbered.
     theme: "light" or "dark". legend: whether the signs that occur are explained.
+    payloads: whether declared events are written with the payloads that they take.
     limit_s: how long Graphviz may lay it out. A larger chart gets a plainer layout, which says so, and a warning is
     logged.
     Raises DrawingError; UnknownGraphError and UnknownStateError where `highlight` or `trail` do not fit the graph.
@@ -62,7 +64,8 @@ def draw(
     if written is None:
         raise DrawingError(f"{str(file)!r} ends in none of {listing(tuple(_FORMATS))}; name a file that does")
     look = look_of(theme, legend=legend)
-    _write(file, written(sketch(graph, highlight=highlight, trail=trail), look, limit_s))
+    drawing = sketch(graph, highlight=highlight, trail=trail, payloads=payloads)
+    _write(file, written(drawing, look, limit_s))
     return file
 
 
@@ -88,11 +91,12 @@ async def draw_async(
     trail: Sequence[HistoryEntry] = (),
     theme: str = "light",
     legend: bool = False,
+    payloads: bool = False,
     limit_s: float = LIMIT_S,
 ) -> Path:
     """Do what `draw` does, in a thread, so that the event loop goes on. Cancelling it only stops waiting."""
     options: dict[str, Any] = {"highlight": highlight, "trail": trail, "theme": theme, "legend": legend}
-    return await asyncio.to_thread(draw, graph, path, limit_s=limit_s, **options)
+    return await asyncio.to_thread(draw, graph, path, payloads=payloads, limit_s=limit_s, **options)
 
 
 def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **attributes: Value) -> bytes:

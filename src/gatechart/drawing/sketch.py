@@ -32,10 +32,11 @@ def sketch(
     *,
     highlight: Snapshot | None = None,
     trail: Sequence[HistoryEntry] = (),
+    payloads: bool = False,
 ) -> Outline | Map:
     """Return the drawing of a graph, or the map of several. Raises what `outline` raises; a map shows no agent."""
     if isinstance(graph, StateTransitionGraph):
-        return outline(graph, highlight=highlight, trail=trail)
+        return outline(graph, highlight=highlight, trail=trail, payloads=payloads)
     if highlight is not None or trail:
         raise DrawingError("a map of graphs shows no agent; draw the agent's graph alone")
     if not graph:

@@ -49,12 +49,17 @@ class JsonSchema:
         """Text that is the same for the same schema, in whatever order its keys come."""
         return canonical_json(self.plain)
 
-    def __str__(self) -> str:
-        """Describe the fields in one line, an optional one with a question mark."""
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The types of the fields by name, an optional one with a question mark."""
         schema = self.plain
         fields, required = schema.get("properties", {}), schema.get("required", ())
-        told = (f"{name}{'' if name in required else '?'}: {_type_of(each)}" for name, each in fields.items())
-        return f"an object with {', '.join(told)}" if fields else self.text[:_LONGEST_PROBLEM]
+        return {f"{name}{'' if name in required else '?'}": _type_of(each) for name, each in fields.items()}
+
+    def __str__(self) -> str:
+        """Describe the fields in one line."""
+        told = ", ".join(f"{name}: {kind}" for name, kind in self.fields.items())
+        return f"an object with {told}" if told else self.text[:_LONGEST_PROBLEM]
 
     def problems(self, payload: Mapping[str, Any]) -> tuple[str, ...]:
         """Return one line for each of the first ten problems of a payload, with the path of the field."""
