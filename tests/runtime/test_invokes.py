@@ -1142,8 +1142,29 @@ async def test_an_invoke_that_fails_is_logged_with_its_agent(place, clock, caplo
             await soon(agent.until("FAILED"))
     (record,) = caplog.records
     assert (record.agent_id, record.invoke, record.attempts) == ("a", "it", 1)
-    assert "an invoke failed" in caplog.text
-    assert "ValueError: the string broke" in caplog.text
+    assert record.message.startswith("an invoke failed: it in WORKING of agent a, graph working, attempt 1: Traceback")
+    assert "ValueError: the string broke" in record.message
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_an_invoke_that_fails_again_is_logged_in_a_line_with_the_count(place, clock, services, caplog):
+    services.fails["search"] = 3
+
+    async def search(context, work):
+        return work.services.call("search")
+
+    graph = busy(Invoke(search, retry=Retry(attempts=3, first_s=10, factor=1)))
+    async with opened(place, graph, services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY", agent_id="a")
+        for _ in range(2):
+            await eventually(lambda: clock.next_due == clock.now() + timedelta(seconds=10))
+            clock.advance(10)
+        await noted(agent, 1)
+    first, *repeated = [each.getMessage() for each in caplog.records if each.name.endswith("invoke_attempt")]
+    assert "Traceback" in first
+    known = "an invoke failed: search in BUSY of agent a, graph busy, attempt"
+    assert [each.startswith(f"{known} {n}: LookupError: ") for n, each in enumerate(repeated, 2)] == [True, True]
+    assert not any("\n" in each for each in repeated)
 
 
 async def test_an_invoke_fails_by_an_exception_that_cannot_say_what_it_is_about(place, clock):

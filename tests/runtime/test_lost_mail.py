@@ -233,10 +233,12 @@ async def test_the_operator_is_told_with_the_facts(place, caplog):
             agent = await waiting(runtime, "careful", "delegate")
             await rest(runtime)
         [letter] = await dead(runtime, agent)
-        [record] = [each for each in caplog.records if each.message == "mail is dead: every attempt failed"]
+        [record] = [each for each in caplog.records if each.message.startswith("mail is dead")]
         assert (record.agent_id, record.event, record.number) == (agent.id, "handoff.completed", letter.number)
         assert record.levelno == logging.ERROR
         assert record.reason == letter.reason
+        facts = f"handoff.completed of agent {agent.id}, graph careful, attempt 1: {letter.reason}"
+        assert record.message == f"mail is dead: every attempt failed: {facts}"
 
 
 @pytest.mark.needs("lists_all_mail")

@@ -159,7 +159,7 @@ async def test_a_refused_event_changes_nothing_and_says_why(place, caplog, graph
         assert outcome.refusal.accepts == ("GUARDED", "BROKEN", "BROKEN_BUT", "ENDED")
         assert str(outcome.refusal).startswith(told)
         [record] = [record for record in caplog.records if record.name.startswith("gatechart")]
-        message = f"an event was refused: {event} of agent r-1: {outcome.refusal}"
+        message = f"an event was refused: {event} of agent r-1, graph refusing: {outcome.refusal}"
         assert (record.levelno, record.getMessage()) == (logging.WARNING, message)
         assert (record.agent_id, record.event, record.reason) == ("r-1", event, str(outcome.refusal))
 

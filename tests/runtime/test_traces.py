@@ -75,13 +75,14 @@ async def test_what_a_state_gets_and_does_not_handle_is_told_to_who_looks_closel
             clock.advance(5)
             await at_rest(runtime, clock)
             assert await runtime.mail() == []
-    told = [each for each in caplog.records if each.getMessage() == "mail of a state was refused"]
+    told = [each for each in caplog.records if each.getMessage().startswith("mail of a state was refused")]
     assert {each.levelno for each in told} == {logging.DEBUG}
     assert sorted((each.agent_id, each.event, each.reason.partition(";")[0]) for each in told) == [
         ("a", "done.invoke.one", "no transition in WORKING"),
         ("a", "error.invoke.other", "no transition in WORKING"),
         ("b", "after.5s.WAITING", "guards said no (never) in WAITING"),
     ]
+    assert all(f"{each.event} of agent {each.agent_id}, graph deaf: {each.reason}" in each.message for each in told)
 
 
 @pytest.mark.needs("takes_a_clock")

@@ -1,4 +1,4 @@
-"""The order of an agent's mail."""
+"""The order of an agent's mail, and what is logged of mail that fails."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from gatechart.turn import in_order
-from gatechart.values import Mail
+from gatechart.turn import after_failure, in_order
+from gatechart.values import Mail, MailStatus, Retry
 from tests.support import NOW
 
 
@@ -40,3 +40,20 @@ def test_a_clock_that_was_set_back_reorders_no_mail_without_a_due_time() -> None
 
 def test_a_timer_set_while_the_clock_was_ahead_moves_no_other_mail() -> None:
     assert [each.number for each in in_order([mail(1, 60, 90), mail(2, 0, 5), mail(3, 0)])] == [3, 2, 1]
+
+
+def test_mail_that_fails_again_in_the_same_way_is_logged_without_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken, failing = Retry(attempts=4, first_s=1), mail(1, 0)
+    for problem in ("it broke", "it broke", "it burnt", "it burnt"):
+        failing = after_failure(failing, ValueError(problem), NOW, broken, "desk")
+    assert failing.status is MailStatus.DEAD
+    assert [record.exc_info is not None for record in caplog.records] == [True, False, True, False]
+    again = "mail failed, and is tried again: M1 of agent a, graph desk, attempt"
+    assert [record.message for record in caplog.records] == [
+        f"{again} 1: ValueError: it broke",
+        f"{again} 2: ValueError: it broke",
+        f"{again} 3: ValueError: it burnt",
+        "mail is dead: every attempt failed: M1 of agent a, graph desk, attempt 4: ValueError: it burnt",
+    ]

@@ -18,6 +18,10 @@ from gatechart.values.frozen import value
 
 logger = logging.getLogger(__name__)
 
+_FAILED: Final = (
+    "an invoke failed: %(invoke)s in %(state)s of agent %(agent_id)s, graph %(graph)s, "
+    "attempt %(attempts)d: %(problem)s"
+)
 TOO_LONG: Final = "it took longer than its timeout_s"
 
 
@@ -66,10 +70,18 @@ def _after_failure(
     invoke: Invoke, running: ActiveInvocation, error: Exception, failed: int
 ) -> InvokeEnded | InvokeFailed:
     payload = failure_payload(error, failed)
-    known = {"agent_id": running.invocation.agent_id, "invoke": invoke.id, "attempts": failed}
-    logger.warning("an invoke failed: %s", payload["traceback"], extra=known)
+    _log_failure(running, payload)
     wait_s = None if invoke.retry is None else invoke.retry.wait_s(failed)
     return InvokeEnded("error", payload) if wait_s is None else InvokeFailed(failed, wait_s)
+
+
+def _log_failure(running: ActiveInvocation, payload: Payload) -> None:
+    """Log the first failure with its traceback; a repeated one in a line, with their number."""
+    call, attempts = running.invocation, payload["attempts"]
+    problem = f"{payload['type']}: {payload['message']}" if attempts > 1 else payload["traceback"]
+    facts = {"agent_id": call.agent_id, "graph": running.graph, "state": call.state, "invoke": call.invoke}
+    facts |= {"attempts": attempts, "problem": problem}
+    logger.warning(_FAILED, facts, extra=facts)
 
 
 def _declared(graph: AnyGraph, running: ActiveInvocation) -> Invoke:

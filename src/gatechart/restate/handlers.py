@@ -40,6 +40,7 @@ from gatechart.turn import (
     check_declared,
     checked_name,
     fit_payload,
+    log_refusal,
     no_later,
     plain_payload,
     requested,
@@ -83,7 +84,8 @@ async def decide(
                 return JournalEntry(needs=needed.numbers)
     except Exception as error:  # whatever it is: raised on, it would block all later calls to the agent
         if not isinstance(error, EventError):
-            logger.warning("what came to an agent failed", extra={"agent_id": agent_id, "verb": verb}, exc_info=error)
+            facts = {"agent_id": agent_id, "verb": verb}
+            logger.warning("a call to agent %(agent_id)s failed: %(verb)s", facts, extra=facts, exc_info=error)
         return JournalEntry(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
     return unit.close()
 
@@ -118,8 +120,7 @@ async def _send(unit: UnitOfWork, argument: Argument) -> None:
 def _tell_refusal(unit: UnitOfWork, graph: AnyGraph, event: EventName, reason: str) -> None:
     if graph.on_refusal is OnRefusal.RAISE:
         raise EventRefusedError(unit.agent_id, event, reason)
-    facts = {"agent_id": unit.agent_id, "event": event, "reason": reason}
-    logger.warning("an event was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
+    log_refusal(graph.name, unit.agent_id, event, reason)
 
 
 def _check_life(unit: UnitOfWork, argument: Argument) -> None:

@@ -23,6 +23,7 @@ from gatechart.turn import (
     after_refusal,
     begin_with_offer,
     error_mail,
+    graph_offered,
     is_about_handoff,
     is_awaited,
     is_word_of_handoff,
@@ -198,17 +199,21 @@ async def _take(unit: UnitOfWork, mail: Mail) -> None:
     if unit.entry.place is not None:
         return
     if outcome.refusal is not None and mail.state is None:
-        state.put(after_refusal(mail, str(outcome.refusal)))
+        state.put(after_refusal(mail, str(outcome.refusal), _graph_of(unit, mail)))
     else:
         state.drop(mail.number)
 
 
 async def _failed(unit: UnitOfWork, mail: Mail, error: Exception) -> None:
-    after = after_failure(mail, error, unit.now, unit.config.terms.mail_retry)
+    after = after_failure(mail, error, unit.now, unit.config.terms.mail_retry, _graph_of(unit, mail))
     if after.status is MailStatus.DEAD:
         await _give_up(unit, after)
     else:
         unit.state.put(after)
+
+
+def _graph_of(unit: UnitOfWork, mail: Mail) -> str:
+    return graph_offered(mail) if unit.state.snapshot is None else unit.state.snapshot.graph
 
 
 async def _give_up(unit: UnitOfWork, dead: Mail) -> None:

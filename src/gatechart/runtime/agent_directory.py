@@ -233,9 +233,9 @@ class AgentDirectory:
                 agent, _ = await self.host(snapshot)
                 hosted.append(agent)
             except (EventError, DefinitionError) as error:
-                logger.error(  # noqa: TRY400  the error message says it all
-                    "an agent cannot be hosted", extra={"agent_id": snapshot.agent_id, "reason": str(error)}
-                )
+                facts = {"agent_id": snapshot.agent_id, "graph": snapshot.graph, "reason": str(error)}
+                text = "an agent cannot be hosted: %(agent_id)s, graph %(graph)s: %(reason)s"
+                logger.error(text, facts, extra=facts)  # noqa: TRY400  the error message says it all
         return hosted
 
     async def home_of(self, snapshot: Snapshot) -> tuple[AnyGraph, TurnRecord | None]:

@@ -213,7 +213,9 @@ class Core:
                 raise
             except OutsideError as error:
                 wait_s = STORE_RETRY.wait_s(failed) or 0.0
-                logger.warning("the store does not answer; it is tried again", extra={"wait_s": wait_s}, exc_info=error)
+                facts = {"attempts": failed, "wait_s": wait_s, "problem": str(error)}
+                text = "the store does not answer, attempt %(attempts)d; it is tried again: %(problem)s"
+                logger.warning(text, facts, extra=facts, exc_info=error if failed == 1 else None)
                 if not await self.pause(wait_s):
                     raise
         raise AssertionError("unreachable")

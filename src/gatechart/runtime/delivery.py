@@ -24,6 +24,8 @@ from gatechart.values import OFFERED, Mail, MailChange, MailEnd, MailStatus, Out
 
 logger = logging.getLogger(__name__)
 
+_MAIL: Final = "%(event)s of agent %(agent_id)s, graph %(graph)s"  # of `_facts`
+
 STORE_PAUSE_S: Final = 1.0
 NOT_WAITING: Final = (Verdict.STALE, Verdict.REPEATED, Verdict.REUSED)  # verdicts on mail that is no longer waiting
 
@@ -144,6 +146,10 @@ class Recipient(Protocol):
         """Return whether the mail is still to be taken."""
         ...
 
+    def graph_of(self, mail: Mail) -> str:
+        """Return the name of the recipient's graph, or of the one with which the mail lets it begin."""
+        ...
+
     async def apply(self, mail: Mail, dead: Mail | None) -> TurnRecord | Outcome | None:
         """Process the event of the mail, and return its turn, or its outcome without one; None if it is over.
 
@@ -168,7 +174,7 @@ async def take(recipient: Recipient, mail: Mail) -> bool:
         is_to_wait = (mail.retry_at is not None or not core.is_open) and recipient.holds(mail)
         if is_to_wait and not await _is_time(core, mail):
             return False
-        after = await _try(recipient, mail, dead)
+        after = await _try(recipient, mail, dead, tries)
         if after is None:
             return True
         if after is mail:
@@ -222,23 +228,28 @@ async def _wait_between(core: Core, mail: Mail, tries: int) -> None:
         await core.pause(STORE_PAUSE_S)
 
 
-async def _try(recipient: Recipient, mail: Mail, dead: Mail | None) -> Mail | None:
+def _facts(recipient: Recipient, mail: Mail) -> dict[str, Any]:
+    return {"agent_id": mail.recipient, "graph": recipient.graph_of(mail), "event": mail.event}
+
+
+async def _try(recipient: Recipient, mail: Mail, dead: Mail | None, tries: int) -> Mail | None:
     """Try once; return what the mail becomes, the same mail to try again, or None if the agent is done with it."""
     core = recipient.core
     try:
         outcome = await recipient.apply(mail, dead)
     except (OutsideError, RuntimeClosedError) as error:
-        return mail if await _stands(core, mail, error) else None
+        return mail if await _stands(recipient, mail, error, tries) else None
     except Exception as error:
         is_erased = isinstance(error, UnknownAgentError)  # and its mail with it
         return None if is_erased else await _failed(recipient, mail, error)
     if not isinstance(outcome, Outcome):
         return None
     if outcome.refusal is not None and mail.state is None:
-        return after_refusal(mail, str(outcome.refusal))
+        return after_refusal(mail, str(outcome.refusal), recipient.graph_of(mail))
     if outcome.refusal is not None:  # mail of a state is not reported if refused: the state may simply not handle it
-        facts = {"agent_id": mail.recipient, "event": mail.event, "reason": str(outcome.refusal)}
-        logger.debug("mail of a state was refused", extra=facts)
+        facts = {**_facts(recipient, mail), "reason": str(outcome.refusal)}
+        text = f"mail of a state was refused: {_MAIL}: %(reason)s"
+        logger.debug(text, facts, extra=facts)
     if outcome.refusal is not None or outcome.repeat:
         await core.persist(MailEnd(mail.number))
     return None
@@ -247,19 +258,22 @@ async def _try(recipient: Recipient, mail: Mail, dead: Mail | None) -> Mail | No
 async def _failed(recipient: Recipient, mail: Mail, error: Exception) -> Mail | None:
     """Return the mail after another failed attempt; None for an offer that is given up."""
     core = recipient.core
-    failed = after_failure(mail, error, core.clock.now(), core.limits.mail_retry)
+    failed = after_failure(mail, error, core.clock.now(), core.limits.mail_retry, recipient.graph_of(mail))
     is_lost = failed.status is MailStatus.DEAD and failed.event.startswith(OFFERED)
     return None if is_lost and await give_up(core, failed, recipient.accept) else failed
 
 
-async def _stands(core: Core, mail: Mail, error: OutsideError | RuntimeClosedError) -> bool:
+async def _stands(recipient: Recipient, mail: Mail, error: OutsideError | RuntimeClosedError, tries: int) -> bool:
     """Return whether the mail is still to be tried, perhaps after a pause. It may have been cancelled."""
+    core = recipient.core
     if isinstance(error, OwnershipLostError):
         return False  # the new owner has the mail
     if isinstance(error, RuntimeClosedError):
         return not core.is_open  # if this runtime is open, another owner has the mail
     if not isinstance(error, StaleAgentError):
-        logger.warning("mail waits for the store", extra={"agent_id": mail.recipient}, exc_info=error)
+        facts = {**_facts(recipient, mail), "attempts": tries + 1, "problem": str(error)}
+        text = f"mail waits for the store: {_MAIL}, attempt %(attempts)d: %(problem)s"
+        logger.warning(text, facts, extra=facts, exc_info=None if tries else error)
         await core.pause(STORE_PAUSE_S)
         return True
     if mail.event.startswith(OFFERED) and not await is_pending(core, mail):

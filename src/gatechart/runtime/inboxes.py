@@ -21,7 +21,16 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.offers import answer, no_place
-from gatechart.turn import Rejection, begin_with_offer, in_order, is_about_handoff, readable, rejection, withdrawn
+from gatechart.turn import (
+    Rejection,
+    begin_with_offer,
+    graph_offered,
+    in_order,
+    is_about_handoff,
+    readable,
+    rejection,
+    withdrawn,
+)
 from gatechart.values import (
     WITHDRAWN,
     AgentId,
@@ -221,7 +230,7 @@ class Inboxes:
                 for agent_id in agent_ids:
                     await self._read_some([agent_id])
                 return
-            logger.exception("an agent with mail is damaged", extra={"agent_id": agent_ids[0]})
+            logger.exception("an agent with mail is damaged: %s", agent_ids[0], extra={"agent_id": agent_ids[0]})
             hosted = ()
         except OutsideError:
             logger.exception("agents with mail cannot be read; it is tried again")
@@ -309,6 +318,10 @@ class NewAgent:
     def holds(self, _mail: Mail) -> bool:
         """See Recipient. Another caller may have started this agent, or resumed it after a commit in doubt."""
         return self._in_doubt is not None or (not self.is_born and self._directory.known(self._agent_id) is None)
+
+    def graph_of(self, mail: Mail) -> str:
+        """See Recipient."""
+        return graph_offered(mail)
 
     async def apply(self, mail: Mail, _dead: Mail | None) -> TurnRecord | None:
         """See Recipient. The mail is an offer, or its withdrawal."""

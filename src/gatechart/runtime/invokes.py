@@ -157,7 +157,14 @@ class Invokes:
             try:
                 await self._report(call, ended)
             except UnwritableError as error:
-                logger.warning("the result of an invoke cannot be kept", extra={"agent_id": call.agent_id})
+                facts = {
+                    "agent_id": call.agent_id,
+                    "graph": running.graph,
+                    "invoke": call.invoke,
+                    "problem": str(error),
+                }
+                text = "a result cannot be kept: %(invoke)s of agent %(agent_id)s, graph %(graph)s: %(problem)s"
+                logger.warning(text, facts, extra=facts)
                 await self._report(call, InvokeEnded("error", failure_payload(error, 1)))
         except InvocationOverError:
             logger.debug("an invoke went on after its state had been left", extra={"agent_id": call.agent_id})

@@ -42,6 +42,7 @@ from gatechart.turn import (
     checked_operator_reason,
     fatal_mail,
     keeps,
+    log_refusal,
     plain_payload,
     possible,
     requested,
@@ -249,6 +250,10 @@ class LiveAgent:
     def _not_reached(self, awaited: Awaited, timeout_s: float) -> NotReachedError:
         return NotReachedError(self.snapshot.agent_id, str(awaited), self.snapshot.configuration, timeout_s)
 
+    def graph_of(self, _mail: Mail) -> str:
+        """See Recipient."""
+        return self.graph.name
+
     async def apply(self, mail: Mail, dead: Mail | None) -> TurnRecord | Outcome | None:
         """See Recipient."""
         if not self.holds(mail):
@@ -384,8 +389,7 @@ class LiveAgent:
             check_declared(self.graph, outcome.event, outcome.refusal)
         if self.graph.on_refusal is OnRefusal.RAISE:
             raise EventRefusedError(agent_id, outcome.event, reason)
-        facts = {"agent_id": agent_id, "event": outcome.event, "reason": reason}
-        logger.warning("an event was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
+        log_refusal(self.graph.name, agent_id, outcome.event, reason)
         return outcome
 
     async def _settle(self, turn: TurnRecord) -> bool:

@@ -61,18 +61,21 @@ class RequestServer:
 
     async def _run(self) -> None:
         """Take requests as they come. At first, and after an error, also take again those not answered yet."""
-        again = True
+        again, failed = True, 0
         while True:
             try:
                 if not again:
                     await self._requests.asked()
                 await self._take(again=again)
-                again = False
+                again, failed = False, 0
             except OwnershipLostError as error:
                 self._core.lose(error)
                 return
-            except Exception:  # on any error: nobody else takes the requests
-                logger.exception("what is asked of the owner cannot be read; it is tried again")
+            except Exception as error:  # on any error: nobody else takes the requests
+                failed += 1
+                facts = {"attempts": failed, "problem": str(error)}
+                text = "what is asked of the owner cannot be read, attempt %(attempts)d; it is tried again: %(problem)s"
+                logger.error(text, facts, extra=facts, exc_info=error if failed == 1 else None)  # noqa: TRY400
                 await asyncio.sleep(PAUSE_S)
                 again = True
 

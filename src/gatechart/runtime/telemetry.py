@@ -56,6 +56,9 @@ MESSAGES: Final = {
     HandoffStatus.CANCELLED: "a handoff was cancelled",
     HandoffStatus.EXPIRED: "a handoff has expired",
 }
+_PARTIES: Final = (
+    ": %(handoff)s from agent %(source)s, graph %(source_graph)s, to agent %(target)s, graph %(target_graph)s"
+)
 LATENCIES_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 86400.0)
 HOPS: Final = (1, 2, 3, 4, 5, 6, 7, 8)
 ROOT: Final = Context()
@@ -347,4 +350,6 @@ def _links(traceparent: object) -> list[Link]:
 
 def _log(status: HandoffStatus, facts: Facts, details: str = "", obstacle: str = "") -> None:
     if logger.isEnabledFor(logging.INFO):
-        logger.info(MESSAGES[status], extra={**facts.fields(), "details": details, "obstacle": obstacle})
+        known = {**facts.fields(), "details": details, "obstacle": obstacle}
+        text = MESSAGES[status] + _PARTIES
+        logger.info(text, known, extra=known)

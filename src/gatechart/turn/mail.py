@@ -24,7 +24,9 @@ from gatechart.values import (
     ERROR_MAIL,
     OFFERED,
     WITHDRAWN,
+    AgentId,
     Event,
+    EventName,
     Mail,
     MailStatus,
     Outcome,
@@ -39,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 PROGRESS: Final = "progress.invoke."
 
+_FAILED_MAIL: Final = "%(event)s of agent %(agent_id)s, graph %(graph)s, attempt %(attempts)d: %(reason)s"
+_DEAD: Final = f"mail is dead: every attempt failed: {_FAILED_MAIL}"
+_AGAIN: Final = f"mail failed, and is tried again: {_FAILED_MAIL}"
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -147,26 +152,41 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
     return await reacted(graph, previous, event, previous.handoffs, (), services)
 
 
-def after_refusal(mail: Mail, reason: str) -> Mail:
-    """Return the mail marked as refused by its recipient."""
-    facts = {"agent_id": mail.recipient, "event": mail.event, "reason": reason}
-    logger.warning("mail was refused: %(event)s of agent %(agent_id)s: %(reason)s", facts, extra=facts)
+def graph_offered(mail: Mail) -> str:
+    """Return the graph that an offer asks an agent to begin with, for mail to an agent that does not exist yet."""
+    return str(mail.payload.get("target_graph", "unknown"))
+
+
+def log_refusal(graph: str, agent_id: AgentId, event: EventName, reason: str) -> None:
+    """Log that an agent refused an event whose sender waits for the outcome."""
+    facts = {"agent_id": agent_id, "graph": graph, "event": event, "reason": reason}
+    logger.warning(
+        "an event was refused: %(event)s of agent %(agent_id)s, graph %(graph)s: %(reason)s", facts, extra=facts
+    )
+
+
+def after_refusal(mail: Mail, reason: str, graph: str) -> Mail:
+    """Return the mail marked as refused by its recipient, an agent of the graph."""
+    facts = {"agent_id": mail.recipient, "graph": graph, "event": mail.event, "reason": reason}
+    logger.warning("mail was refused: %(event)s of agent %(agent_id)s, graph %(graph)s: %(reason)s", facts, extra=facts)
     return replaced(mail, status=MailStatus.REFUSED, reason=reason)
 
 
-def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry) -> Mail:
+def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry, graph: str) -> Mail:
     """Return the mail after another failed attempt: to be tried again, dead, or refused because its id was reused."""
     if isinstance(error, EventIdReusedError):  # another attempt would fail the same way
-        return after_refusal(mail, str(error))
+        return after_refusal(mail, str(error), graph)
     attempts = mail.attempts + 1
     wait_s = retry.wait_s(attempts)
     failed = replaced(mail, attempts=attempts, reason=told(error))
-    known = {"agent_id": mail.recipient, "event": mail.event, "number": mail.number}
-    known |= {"attempts": attempts, "reason": failed.reason}
+    facts = {"agent_id": mail.recipient, "graph": graph, "event": mail.event, "number": mail.number}
+    facts |= {"attempts": attempts, "reason": failed.reason, "wait_s": wait_s}
+    # The reason is kept with the mail, so a repetition is known as one after a restart, too.
+    whole = None if failed.reason == mail.reason else error
     if wait_s is None:
-        logger.error("mail is dead: every attempt failed", extra=known, exc_info=error)
+        logger.error(_DEAD, facts, extra=facts, exc_info=whole)
         return replaced(failed, status=MailStatus.DEAD, retry_at=None)
-    logger.warning("mail failed; it is tried again", extra={**known, "wait_s": wait_s}, exc_info=error)
+    logger.warning(_AGAIN, facts, extra=facts, exc_info=whole)
     return replaced(failed, retry_at=now + timedelta(seconds=wait_s))
 
 

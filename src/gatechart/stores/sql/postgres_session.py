@@ -98,7 +98,9 @@ class Session:
                     is_chance = state_of(error).startswith(CHANCE) or (attempt == 1 and is_cut(error))
                     if not is_chance:
                         raise
-                    logger.warning("a transaction is tried again", extra={"attempt": attempt}, exc_info=error)
+                    facts = {"attempt": attempt, "problem": str(error)}
+                    whole = error if attempt == 1 else None
+                    logger.warning("a transaction is tried again: %(problem)s", facts, extra=facts, exc_info=whole)
             return await self._transaction(work)
 
     async def _transaction(self, work: Callable[[Connection], T]) -> T:
