@@ -9,6 +9,8 @@ from gatechart import ANY, Invoke, Runtime, State, StateTransitionGraph, Transit
 from gatechart.errors import StoreFailedError
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
+from gatechart.values import HandoffStatus
+from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, Ledger, note, pass_on, try_it
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing, soon
 
@@ -259,6 +261,46 @@ async def test_mail_whose_posting_failed_is_not_delivered_though_that_was_in_dou
     clock.advance(60)
     await at_rest(runtime, clock)
     assert (agents[0].context.notes, agents[0].snapshot.version) == (["kept"], 2)
+
+
+@pytest.mark.needs("takes_a_clock")
+@pytest.mark.parametrize(("before", "notes"), [(False, ["in doubt", "sure"]), (True, ["sure"])])
+@pytest.mark.parametrize("is_read", [False, True])
+async def test_mail_in_doubt_for_an_agent_that_starts_later_is_delivered_only_if_it_was_accepted(
+    store, clock, runtime, before, notes, is_read
+):
+    """is_read: the agent was looked for, and not found, before it starts."""
+    store.lose_connection(before=before)
+    with pytest.raises(StoreFailedError):
+        await soon(runtime.post("later", "NOTED", {"n": "in doubt"}))
+    store.mend()
+    if is_read:
+        await at_rest(runtime, clock)
+    await runtime.post("later", "NOTED", {"n": "sure"})
+    agent = await runtime.start("digging", at="RESTING", agent_id="later")
+    clock.advance(60)
+    await at_rest(runtime, clock)
+    assert (agent.context.notes, agent.snapshot.version) == (notes, 1 + len(notes))
+    assert (await runtime.mail("later"), runtime._core.doubted) == ([], set())
+
+
+@pytest.mark.needs("takes_a_clock")
+async def test_a_withdrawal_in_doubt_is_looked_up_before_an_agent_that_does_not_exist_takes_it(store, clock):
+    async with Runtime.open(store, graphs=ALL, clock=clock) as runtime:
+        agent = await runtime.start("first", at="TALKING")
+        await agent.send("ASK", {"to": "second", "at": "BROKEN"})  # the withdrawal waits behind the offer, which fails
+        await at_rest(runtime, clock)
+        (row,) = await runtime.handoffs()
+        store.lose_connection(before=True)
+        with pytest.raises(StoreFailedError):
+            await soon(runtime.cancel_handoff(row.id, reason="never mind"))
+        assert len(runtime._core.doubted) == 1
+        store.mend()
+        for seconds in (2, 4, 8, 16, 60):
+            clock.advance(seconds)
+            await at_rest(runtime, clock)
+        (row,) = await runtime.handoffs()
+        assert (row.status, runtime._core.doubted, await runtime.mail()) == (HandoffStatus.REJECTED, set(), [])
 
 
 @pytest.mark.needs("takes_a_clock")

@@ -164,6 +164,7 @@ async def test_what_two_agents_send_one_another_arrives_in_order(place):
         two = await runtime.start("ledger", at="OPEN", agent_id="two")
         for _ in range(10):
             await one.send("PASSED_ON", {"to": [["two", "NOTED"], ["two", "RANG"]]})
+        await eventually(lambda: len(two.context.notes) == 20)
         await two.send("NOTED", {"n": "end"})
         assert two.context.notes == [*["NOTED of one", "RANG of one"] * 10, "end"]
 
@@ -174,8 +175,10 @@ async def test_mail_that_is_sent_twice_under_one_id_is_applied_once(place):
         two = await runtime.start("ledger", at="OPEN", agent_id="two")
         for _ in range(3):
             assert (await one.send("PASSED_ON", {"to": [["two", "NOTED"]], "id": "x-1"})).applied
+        await one.send("PASSED_ON", {"to": [["two", "RANG"]]})
+        await eventually(lambda: len(two.context.notes) > 1)
         await two.send("NOTED", {"n": "end"})
-        assert two.context.notes == ["NOTED of one", "end"]
+        assert two.context.notes == ["NOTED of one", "RANG of one", "end"]
 
 
 # Ids

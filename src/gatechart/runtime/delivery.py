@@ -95,8 +95,7 @@ class JobQueue:
             self._core.doubted.discard(number)
             return
         try:
-            taking = take_if_accepted if number in self._core.doubted else take
-            if not await taking(recipient, mail):
+            if not await take(recipient, mail):
                 self.leaves_mail = True
         finally:
             if self.mail.pop(number, None) is not None:
@@ -169,6 +168,8 @@ async def take(recipient: Recipient, mail: Mail) -> bool:
     effect forever.
     """
     core, dead = recipient.core, None
+    if mail.number in core.doubted:
+        return await _take_if_accepted(recipient, mail)
     tries = 0  # that neither succeeded nor failed
     while True:
         is_to_wait = (mail.retry_at is not None or not core.is_open) and recipient.holds(mail)
@@ -190,8 +191,8 @@ async def take(recipient: Recipient, mail: Mail) -> bool:
         mail = after
 
 
-async def take_if_accepted(recipient: Recipient, mail: Mail) -> bool:
-    """Take mail as `take` does, unless its posting failed and the store does not hold it."""
+async def _take_if_accepted(recipient: Recipient, mail: Mail) -> bool:
+    """Take mail whose posting failed as `take` does, unless the store does not hold it."""
     core = recipient.core
     try:
         is_there = await core.ask(lambda: core.committer.is_written(Posting(mail)))

@@ -92,6 +92,7 @@ class Inboxes:
                 assert slot.late is not None
                 slot.late.append(mail)
             case SlotState.UNHOSTED:
+                self._trust_store((mail,))
                 # It will be collected with the rest. Handoff mail may create the agent, so it is collected now.
                 if is_about_handoff(mail):
                     self._core.spawn(self.collect(agent_id), "collect mail")
@@ -251,6 +252,7 @@ class Inboxes:
             self._core.spawn(self._bring_up(agent_id, slot.offered), "offer a handoff to a new agent")
         elif mails:
             slot.is_unhosted = True
+            self._trust_store(mails)
         self._slots.tidy(agent_id)
 
     async def _bring_up(self, agent_id: AgentId, mails: deque[Mail]) -> None:
@@ -284,7 +286,12 @@ class Inboxes:
                 agent.put(mail)
         elif rest:
             slot.is_unhosted = True
+            self._trust_store(rest)
         self._slots.tidy(agent_id)
+
+    def _trust_store(self, mails: Sequence[Mail]) -> None:
+        """Forget any doubt about mail that is left to the store: it is delivered only if it is found there."""
+        self._core.doubted.difference_update(mail.number for mail in mails)
 
 
 def _waiting(agent_id: AgentId, after: int) -> MailQuery:
