@@ -16,8 +16,20 @@ SECTIONS: Final = {
 }
 FIRST: Final = (
     *("index", "long-lived", "send", "llm", "hand-over", "web", "test", "operations", "deploy", "serve", "scale"),
-    *("python", "charts", "handoff", "api", "chart-keys", "commands", "http", "errors", "configuration"),
-    *("promises", "architecture", "comparison", "benchmarks"),
+    *(
+        "python",
+        "statecharts",
+        "events",
+        "charts",
+        "handoff",
+        "api",
+        "chart-keys",
+        "commands",
+        "http",
+        "errors",
+        "configuration",
+    ),
+    *("promises", "comparison", "architecture", "benchmarks"),
 )
 """The names of pages that come first in their section; the others follow by name, and the glossary last."""
 
