@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from types import ModuleType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from gatechart.charts.built_in import Assign, Log, Raise, SendEvent
 from gatechart.charts.cel import compiled
-from gatechart.charts.faults import Faults
-from gatechart.charts.model import Except, Exceptions, Expression, Question, Reference
-from gatechart.errors import suggestion
+from gatechart.charts.faults import Faults, Spot
+from gatechart.charts.model import BuiltInForm, Except, Exceptions, Expression, Question, Reference
+from gatechart.errors import Fault, suggestion
 from gatechart.graph import Handoff, callable_name
 from gatechart.graph.callables import is_async
+from gatechart.values import is_reserved
 
 Bind: TypeAlias = "Mapping[str, Any] | Sequence[Any] | object | None"
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -59,9 +61,32 @@ class Bindings:
     def expression(self, expression: Expression) -> Callable[..., Any]:
         """Return the guard of an expression; `nothing` after a fault, which is added."""
         guard, faults = compiled(expression.text)
-        for fault in faults:
-            self.faults.add(expression.spot.get("cel") or expression.spot, fault.problem, fault.remedy)
+        self.note(expression.spot.get("cel") or expression.spot, faults)
         return guard or nothing
+
+    def built_in(self, form: BuiltInForm) -> Callable[..., Any]:
+        """Return a built-in action; `nothing` after faults, which are added at their expressions."""
+        before = len(self.faults.found)
+        for spot in (form.to, form.values):
+            for text in () if spot is None else spot.texts():
+                self.note(text, compiled(text.value)[1])
+        if form.kind == "send" and is_reserved(form.text):
+            self.faults.add(form.spot, f"only the framework sends {form.text!r}", "write a name of your own")
+        if len(self.faults.found) > before or (form.kind != "assign" and not form.text):
+            return nothing
+        values = {} if form.values is None or not form.values.is_mapping else form.values.plain()
+        if form.kind == "assign":
+            return Assign(values)
+        if form.kind == "raise":
+            return Raise(form.text, values)
+        if form.kind == "log":
+            return Log(form.text, values)
+        return SendEvent(form.text, to="" if form.to is None else form.to.node.text, payload=values, delay=form.delay)
+
+    def note(self, spot: Spot, faults: Iterable[Fault]) -> None:
+        """Add the faults of an expression."""
+        for fault in faults:
+            self.faults.add(spot, fault.problem, fault.remedy)
 
     def type(self, reference: Reference, base: type[ModelT]) -> type[ModelT] | None:
         """Return the type of a reference, which must have that very name; None after a fault, which is added."""

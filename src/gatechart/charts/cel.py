@@ -1,4 +1,4 @@
-"""Guards in CEL, the Common Expression Language, over `context` and `event`, and what they may cost.
+"""Expressions in CEL, the Common Expression Language, over `context` and `event`, and what they may cost.
 
 Source: https://github.com/google/cel-spec. The language has no assignments, no loops but over lists, and calls
 nothing of Python. The library can neither interrupt nor count an evaluation, so its cost is bounded beforehand: by
@@ -270,15 +270,26 @@ class Cel:
 
     def __call__(self, context: AgentContext, event: Event) -> bool:
         """Evaluate the expression. Raises GuardBudgetError if it could take too long over so much data."""
-        event_data = _of(event, reads_payload=self._reads_payload)
-        asked = {"context": context.model_dump(mode="json", warnings=False), "event": event_data}
-        steps = self._costs.of(asked)
+        asked = seen(context, event, reads_payload=self._reads_payload)
+        steps = self.steps(asked)
         if steps > MAX_STEPS:
             raise GuardBudgetError(self.expression, steps, MAX_STEPS)
         answer = self._program.execute(asked)
         if not isinstance(answer, bool):
             raise TypeError(f"{self.expression!r} came to {answer!r}, which is neither true nor false")
         return answer
+
+    def steps(self, data: Mapping[str, Any]) -> int:
+        """Return how many steps an evaluation over this data takes at most. data: see `seen`."""
+        return self._costs.of(data)
+
+    def value(self, data: Mapping[str, Any]) -> Any:
+        """Evaluate the expression, whatever it costs. Raises TypeError if it comes to something that JSON lacks."""
+        value = self._program.execute(dict(data))
+        try:
+            return _plain(value)
+        except TypeError as error:
+            raise TypeError(f"{self.expression!r} came to {error}, which JSON does not have; use string()") from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cel) and other.expression == self.expression
@@ -346,6 +357,22 @@ def _pattern_faults(expression: str) -> Iterator[Fault]:
             yield Fault("", problem, "write a function, and name it")
 
 
-def _of(event: Event, *, reads_payload: bool) -> dict[str, Any]:
+def seen(context: AgentContext, event: Event, *, reads_payload: bool = True) -> dict[str, Any]:
+    """Return what an expression sees: the context's fields as JSON values, and the event."""
     payload = dict(event.payload) if reads_payload else {}
-    return {"name": event.name, "payload": payload, "id": event.id, "sender": event.sender, "time": event.time}
+    told = {"name": event.name, "payload": payload, "id": event.id, "sender": event.sender, "time": event.time}
+    return {"context": context.model_dump(mode="json", warnings=False), "event": told}
+
+
+def _plain(value: Any) -> Any:
+    """Return the JSON value; the library's mappings have their keys in another order each time, so sort them.
+
+    Raises TypeError if JSON does not have the value.
+    """
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, str | int | float | None):
+        return value
+    raise TypeError(f"{value!r:.80}")

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Final, Literal
 
+from gatechart.charts.built_in import BuiltIn
 from gatechart.charts.cel import Cel
 from gatechart.charts.model import Except, Fixed, InitialContext, initial_values
 from gatechart.charts.source import scalar_of
@@ -320,10 +321,14 @@ class _Dumping:
         return self.function(guard)
 
     def functions(self, functions: Iterable[Callable[..., Any]]) -> list[Any]:
-        """Return the names of several functions, and handoffs."""
-        return [
-            {"handoff": self.handoff(each)} if isinstance(each, Handoff) else self.function(each) for each in functions
-        ]
+        """Return the names of several functions, built-in actions and handoffs."""
+        return [self.action(each) for each in functions]
+
+    def action(self, function: Callable[..., Any]) -> Any:
+        """Return one of them."""
+        if isinstance(function, BuiltIn):
+            return function.source
+        return {"handoff": self.handoff(function)} if isinstance(function, Handoff) else self.function(function)
 
     def function(self, function: Callable[..., Any]) -> Any:
         """Return the name of a function, with the parameters that it is given already."""

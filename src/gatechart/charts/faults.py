@@ -80,6 +80,15 @@ class Spot:
         line, column = self.node.keys.get(key, (self.node.line, self.node.column))
         return Spot(Node(key, line, column, key), (*self.path, key))
 
+    def texts(self) -> Iterator[Spot]:
+        """Yield all texts inside, or the value itself if it is one."""
+        if self.is_mapping or self.is_list:
+            parts = (spot for _, spot in self.items()) if self.is_mapping else self.elements()
+            for each in parts:
+                yield from each.texts()
+        elif isinstance(self.value, str):
+            yield self
+
     def plain(self) -> Any:
         """Return the value with all its parts as JSON values."""
         return _plain(self.node)

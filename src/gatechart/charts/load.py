@@ -14,6 +14,7 @@ from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import (
     ActionForm,
     AfterForm,
+    BuiltInForm,
     ChartForm,
     Dialect,
     EntryForm,
@@ -269,11 +270,14 @@ class _Building:
             self.faults.add(then.spot, problem, remedy)
 
     def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:
-        """Return the functions and handoffs of some actions."""
-        return [
-            self.handoff(each) if isinstance(each, HandoffForm) else self.bindings.function(each, "action")
-            for each in actions
-        ]
+        """Return the functions, built-in actions and handoffs of some actions."""
+        return [self.action(each) for each in actions]
+
+    def action(self, form: ActionForm) -> Callable[..., Any]:
+        """Return one of them."""
+        if isinstance(form, HandoffForm):
+            return self.handoff(form)
+        return self.bindings.built_in(form) if isinstance(form, BuiltInForm) else self.bindings.function(form, "action")
 
     def handoff(self, form: HandoffForm) -> Handoff:
         """Return an action that hands on work."""

@@ -80,7 +80,19 @@ class HandoffForm:
     achieved: Reference | None
 
 
-ActionForm: TypeAlias = Reference | HandoffForm
+@dataclass(frozen=True, slots=True)
+class BuiltInForm:
+    """An action that needs no function."""
+
+    spot: Spot
+    kind: str  # one of `built_in.BUILT_IN`
+    text: str = ""  # the event's name, or the message
+    to: Spot | None = None
+    values: Spot | None = None
+    delay: Delay | None = None
+
+
+ActionForm: TypeAlias = Reference | HandoffForm | BuiltInForm
 
 
 @dataclass(frozen=True, slots=True)

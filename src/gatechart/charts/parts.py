@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from gatechart.charts import xstate
+from gatechart.charts.built_in import BUILT_IN
 from gatechart.charts.faults import Faults, Fields, Spot, kind_of, retry_of, text_of
 from gatechart.charts.model import (
     AcceptsForm,
     ActionForm,
     AllowForm,
+    BuiltInForm,
     Dialect,
     EntryForm,
     EventTypeForm,
@@ -147,7 +149,10 @@ class Handoffs(References):
         return tuple(self.action(each) for each in fields.values(key))
 
     def action(self, spot: Spot) -> ActionForm:
-        """Return the name of a function, or a handoff."""
+        """Return the name of a function, a built-in action, or a handoff."""
+        kind = next((kind for kind in BUILT_IN if spot.get(kind) is not None), None)
+        if kind is not None:
+            return self.built_in(spot, kind)
         content = spot.get("handoff")
         if content is None:
             return self.named(spot, "action") if self.is_xstate else self.reference(spot)
@@ -157,6 +162,28 @@ class Handoffs(References):
             return Reference(spot, "")
         Fields(spot, self.faults, self.known["handing_on"])
         return self.handoff(content)
+
+    def built_in(self, spot: Spot, kind: str) -> BuiltInForm:
+        """Return an action that needs no function; a text in place of its keys is an event or a message."""
+        Fields(spot, self.faults, {kind: "values"})
+        content = spot.get(kind) or spot
+        if kind == "assign":
+            Fields(content, self.faults)
+            if content.value == {}:
+                self.faults.add(content, "it sets no field", "write a field of the context with its value")
+            return BuiltInForm(spot, kind, values=content)
+        text, values = ("message", "facts") if kind == "log" else ("event", "payload")
+        if not content.is_mapping:
+            return BuiltInForm(spot, kind, text_of(content, self.faults))
+        fields = Fields(content, self.faults, self.known[kind])
+        given = content.get(values)
+        if given is not None:
+            Fields(given, self.faults)
+        to = content.get("to")
+        if to is not None:
+            text_of(to, self.faults)
+        said = self.needed(fields, text, f"write `{text}:`")
+        return BuiltInForm(spot, kind, said, to, given, self.delay(content.get("delay")))
 
     def handoff(self, spot: Spot) -> HandoffForm:
         """Return where a handoff goes, and how."""

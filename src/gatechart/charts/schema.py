@@ -84,6 +84,13 @@ _HANDOFF: Final = {
 """Return the kinds that XState has no counterpart for."""
 
 _SHARED: Final = {
+    "assigning": {"assign": "values"},
+    "raising": {"raise": "raised"},
+    "sending": {"send": "sent"},
+    "logging": {"log": "logged"},
+    "raise": {"event": "text", "payload": "values"},
+    "send": {"event": "text", "to": "text", "payload": "values", "delay": "delay"},
+    "log": {"message": "text", "facts": "values"},
     "accepts": {"capacity": "whole", "policy": "function"},
     "initial": {"target": "targets", "actions": "actions"},
     "reference": {"type": "text", "params": "values"},
@@ -159,7 +166,7 @@ MEANINGS: Final = {
     "capacity": "How many handoffs its agents have at once.",
     "policy": "The name of a bound function of the packet: true, false, or a text that says why not.",
     "handoff": "Offers the work to another agent.",
-    "to": "The graph that takes it.",
+    "to": "Of a handoff, the graph that takes it; of an event, an expression for an agent's id: this one if left out.",
     "at": "The entry point of the graph.",
     "mode": "transfer gives the work away, delegate waits for its result.",
     "deadline": "For the acceptance of a transfer, for the result of a delegation: 500ms, 30s, 1h30m, 2d, PT1H30M.",
@@ -193,7 +200,15 @@ MEANINGS: Final = {
     "history": "How deep a history state remembers.",
     "target": "A state: #id, .child, a sibling, sibling.child, or any state's name.",
     "guard": "The name of a bound function, or {cel: an expression over context and event}.",
-    "actions": "Names of bound functions.",
+    "actions": "Names of bound functions, or what needs none: `assign`, `raise`, `send` and `log`.",
+    "assign": "Fields of the context, each with an expression in CEL, or with a value that is no text.",
+    "raise": "An event that is raised within the turn.",
+    "send": "An event that is sent, for a later turn.",
+    "log": "A message for the log.",
+    "payload": "Values by name: each text is an expression in CEL.",
+    "facts": "Values by name that are logged with the message: each text is an expression in CEL.",
+    "delay": "How long the event waits before it is delivered: 500ms, 30s, 2m, 1h, 7d.",
+    "message": "The text, which is always the same.",
     "internal": "Whether the source stays, where the target lies inside it.",
     "reenter": "Whether the source is left and entered again.",
     "failed": "Whether an agent that ends in this final state, at the top level, has failed.",
@@ -209,7 +224,20 @@ MEANINGS: Final = {
 }
 
 
+_BRIEF: Final = {"raise": "raised", "send": "sent", "log": "logged"}  # for which a text will do
 _KINDS: Final = ("other_graph", "human")
+_REQUIRED: Final = {
+    "listed": "event",
+    "initial": "target",
+    "reference": "type",
+    "assigning": "assign",
+    "raising": "raise",
+    "sending": "send",
+    "logging": "log",
+    "raise": "event",
+    "send": "event",
+    "log": "message",
+}
 _ID: Final = "urn:gatechart:chart:1"
 _NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke")  # parts of an exported machine
 
@@ -237,7 +265,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
     nullable = _NULLABLE if dialect == "xstate" else ()
     parts = {part: _object(dialect, keys, is_nullable=part in nullable) for part, keys in KEYS[dialect].items()}
     parts["chart"]["required"] = [] if dialect == "xstate" else ["id", "entry_points", "states"]
-    for part, needed in (("listed", "event"), ("initial", "target"), ("reference", "type")):
+    for part, needed in _REQUIRED.items():
         parts[part]["required"] = [needed]
     if dialect == "xstate":
         parts["invoke"]["required"] = ["src"]
@@ -285,7 +313,6 @@ def _kinds(dialect: str) -> dict[str, Any]:
     text: dict[str, Any] = {"type": ["string", "number"]}
     values = {"type": "object"}
     reference = {"anyOf": [text, _part(dialect, "reference")]}
-    action = reference if xstate else {"anyOf": [*reference["anyOf"], _part(dialect, "handing_on")]}
     guard = {"anyOf": [text, _part(dialect, "cel"), _part(dialect, "except"), _part(dialect, "reference")]}
     transition = {"anyOf": [text, _part(dialect, "transition"), *([{"type": "null"}] if xstate else [])]}
     listed = {"type": "array", "items": _part(dialect, "listed")}
@@ -298,11 +325,12 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "label": text,
         "texts": _one_or_many(text),
         "values": values,
+        **{kind: {"anyOf": [text, _part(dialect, part)]} for part, kind in _BRIEF.items()},
         "allowances": {"type": "array", "items": _part(dialect, "allowance")},
         "retry": {"anyOf": [_part(dialect, "retry"), {"type": "null"}]},
         "targets": _one_or_many(text),
         "function": reference,
-        "actions": _one_or_many(action),
+        "actions": _one_or_many(_action(dialect, text)),
         "accepts": _part(dialect, "accepts"),
         "guard": guard,
         "data": {"anyOf": [text, _part(dialect, "reference"), _fixed(values)]},
@@ -323,13 +351,25 @@ def _kinds(dialect: str) -> dict[str, Any]:
     return {f"kind.{kind}": each for kind, each in kinds.items()}
 
 
+def _action(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
+    """Return an action: the name of a function, what needs none, or a handoff, which XState does not have."""
+    parts = (
+        "reference",
+        "assigning",
+        "raising",
+        "sending",
+        "logging",
+        *(() if dialect == "xstate" else ("handing_on",)),
+    )
+    return {"anyOf": [text, *(_part(dialect, part) for part in parts)]}
+
+
 def _handoff_kinds(dialect: str) -> dict[str, Any]:
     """Return the kinds that XState has no counterpart for."""
     return {
         "handoff": _part(dialect, "handoff"),
         "mode": {"enum": [mode.value for mode in Mode]},
         "handoff_reason": {"enum": [reason.value for reason in Reason]},
-        "delay": {"type": ["string", "number"], "minimum": 0, "maximum": LONGEST_S, "pattern": rf"^\s*{PATTERN}\s*$"},
         "name": {"type": ["string", "number"], "minLength": 1},
         "fallbacks": _one_or_many(_part(dialect, "fallback")),
     }
@@ -339,6 +379,7 @@ def _plain_kinds(*, xstate: bool) -> dict[str, Any]:
     """Return the kinds that have no parts."""
     return {
         "anything": {},
+        "delay": {"type": ["string", "number"], "minimum": 0, "maximum": LONGEST_S, "pattern": rf"^\s*{PATTERN}\s*$"},
         "flag": {"type": "boolean"},
         "number": {"type": "number", "minimum": 0},
         "count": {"type": "integer", "minimum": 1},
