@@ -186,6 +186,7 @@ class _Dumping:
             initial=None if is_history or state.initial is None else self.initial(state.initial),
             entry=self.functions(state.on_entry),
             exit=self.functions(state.on_exit),
+            defer=_one_or_many(state.defer),
             invoke=[self.invoke(each) for each in state.invoke],
             data=self.data(state),
             **self.transitions(state.name),

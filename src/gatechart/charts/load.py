@@ -196,6 +196,7 @@ class _Building:
             failed=form.failed,
             data=self.data(form),
             history=form.history,
+            defer=form.defer,
             description=form.description,
         )
 

@@ -175,6 +175,7 @@ class StateForm:
     final: bool = False
     failed: bool = False
     history: str | None = None
+    defer: tuple[str, ...] = ()
     initial: InitialForm | None = None
     entry: tuple[ActionForm, ...] = ()
     exit: tuple[ActionForm, ...] = ()

@@ -111,6 +111,7 @@ class _Shape(Entries):
             initial=self.default_of(spot) if is_history else self.initial(spot.get("initial")),
             entry=self.actions(fields, "entry"),
             exit=self.actions(fields, "exit"),
+            defer=() if self.is_xstate else fields.texts("defer"),
             transitions=tuple(self.transitions(spot)),
             after=tuple(self.after(spot.get("after"))),
             invoke=tuple(self.invoke(each) for each in fields.values("invoke")),

@@ -29,6 +29,7 @@ _STATE: Final = {
     "actions": "actions",
     "data": "data",
     "failed": "flag",
+    "defer": "texts",
 }
 _CHART: Final = {
     "$schema": "text",
@@ -118,7 +119,7 @@ _XSTATE_TRANSITION: Final = {
     "description": "text",
     **_IGNORED,
 }
-_XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key != "failed"} | {
+_XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key not in ("failed", "defer")} | {
     "output": "output",
     "meta": "meta",
     "tags": "anything",
@@ -212,6 +213,7 @@ MEANINGS: Final = {
     "internal": "Whether the source stays, where the target lies inside it.",
     "reenter": "Whether the source is left and entered again.",
     "failed": "Whether an agent that ends in this final state, at the top level, has failed.",
+    "defer": "Events that are kept, as mail, for a later state.",
     "data": "What a final state hands on: the name of a bound function, or {value: ...}.",
     "src": "The name of a bound function of context and work.",
     "timeout_s": "Seconds after which what was invoked has failed.",

@@ -239,6 +239,33 @@ def never_taken(analysis: Analysis) -> Iterator[Hit]:
             yield f"event {event!r}", "no transition waits for it", "add one, or drop the declaration"
 
 
+@rule("GC209", Severity.WARNING, "a deferred event that the same state always takes")
+def never_deferred(analysis: Analysis) -> Iterator[Hit]:
+    """A state's own transitions go before what it defers, so one without a guard leaves nothing to defer."""
+    for node in analysis.graph.nodes.values():
+        taken = {word for edge in node.edges if edge.event and edge.ask is None for word in words_of(edge.event)}
+        for event in node.defers:
+            if all(is_taken(word, taken) for word in words_of(event)):
+                problem = f"it defers {event!r}, and has a transition without a guard that takes it first"
+                yield f"state {node.name!r}", problem, "guard the transition, or defer the event no longer"
+
+
+@rule("GC210", Severity.WARNING, "a deferred event that no transition takes")
+def deferred_in_vain(analysis: Analysis) -> Iterator[Hit]:
+    """Such mail is refused as soon as no state defers it, or at the end of the agent."""
+    awaited = _awaited(analysis.graph)
+    for node in analysis.graph.nodes.values():
+        for event in node.defers:
+            if not any(_is_awaited(word, awaited) for word in words_of(event)):
+                problem = f"it defers {event!r}, and no later state has a transition for it"
+                yield f"state {node.name!r}", problem, "add one, or defer the event no longer"
+
+
+def _is_awaited(word: EventName, awaited: set[EventName]) -> bool:
+    """Tell whether a transition takes some event that the word of a descriptor takes."""
+    return word == EVERY or is_taken(word, awaited) or any(each.startswith(f"{word}.") for each in awaited)
+
+
 def _awaited(graph: AnyGraph) -> set[EventName]:
     """Return the descriptors of all transitions, whole and by their words."""
     descriptors = {edge.event for node in graph.nodes.values() for edge in node.edges if edge.event is not None}

@@ -127,10 +127,13 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
     if outcome.refusal is not None:
         print_error(_refusal_text(snapshot.agent_id, outcome.event, outcome.refusal))
         return
-    if outcome.repeat:
+    if outcome.deferred:
+        where = ", ".join(outcome.configuration)
+        print_hint(f"{outcome.event} is deferred in {where}: it is mail now, for a later state")
+    elif outcome.repeat:
         print_hint(f"an event with this id was applied before, as version {outcome.version}; nothing was done again")
-    took = ("took", Text("\n".join(outcome.taken)))
-    print_facts([took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
+    took = [] if outcome.deferred else [("took", Text("\n".join(outcome.taken)))]
+    print_facts([*took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
 
 
 def print_agents(agents: Sequence[Snapshot], ages: Sequence[timedelta]) -> None:

@@ -156,7 +156,7 @@ async def send_event(
             partial(agent_views.print_outcome, graph, after, outcome),
         )
         await reached.hint_at_waiting(settings, graph, after)
-        return None if outcome.applied else ExitCode.REFUSED
+        return None if outcome.refusal is None else ExitCode.REFUSED
 
     return await connection.execute(settings, (graph,), send, timeout_s=timeout)
 

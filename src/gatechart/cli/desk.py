@@ -373,7 +373,7 @@ async def _send(
             desk_views.hint_at_what_would_do(case, outcome)
         elif reached.runtime is not None:
             await _hint_at_news(reached.runtime, case)
-        return None if outcome.applied else ExitCode.REFUSED
+        return None if outcome.refusal is None else ExitCode.REFUSED
 
     return await connection.execute(settings, (graph,), send, timeout_s=timeout_s)
 

@@ -71,6 +71,7 @@ class _Sketch:
             is_active=node.name in self.active,
             is_visited=node.name in self.taken.visited,
             is_failure=node.failed,
+            defers=node.defers,
         )
 
     def arrows(self) -> tuple[Arrow, ...]:

@@ -47,13 +47,15 @@ class Box:
     is_active: bool
     is_visited: bool
     is_failure: bool = False  # of a final state: whoever ends there has failed
+    defers: tuple[str, ...] = ()  # events that are kept for a later state
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether it is a failure, and what is done when it is entered, while it is active, and when it is left."""
+        """Whether it is a failure; what is done on entry, while it is active, and on exit; and what is deferred."""
         blocks = (("entry", self.on_entry), ("do", self.does), ("exit", self.on_exit))
         done = (f"{when} / {', '.join(names)}" for when, names in blocks if names)
-        return (*(["«failed»"] if self.is_failure else []), *done)
+        deferred = (f"{event} / defer" for event in self.defers)
+        return (*(["«failed»"] if self.is_failure else []), *done, *deferred)
 
 
 @dataclass(frozen=True, slots=True)

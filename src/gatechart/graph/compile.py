@@ -77,6 +77,7 @@ class Node:
     on_exit: tuple[Step, ...]
     edges: tuple[Edge, ...]  # outgoing transitions, in document order
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
+    defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
 
     @property
     def is_attended(self) -> bool:
@@ -130,6 +131,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             on_exit=tuple(map(step_of, state.on_exit)),
             edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
             is_end=state.final and ancestors == (ROOT,),
+            defers=state.defer,
         )
         for child in state.states:
             add(child, (state.name, *ancestors))
@@ -298,6 +300,7 @@ def _node_structure(node: Node) -> list[object]:
         [_edge_structure(edge) for edge in node.edges],
         *(["failed"] if node.failed else []),  # only if set, so that graphs without such states keep their fingerprints
         *(["final"] if node.is_end and node.children else []),  # a leaf's kind implies it
+        *([["defers", *node.defers]] if node.defers else []),
     ]
 
 

@@ -151,6 +151,9 @@ class State(Generic[ContextT_contra]):
     A final state ends its parent; at the top level, the agent. A top-level final state may have states, too. Then it
     ends the agent once they have ended: their exit actions run, and the agent rests in them. With `failed=True` the
     agent has then failed, and one that waits for it gets `handoff.failed` or `error.invoke.<id>`.
+    Events in `defer` (names as in a transition) are kept as mail until no active state defers them. An enabled
+    transition of the state itself, of a state inside it or in another region goes first; those of its ancestors do not.
+    The framework's own events, and those that actions raise, are never deferred.
     """
 
     name: StateName
@@ -165,6 +168,7 @@ class State(Generic[ContextT_contra]):
     failed: bool = False  # for a final state at the top level: an agent that ends there has failed
     data: Data[ContextT_contra] | None = None  # output of a final state, for `done.state`; raises like an action
     history: Recall | None = None
+    defer: tuple[EventName, ...] = ()
     description: str = ""
 
     @overload
@@ -182,6 +186,7 @@ class State(Generic[ContextT_contra]):
         final: bool = False,
         failed: bool = False,
         history: Recall | str | None = None,
+        defer: Iterable[Name] | Name = (),
         description: str = "",
     ) -> None: ...
 
@@ -201,6 +206,7 @@ class State(Generic[ContextT_contra]):
         failed: bool = False,
         data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
+        defer: Iterable[Name] | Name = (),
         description: str = "",
     ) -> None: ...
 
@@ -219,6 +225,7 @@ class State(Generic[ContextT_contra]):
         failed: bool = False,
         data: Data[ContextT_contra] | None = None,
         history: Recall | str | None = None,
+        defer: Iterable[Name] | Name = (),
         description: str = "",
     ) -> None:
         children = tuple(state if isinstance(state, State) else State(state) for state in one_or_more(states))
@@ -236,6 +243,7 @@ class State(Generic[ContextT_contra]):
             failed=failed,
             data=data,
             history=None if history is None else Recall(history),
+            defer=names_of(defer),
             description=description,
         )
 

@@ -62,6 +62,7 @@ class StateTransitionGraph(Generic[ContextT]):
     nodes: Mapping[StateName, Node]  # including the root, in document order
     fingerprint: str
     runs_at_once: bool  # no action must be awaited
+    has_deferring: bool  # some state defers events
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
     contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
 
@@ -216,6 +217,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
             draft.name, draft.version, nodes, draft.entry_points, draft.context, _declared(draft)
         ),
         "runs_at_once": runs_at_once(nodes),
+        "has_deferring": any(node.defers for node in nodes.values()),
         "memo": {},
         "contexts": ContextPool(),
     }

@@ -11,6 +11,7 @@ from gatechart.errors import Fault, suggestion
 from gatechart.graph.compile import walk
 from gatechart.graph.definition import ANY, State, Transition, texts
 from gatechart.graph.function_faults import action_faults, guard_faults
+from gatechart.values import is_reserved
 
 
 def kind_faults(state: State[Any]) -> Iterator[Fault]:
@@ -26,6 +27,20 @@ def kind_faults(state: State[Any]) -> Iterator[Fault]:
         yield Fault(place, "a region of it is final", "make the region compound, with a final child")
     if state.history is not None and (state.states or state.final or state.on_entry or state.on_exit):
         yield Fault(place, "it is a history state, which is never active", "leave it only name, history= and initial=")
+
+
+def defer_faults(state: State[Any]) -> Iterator[Fault]:
+    """Yield the faults of the events that a state defers."""
+    place = f"state {state.name!r}"
+    if state.defer and (state.history is not None or (state.final and not state.states)):
+        what = "a history state, which is never active" if state.history else "a final state, which refuses every event"
+        yield Fault(place, f"it defers events, but is {what}", "let the states before it defer them")
+    for event in state.defer:
+        if not isinstance(event, str) or not event:
+            yield Fault(place, f"it defers {event!r}", "use a text that is not empty")
+        elif any(map(is_reserved, (event, *event.split()))):
+            problem = f"it defers {event!r}, an event of the framework, which counts only while its cause lasts"
+            yield Fault(place, problem, "handle it here, or raise an event of your own from it and defer nothing")
 
 
 def failure_faults(root: State[Any]) -> Iterator[Fault]:

@@ -25,6 +25,7 @@ from gatechart.graph.function_faults import (
     invoke_faults,
 )
 from gatechart.graph.structure_faults import (
+    defer_faults,
     end_faults,
     failure_faults,
     history_faults,
@@ -81,6 +82,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *(fault for state in states for fault in _state_faults(state)),
         *(fault for state in states for fault in (*kind_faults(state), *_waiting_faults(state))),
         *(fault for state in states for fault in end_faults(state, root)),
+        *(fault for state in states for fault in defer_faults(state)),
         *(fault for state in (root, *states) for fault in history_faults(state)),
         *region_faults(root, transitions),
         *shared_invoke_faults(root),

@@ -86,6 +86,10 @@ class Registry:
         """Return the registered graph with this name and version."""
         return self._versions[name, version]
 
+    def same_version(self, snapshot: Snapshot) -> AnyGraph | None:
+        """Return the graph in exactly the version of a stored agent; None if it is not registered."""
+        return self._versions.get((snapshot.graph, snapshot.graph_version))
+
     def graph_for(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph of a stored agent: that of its version, otherwise the newest, to which it migrates.
 

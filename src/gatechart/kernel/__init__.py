@@ -2,16 +2,29 @@
 
 from gatechart.kernel.legal import misfit, path_of
 from gatechart.kernel.route import Block, Done, Plan, plan_entry, plan_microstep, plan_start
-from gatechart.kernel.select import accepted_events, awaited_events, candidates, sendable
+from gatechart.kernel.select import (
+    Candidates,
+    Configuration,
+    accepted_events,
+    awaited_events,
+    candidates,
+    defers,
+    passes_over,
+    sendable,
+)
 
 __all__ = [
     "Block",
+    "Candidates",
+    "Configuration",
     "Done",
     "Plan",
     "accepted_events",
     "awaited_events",
     "candidates",
+    "defers",
     "misfit",
+    "passes_over",
     "path_of",
     "plan_entry",
     "plan_microstep",

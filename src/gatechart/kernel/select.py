@@ -16,21 +16,39 @@ Configuration: TypeAlias = tuple[StateName, ...]  # the active leaves, in docume
 Candidates: TypeAlias = tuple[tuple[Edge, ...], ...]
 
 
-def candidates(graph: AnyGraph, configuration: Configuration, event: EventName | None) -> Candidates:
+def candidates(
+    graph: AnyGraph, configuration: Configuration, event: EventName | None, *, is_raised: bool = False
+) -> Candidates:
     """Return the transitions to ask: for each active leaf its own, then its ancestors', each in document order.
 
-    The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. Worked out once for a
-    configuration and an event, then remembered.
+    The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. A state that defers the
+    event goes before the transitions of its ancestors, except for events raised within a turn, which nothing defers.
+    Worked out once for a configuration and an event, then remembered.
     """
-    key = (configuration, event)
+    key = (configuration, event, is_raised) if is_raised and graph.has_deferring else (configuration, event)
     remembered: Candidates | None = graph.memo.get(key)
     if remembered is not None:
         return remembered
-    found = tuple(tuple(edge for edge in _edges(graph, leaf) if _takes(edge, event)) for leaf in configuration)
+    deferring = () if is_raised else _deferring(graph, configuration, event)
+    hidden = {ancestor for state in deferring for ancestor in graph.nodes[state].ancestors}
+    found = tuple(
+        tuple(edge for edge in _edges(graph, leaf) if _takes(edge, event) and edge.source not in hidden)
+        for leaf in configuration
+    )
     found = tuple(edges for edges in found if edges)
     if found or event is None:  # names that nothing waits for come from outside in any number and are not remembered
         graph.memo[key] = found
     return found
+
+
+def defers(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
+    """Tell whether an active state defers the event, unless a transition is enabled."""
+    return bool(_deferring(graph, configuration, event))
+
+
+def passes_over(graph: AnyGraph, configuration: Configuration, event: EventName) -> bool:
+    """Tell whether mail with the event is deferred whatever guards say: no transition for it is to be asked."""
+    return defers(graph, configuration, event) and not candidates(graph, configuration, event)
 
 
 def awaited_events(graph: AnyGraph, configuration: Configuration) -> tuple[EventName, ...]:
@@ -69,6 +87,15 @@ def matches(descriptor: EventName | None, event: EventName | None) -> bool:
         prefix in ("*", event) or event.startswith(f"{prefix}.")
         for prefix in (word.removesuffix(".*").removesuffix(".") for word in descriptor.split())
     )
+
+
+def _deferring(graph: AnyGraph, configuration: Configuration, event: EventName | None) -> list[StateName]:
+    """Return the active states that defer the event. Events that the framework sends never match."""
+    if event is None or not graph.has_deferring or is_reserved(event):
+        return []
+    nodes = graph.nodes
+    active = dict.fromkeys(state for leaf in configuration for state in (leaf, *nodes[leaf].ancestors))
+    return [state for state in active if any(matches(each, event) for each in nodes[state].defers)]
 
 
 def _takes(edge: Edge, event: EventName | None) -> bool:

@@ -31,6 +31,7 @@ from gatechart.restate.state import (
     with_payload,
 )
 from gatechart.restate.terms import Names, ServiceConfig
+from gatechart.turn import shown
 from gatechart.values import Mail
 
 WAIT: Final[Serde[Any]] = JsonSerde()
@@ -43,7 +44,7 @@ def agent_object(config: ServiceConfig) -> VirtualObject:
     for verb in VERBS:
         agents.handler(verb)(_handler(config, verb))
     agents.handler("look", kind="shared")(_look)
-    agents.handler("mails", kind="shared")(_mails(config.names))
+    agents.handler("mails", kind="shared")(_mails(config))
     agents.handler("lift", kind="shared")(_lift(config.names))
     agents.handler("turns", kind="shared")(_turns)
     agents.handler("standing", kind="shared")(_standing(config.names))
@@ -194,11 +195,17 @@ async def _look(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
     return {"snapshot": plain(SNAPSHOT, state.snapshot), "projected": state.projected, "life": state.life}
 
 
-def _mails(names: Names) -> Reader:
+def _mails(config: ServiceConfig) -> Reader:
     async def mails(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
         """Return all waiting, refused and dead mail."""
-        state = await _state(ctx, names)
-        return [] if state is None else plain(MAILS, state.mail)
+        state = await _state(ctx, config.names)
+        if state is None:
+            return []
+        snapshot = state.snapshot
+        graph = None if snapshot is None else config.registry.same_version(snapshot)
+        if snapshot is None or graph is None:
+            return plain(MAILS, state.mail)
+        return plain(MAILS, [shown(graph, snapshot, mail, config.now()) for mail in state.mail])
 
     return mails
 

@@ -28,7 +28,7 @@ from gatechart.errors import (
 )
 from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
-from gatechart.restate.mail import accept, content_of, next_mail, postponed, process, take
+from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
@@ -80,6 +80,7 @@ async def decide(
         with contained():
             try:
                 await verb_of(unit, verb)(unit, argument)
+                bring_deferred(unit)
             except PayloadsNeededError as needed:
                 return JournalEntry(needs=needed.numbers)
     except Exception as error:  # whatever it is: raised on, it would block all later calls to the agent

@@ -10,22 +10,25 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from gatechart.errors import IncompatibleGraphError, UnknownGraphError
+from gatechart.errors import EventIdReusedError, IncompatibleGraphError, UnknownGraphError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.migration import Pending, migrated
 from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn import (
+    MOST_DEFERRED,
     Rejection,
     Void,
     after_failure,
     after_refusal,
     begin_with_offer,
+    deferred,
     error_mail,
     graph_offered,
     is_about_handoff,
     is_awaited,
+    is_passed_over,
     is_word_of_handoff,
     keeps,
     no_later,
@@ -34,6 +37,7 @@ from gatechart.turn import (
     rejection,
     take_mail,
     take_turn,
+    too_many_deferred,
     unchanged,
     withdrawn,
 )
@@ -132,7 +136,53 @@ def next_mail(unit: UnitOfWork) -> Mail | None:
     due = unit.state.due(unit.now)
     if unit.state.snapshot is None:
         return next((mail for mail in due if is_about_handoff(mail)), None)
-    return due[0] if due and not unit.is_left else None
+    if unit.is_left:
+        return None
+    for passed, mail in enumerate(due):
+        if passed == MOST_DEFERRED or not _is_deferred(unit, mail):  # one too many is taken, to be refused
+            return mail
+    return None
+
+
+def _is_deferred(unit: UnitOfWork, mail: Mail) -> bool:
+    """Tell whether mail is passed over. A guard that said no is asked again only after the agent has moved."""
+    graph = unit.config.registry.same_version(unit.snapshot)
+    if mail.number in unit.state.deferred:
+        return True
+    return graph is not None and is_passed_over(graph, unit.snapshot, mail)
+
+
+def _defers_enough(unit: UnitOfWork, besides: int = 0) -> bool:
+    """Tell whether no more mail can be deferred. besides: number of mail that does not count."""
+    due = unit.state.due(unit.now)
+    return sum(mail.number != besides and _is_deferred(unit, mail) for mail in due) >= MOST_DEFERRED
+
+
+def bring_deferred(unit: UnitOfWork) -> None:
+    """Take mail in a run of its own that was deferred where the agent was before, and is not where it is now."""
+    is_coming = unit.entry.following or any(order["do"] == "drain" for order in unit.entry.orders)
+    if unit.has_moved and not unit.state.asleep and not is_coming and next_mail(unit) is not None:
+        unit.order("drain", after_s=0.0)
+
+
+def _put_off(unit: UnitOfWork, event: Event) -> Outcome:
+    """Make mail of an event that was sent and is deferred."""
+    if _defers_enough(unit):
+        return too_many_deferred(unit.graph(), unit.snapshot, event)
+    mail = Mail(0, unit.agent_id, event.name, event.payload, unit.now, event.id)
+    if accept(unit, mail, {}):
+        unit.state.deferred.append(unit.state.mail[-1].number)
+    return deferred(unit.snapshot, event)
+
+
+def _deferred_before(unit: UnitOfWork, event: Event) -> Outcome | None:
+    """Return the outcome of an event whose id deferred mail has; None if none has. Raises EventIdReusedError."""
+    before = None if event.id is None else content_of(unit, event.id)
+    if before is None:
+        return None
+    if before[0] != digest_of(event.name, event.payload):
+        raise EventIdReusedError(unit.agent_id, event.id or "", before[1])
+    return deferred(unit.snapshot, event, repeat=True)
 
 
 async def take(unit: UnitOfWork, following: str) -> None:
@@ -198,7 +248,11 @@ async def _take(unit: UnitOfWork, mail: Mail) -> None:
     outcome = await process(unit, event, mail)
     if unit.entry.place is not None:
         return
-    if outcome.refusal is not None and mail.state is None:
+    if outcome.deferred and _defers_enough(unit, mail.number):
+        outcome = too_many_deferred(unit.graph(), unit.snapshot, event)
+    if outcome.deferred:
+        state.deferred.append(mail.number)
+    elif outcome.refusal is not None and mail.state is None:
         state.put(after_refusal(mail, str(outcome.refusal), _graph_of(unit, mail)))
     else:
         state.drop(mail.number)
@@ -250,9 +304,14 @@ async def process(unit: UnitOfWork, event: Event, mail: Mail | None = None) -> O
     if repeat is not None:
         return repeat
     if mail is None:
-        turn = take_turn(graph, unit.snapshot, event, unit.config.services)
-        return _committed(unit, event, await unit.in_turn(graph, event.name, turn))
+        return _deferred_before(unit, event) or await _sent(unit, graph, event)
     return await _mail_turn(unit, graph, event)
+
+
+async def _sent(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
+    turn = take_turn(graph, unit.snapshot, event, unit.config.services)
+    outcome = _committed(unit, event, await unit.in_turn(graph, event.name, turn))
+    return _put_off(unit, event) if outcome.deferred else outcome
 
 
 async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail | None = None) -> Outcome:

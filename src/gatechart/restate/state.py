@@ -81,6 +81,7 @@ class AgentState:
     arrived: tuple[int, int] = (0, 0)  # highest place of posted mail that arrived, and the bytes up to it
     origin: str = ""  # the database from which it is moved here, while it is asleep
     large: dict[int, LargePayload] = field(default_factory=dict)  # payloads that are set aside, by the mail's number
+    deferred: list[int] = field(default_factory=list)  # mail that was deferred where the agent is, by number
     layout: int = 1  # 1: from a release that set no payloads aside
 
     def number(self) -> int:

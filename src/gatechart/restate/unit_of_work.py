@@ -92,6 +92,7 @@ class UnitOfWork:
         self.config = config
         self.agent_id = agent_id
         self.state = STATE.validate_json(state) if state else AgentState()
+        self._was_at = self.position
         self._was_large = frozenset(self.state.large)  # at the start of the run
         self._is_small = {mail.number for mail in self.state.mail if self.state.layout == LAYOUT}
         self.payloads: Mapping[int, bytes] = {}  # payloads that were read for this run
@@ -112,6 +113,16 @@ class UnitOfWork:
         if self.state.snapshot is None:
             raise UnknownAgentError(self.agent_id)
         return self.state.snapshot
+
+    @property
+    def position(self) -> object:
+        """Where the agent is: as long as this is the same, it defers the same mail."""
+        return _position(self.state.snapshot)
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the agent is elsewhere than before the run."""
+        return self.position != self._was_at
 
     def graph(self) -> AnyGraph:
         """Return the graph that drives the agent. Raises what `Registry.graph_for` raises."""
@@ -293,6 +304,8 @@ class UnitOfWork:
     def _append(self, turn: TurnRecord) -> None:
         if self.state.snapshot is None:
             self.state.life = token_hex(8)
+        if self.position != _position(turn.snapshot):
+            self.state.deferred = []
         self.state.snapshot, self.is_touched = turn.snapshot, True
         self._note_id(turn)
 
@@ -387,3 +400,7 @@ class UnitOfWork:
         for oldest in list(known)[: -self.config.terms.keep_ids]:
             del known[oldest]
         self._has_ids_changed = True
+
+
+def _position(snapshot: Snapshot | None) -> object:
+    return None if snapshot is None else (snapshot.configuration, snapshot.status)

@@ -56,6 +56,7 @@ class Core:
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for
     erasures: int = 0  # so far; what was read before an erasure may be gone, or belong to a new agent
     doubted: set[int] = field(default_factory=set)  # numbers of mail that may be accepted although posting failed
+    deferring: set[object] = field(default_factory=set)  # agents with deferred mail, which must stay in memory
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # given time to end when the runtime closes
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, cancelled by the close
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # awaited futures, with the call's name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -19,7 +19,7 @@ from gatechart.errors import (
 from gatechart.runtime.core import Core
 from gatechart.runtime.offers import give_up, is_pending, waits
 from gatechart.runtime.telemetry import as_the_caller
-from gatechart.turn import after_failure, after_refusal, error_mail, is_awaited, is_word_of_handoff
+from gatechart.turn import after_failure, after_refusal, error_mail, in_order, is_awaited, is_word_of_handoff
 from gatechart.values import OFFERED, Mail, MailChange, MailEnd, MailStatus, Outcome, Posting, TurnRecord, Verdict
 
 logger = logging.getLogger(__name__)
@@ -39,12 +39,15 @@ class JobQueue:
     Cancelling a caller withdraws its job if it has not begun; a job that has begun runs to its end.
     """
 
-    __slots__ = ("_core", "_jobs", "leaves_mail", "mail")
+    __slots__ = ("_core", "_jobs", "_judged_at", "_ripe", "deferred", "leaves_mail", "mail")
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]] | None = None  # None while idle
         self.mail: dict[int, Mail] = {}  # queued or being taken, by number; what is removed here is not taken
+        self.deferred: dict[int, tuple[Recipient, Job[None]]] = {}  # mail passed over, by number, and how to take it
+        self._judged_at: Hashable = None  # where the recipient was when it was found which mail is passed over
+        self._ripe: deque[int] = deque()  # deferred mail to take where the recipient is now, by number
         self.leaves_mail = False  # the runtime is closing: further mail is left to the next one, to keep its order
 
     @property
@@ -65,6 +68,37 @@ class JobQueue:
             self.mail[mail.number] = mail
             self._add(partial(self._take, mail.number, recipient, finished), None)
 
+    def defer(self, mail: Mail, recipient: Recipient, finished: Callable[[Mail], None]) -> None:
+        """Keep mail until the recipient has moved to where it does not pass it over; then it comes before all jobs."""
+        if not self.deferred:
+            self._judged_at = recipient.position
+        self.mail[mail.number] = mail
+        self.deferred[mail.number] = recipient, partial(self._take, mail.number, recipient, finished)
+
+    def wake(self, position: Hashable) -> None:
+        """Take deferred mail that is no longer passed over, if no job is running. position: the recipient's."""
+        if self.deferred and self._jobs is None and position != self._judged_at:
+            self._jobs = deque()
+            self._core.spawn(self._work(self._jobs))
+
+    def _next_deferred(self) -> Job[None] | None:
+        """Return how to take the first deferred mail that is not passed over; None if there is none.
+
+        All of it is judged anew only when the recipient has moved; a guard that said no is not asked again before.
+        """
+        if not self.deferred:
+            return None
+        recipient, _ = next(iter(self.deferred.values()))
+        if recipient.position != self._judged_at:
+            self._judged_at = recipient.position
+            ripe = in_order(self.mail[number] for number in self.deferred if not recipient.passes(self.mail[number]))
+            self._ripe = deque(mail.number for mail in ripe)
+        while self._ripe:
+            _, job = self.deferred.pop(self._ripe.popleft(), (recipient, None))
+            if job is not None:
+                return job
+        return None
+
     def _add(self, job: Job[Any], waiting: asyncio.Future[Any] | None) -> None:
         if self._jobs is None:
             self._jobs = deque()
@@ -73,7 +107,10 @@ class JobQueue:
 
     async def _work(self, jobs: deque[tuple[Job[Any], asyncio.Future[Any] | None]]) -> None:
         try:
-            while jobs:
+            while (deferred := self._next_deferred()) is not None or jobs:
+                if deferred is not None:
+                    await _do(deferred)
+                    continue
                 job, waiting = jobs[0]
                 if waiting is None:
                     await _do(job)
@@ -98,7 +135,7 @@ class JobQueue:
             if not await take(recipient, mail):
                 self.leaves_mail = True
         finally:
-            if self.mail.pop(number, None) is not None:
+            if number not in self.deferred and self.mail.pop(number, None) is not None:
                 finished(mail)
 
     def _give_up(self, waiting: asyncio.Future[Any]) -> None:
@@ -139,6 +176,15 @@ class Recipient(Protocol):
     @property
     def is_live(self) -> bool:
         """Whether it is an agent, rather than one that does not exist yet."""
+        ...
+
+    @property
+    def position(self) -> Hashable:
+        """Where it is: as long as this is the same, it passes over the same mail."""
+        ...
+
+    def passes(self, mail: Mail) -> bool:
+        """Return whether it passes over the mail where it is, whatever guards would say."""
         ...
 
     def holds(self, mail: Mail) -> bool:

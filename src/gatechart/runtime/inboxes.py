@@ -322,6 +322,15 @@ class NewAgent:
         """See Recipient."""
         return False
 
+    @property
+    def position(self) -> bool:
+        """See Recipient."""
+        return self.is_born
+
+    def passes(self, _mail: Mail) -> bool:
+        """See Recipient. Nobody defers an offer."""
+        return False
+
     def holds(self, _mail: Mail) -> bool:
         """See Recipient. Another caller may have started this agent, or resumed it after a commit in doubt."""
         return self._in_doubt is not None or (not self.is_born and self._directory.known(self._agent_id) is None)

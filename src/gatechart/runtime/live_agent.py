@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gatechart.errors import (
-    DeadMailError,
     EventError,
     EventRefusedError,
     NotReachedError,
@@ -23,8 +22,10 @@ from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
 from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
+from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import Job, JobQueue
+from gatechart.runtime.held_mail import Deferral, dead_mail_error, has_dead_mail
 from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.stores import entry_of
 from gatechart.turn import (
@@ -40,7 +41,7 @@ from gatechart.turn import (
     checked_id,
     checked_name,
     checked_operator_reason,
-    fatal_mail,
+    is_passed_over,
     keeps,
     log_refusal,
     plain_payload,
@@ -48,6 +49,7 @@ from gatechart.turn import (
     requested,
     take_mail,
     take_turn,
+    too_many_deferred,
     unchanged,
 )
 from gatechart.values import (
@@ -58,8 +60,6 @@ from gatechart.values import (
     HistoryEntry,
     Mail,
     MailEnd,
-    MailQuery,
-    MailStatus,
     Name,
     Outcome,
     Snapshot,
@@ -155,11 +155,23 @@ class LiveAgent:
         """See Recipient."""
         return True
 
+    @property
+    def position(self) -> tuple[Configuration, Status]:
+        """See Recipient."""
+        return self.snapshot.configuration, self.snapshot.status
+
+    def passes(self, mail: Mail) -> bool:
+        """See Recipient."""
+        return is_passed_over(self.graph, self.snapshot, mail)
+
     def put(self, mail: Mail) -> None:
         """Queue mail after everything queued before, unless it is already there."""
+        self._jobs().put(mail, self, self._finished)
+
+    def _jobs(self) -> JobQueue:
         if self._queue is None:
             self._queue = JobQueue(self.core)
-        self._queue.put(mail, self, self._finished)
+        return self._queue
 
     def holds(self, mail: Mail) -> bool:
         """Return whether the mail is queued or being taken, and not cancelled."""
@@ -177,7 +189,8 @@ class LiveAgent:
         if self._queue is not None and self._queue.mail:
             for mail in [mail for mail in self._queue.mail.values() if is_over(mail)]:
                 del self._queue.mail[mail.number]
-                self._surroundings.finished(mail)
+                self._queue.deferred.pop(mail.number, None)
+                self._finished(mail)
 
     def accept(self, mail: Mail) -> None:
         """Send committed mail on to its recipient."""
@@ -265,31 +278,46 @@ class LiveAgent:
             await self.core.persist(MailEnd(mail.number))  # it died, its state was left, and then it was retried
             return None
         event = mail.happens(self.core.clock.now())
-        return await (self._process(event, mail.number) if dead is None else self._note(event, dead))
+        if dead is not None:
+            return await self._note(event, dead)
+        decided = await self._process(event, mail.number)
+        if not isinstance(decided, Outcome) or not decided.deferred:
+            return decided
+        if self._deferral.is_full:
+            return too_many_deferred(self.graph, self.snapshot, event)
+        self._defer(mail)
+        return decided
+
+    def _defer(self, mail: Mail) -> None:
+        is_new = not self.holds(mail)
+        self._jobs().defer(mail, self, self._finished)
+        self.core.deferring.add(self)
+        if is_new:  # after it is deferred, so that it is not queued behind later jobs
+            self.accept(mail)
+
+    @property
+    def _deferral(self) -> Deferral:
+        return Deferral(self.core, self.graph, self.snapshot, self._jobs(), self._defer)
 
     def _finished(self, mail: Mail) -> None:
         self._surroundings.finished(mail)
+        if not self._jobs().deferred:
+            self.core.deferring.discard(self)
         if self._watchers is not None and self._watchers.are_waiting:
             self.core.spawn(self._look_for_dead_mail(), "look for dead mail")
 
     async def _look_for_dead_mail(self) -> None:
         """Tell the callers of `until` if mail is dead and nothing else is on its way."""
         try:
-            if await self._mail(MailStatus.DEAD):  # as a job, so that nothing is under way meanwhile
-                await self._in_turn(self._tell_of_dead_mail)
+            if await has_dead_mail(self.core, self.snapshot.agent_id):
+                await self._in_turn(self._tell_of_dead_mail)  # as a job, so that nothing is under way meanwhile
         except (EventError, OutsideError):  # it was erased, or the runtime closes
             logger.debug("dead mail was not looked for", extra={"agent_id": self.snapshot.agent_id}, exc_info=True)
 
     async def _tell_of_dead_mail(self) -> None:
-        dead, waiting = await self._mail(MailStatus.DEAD), await self._mail(MailStatus.WAITING)
-        fatal = fatal_mail(self.graph, self.snapshot, dead, waiting)
-        if fatal is not None and self._watchers is not None:
-            agent_id, number, event, reason = self.snapshot.agent_id, fatal.number, fatal.event, fatal.reason
-            self._watchers.fail(lambda awaited: DeadMailError(agent_id, str(awaited), number, event, reason))
-
-    async def _mail(self, status: MailStatus) -> Sequence[Mail]:
-        query = MailQuery(self.snapshot.agent_id, status)
-        return await self.core.ask(lambda: self.core.store.mail(query))
+        found = await dead_mail_error(self.core, self.graph, self.snapshot)
+        if found is not None and self._watchers is not None:
+            self._watchers.fail(found)
 
     async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
         """Process mail about a handoff that has failed in the chart, this time without the chart."""
@@ -313,11 +341,15 @@ class LiveAgent:
         if self.is_erased or self._in_doubt is not None or (self._queue is not None and self._queue.leaves_mail):
             await self.refresh()
         repeat = None if event.id is None else await self._first_outcome(event, event.id)
+        if repeat is None and event.id is not None and consumes is None and self._jobs().deferred:
+            repeat = self._deferral.before(event)
         if repeat is not None:
             return repeat
         if consumes is None:
             turn = take_turn(self.graph, self.snapshot, event, self.core.services)
             decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, self.core.limits.turn_s)
+            if isinstance(decided, Outcome) and decided.deferred:
+                return await self._deferral.put_off(event)
         else:
             decided = await self._decide_mail(event, consumes)
         if not isinstance(decided, Outcome):
@@ -339,6 +371,8 @@ class LiveAgent:
         """Adopt the store's snapshot, and wake the callers that wait for it."""
         self.snapshot = snapshot
         self._in_doubt = None
+        if self._queue is not None and self._queue.deferred:
+            self._queue.wake(self.position)
         if self._watchers is not None:
             self._watchers.see(snapshot)
 
@@ -358,9 +392,7 @@ class LiveAgent:
         return self._queue is None or self._queue.is_idle
 
     def _in_turn(self, job: Job[T]) -> asyncio.Future[T]:
-        if self._queue is None:
-            self._queue = JobQueue(self.core)
-        return self._queue.run(job)
+        return self._jobs().run(job)
 
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
         core, graph, before = self.core, self.graph, self.snapshot

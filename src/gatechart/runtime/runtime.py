@@ -55,6 +55,7 @@ from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.live_agent import run_at_once
 from gatechart.runtime.maintenance import Age, Maintenance, cancel_handoff, end_invoke, fire_timer, pruning_of
+from gatechart.runtime.posted_mail import shown_mail
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import checked_role
@@ -341,7 +342,8 @@ class Runtime(AgentHome):
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         self._core.admit("mail", writes=False)
         to = None if command.to is None else known_id(command.to)
-        return await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
+        found = await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
+        return await shown_mail(self._core, self._registry, found)
 
     async def _retry(self, command: RetryCommand) -> Mail:
         self._core.admit("retry", writes=True)

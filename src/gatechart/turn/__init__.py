@@ -46,20 +46,31 @@ from gatechart.turn.mail import (
     in_order,
     is_about_handoff,
     is_awaited,
+    is_passed_over,
     is_word_of_handoff,
     log_refusal,
     no_later,
+    shown,
     take_mail,
     unchanged,
 )
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, told
-from gatechart.turn.turns import begin, beginnings, committed_context, take_turn
+from gatechart.turn.turns import (
+    MOST_DEFERRED,
+    begin,
+    beginnings,
+    committed_context,
+    deferred,
+    take_turn,
+    too_many_deferred,
+)
 
 __all__ = [
     "ACCEPTED",
     "ERROR_EXECUTION",
+    "MOST_DEFERRED",
     "REQUESTED",
     "Macrostep",
     "Rejection",
@@ -89,6 +100,7 @@ __all__ = [
     "checked_operator_reason",
     "checked_words",
     "committed_context",
+    "deferred",
     "delegated",
     "error_mail",
     "failures",
@@ -98,6 +110,7 @@ __all__ = [
     "in_order",
     "is_about_handoff",
     "is_awaited",
+    "is_passed_over",
     "is_word_of_handoff",
     "keeps",
     "known_handoff",
@@ -115,11 +128,13 @@ __all__ = [
     "rejected",
     "rejection",
     "requested",
+    "shown",
     "sought_id",
     "still_awaited",
     "take_mail",
     "take_turn",
     "told",
+    "too_many_deferred",
     "unchanged",
     "withdrawn",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.errors import MicrostepLimitError, PayloadError, is_failure
 from gatechart.graph import AnyGraph, Edge, Step
-from gatechart.kernel import Block, Done, Plan, accepted_events, candidates, plan_microstep
+from gatechart.kernel import Block, Candidates, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.arguments import own_copy, plain_payload
 from gatechart.turn.payloads import payload_data, with_data
 from gatechart.turn.turn_context import ERROR_EXECUTION, Failure, Raised, Turn, TurnLog, log_of, one_line, told
@@ -148,7 +148,7 @@ class Macrostep:
             self.event = raised.event
             if self.graph.event_types and not self._is_read(raised):
                 continue
-            if not await self._step(self.event.name):
+            if not await self._step(self.event.name, is_raised=True):
                 self._check(raised)
         for raised in self._raised:  # nothing handles events in a final state
             self._check(raised)
@@ -173,18 +173,17 @@ class Macrostep:
         if failure is not None and failure.undoes:
             raise failure.failed(self.turn.agent_id, self.turn.event.name)
 
-    async def _step(self, name: EventName | None) -> bool:
+    async def _step(self, name: EventName | None, *, is_raised: bool = False) -> bool:
         """Take one microstep; return whether there was a transition to take."""
-        enabled = self._enabled(name)
+        enabled = self._enabled(candidates(self.graph, self.configuration, name, is_raised=is_raised))
         if enabled:
             plan = plan_microstep(self.graph, self.configuration, self.memory, enabled)
             self._note_taken(plan)
             await self._follow(plan)
         return bool(enabled)
 
-    def _enabled(self, name: EventName | None) -> tuple[Edge, ...]:
+    def _enabled(self, groups: Candidates) -> tuple[Edge, ...]:
         """Return, for each active leaf, the first transition whose guard agrees."""
-        groups = candidates(self.graph, self.configuration, name)
         if len(groups) == 1 and groups[0][0].ask is None:  # as usual in a flat chart
             return groups[0][:1]
         return tuple([edge for edges in groups if (edge := self._first(edges)) is not None])

@@ -14,6 +14,7 @@ from gatechart.errors import EventIdReusedError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.handoff.fallbacks import longest_wait_s
+from gatechart.kernel import defers, passes_over
 from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_withdrawal
 from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
@@ -102,16 +103,32 @@ def is_awaited(mail: Mail) -> bool:
     return is_own or is_noted(mail.event, mail.payload, mail.sender) or is_word_of_handoff(mail)
 
 
+def is_passed_over(graph: AnyGraph, snapshot: Snapshot, mail: Mail) -> bool:
+    """Tell whether mail is deferred in the agent's configuration, whatever guards would say."""
+    if snapshot.status is not Status.ACTIVE or mail.state is not None:
+        return False
+    return graph.has_deferring and passes_over(graph, snapshot.configuration, mail.event)
+
+
+def shown(graph: AnyGraph, snapshot: Snapshot, mail: Mail, now: datetime) -> Mail:
+    """Return mail as a list shows it: with the reason why it waits, if it is deferred."""
+    is_waiting = mail.status is MailStatus.WAITING and (mail.due is None or mail.due <= now) and not mail.reason
+    if not is_waiting or snapshot.status is not Status.ACTIVE or not defers(graph, snapshot.configuration, mail.event):
+        return mail
+    return replaced(mail, reason=f"deferred in {', '.join(snapshot.configuration)}")
+
+
 def fatal_mail(graph: AnyGraph, snapshot: Snapshot, dead: Sequence[Mail], waiting: Sequence[Mail]) -> Mail | None:
     """Return the newest dead mail if nothing else is on its way to the agent, so that it stays where it is.
 
-    On its way is mail that waits, timers included, the answer to a handoff, and the result of an invoke, unless that
-    is the dead mail. An invoke that has ended while its state lasts is taken for one that runs.
+    On its way is mail that waits and is not deferred, timers included, the answer to a handoff, and the result of an
+    invoke, unless that is the dead mail. An invoke that has ended while its state lasts is taken for one that runs.
     """
     active = {state for state, _ in snapshot.entered}
     ended = {mail.event.partition("invoke.")[2] for mail in dead if (mail.state, mail.epoch) in snapshot.entered}
     runs = any(invoke.id not in ended for state in active for invoke in graph.nodes[state].invokes)
-    return None if not dead or waiting or snapshot.handoffs or runs else dead[-1]
+    comes = any(mail.due is not None or not is_passed_over(graph, snapshot, mail) for mail in waiting)
+    return None if not dead or comes or snapshot.handoffs or runs else dead[-1]
 
 
 async def take_mail(

@@ -25,7 +25,7 @@ from gatechart.context import (
 from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
 from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
-from gatechart.kernel import plan_entry
+from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
@@ -54,10 +54,12 @@ from gatechart.values import (
 )
 
 NO_HANDOFFS: Final = Standing()
+MOST_DEFERRED: Final = 100
+"""How many events an agent can defer at a time."""
 
 
 async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | Outcome:
-    """Process an event in a turn. Return the turn's record, or the outcome of a refused event.
+    """Process an event in a turn. Return the turn's record, or the outcome of a refused or deferred event.
 
     Raises ActionFailedError, ContextInvalidError and MicrostepLimitError, after which the turn is undone, and
     IncompatibleGraphError if the graph cannot read the snapshot.
@@ -73,6 +75,8 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services, data)
     await macrostep.react()
     if not macrostep.taken:
+        if defers(graph, previous.configuration, event.name):
+            return deferred(previous, event)
         return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))
     return recorded(macrostep, previous, event, started)
 
@@ -255,6 +259,18 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     if previous is not None and type(restored) is macrostep.graph.context:
         macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
     return text
+
+
+def deferred(snapshot: Snapshot, event: Event, *, repeat: bool = False) -> Outcome:
+    """Return the outcome of an event that is kept for a later state. repeat: it is kept already."""
+    at = snapshot
+    return Outcome(event.name, at.configuration, at.version, at.status, repeat=repeat, deferred=True)
+
+
+def too_many_deferred(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Outcome:
+    """Return the refusal of an event to be deferred by an agent that has deferred as many as it can."""
+    accepts = accepted_events(graph, snapshot.configuration)
+    return _refused(snapshot, event, Refusal(RefusalReason.DEFERRED_TOO_MANY, snapshot.configuration, accepts))
 
 
 def _refused(snapshot: Snapshot, event: Event, refusal: Refusal, guard_errors: tuple[GuardError, ...] = ()) -> Outcome:

@@ -102,6 +102,7 @@ class RefusalReason(StrEnum):
     GUARDS_SAID_NO = "guards said no"
     GUARD_RAISED = "a guard raised"
     AGENT_ENDED = "the agent has ended"
+    DEFERRED_TOO_MANY = "as many events as an agent can defer are deferred already"
     PAYLOAD_MISFIT = "the payload does not fit"
     UNDECLARED = "the graph does not declare the event"
 
@@ -160,11 +161,12 @@ class Outcome:
     refusal: Refusal | None = None
     guard_errors: tuple[GuardError, ...] = ()
     repeat: bool = False  # the id was applied before; this is the outcome of that time
+    deferred: bool = False  # a state defers the event: it is mail now, for a state that does not
 
     @property
     def applied(self) -> bool:
         """Whether the event took effect, now or when its id was first applied."""
-        return self.refusal is None
+        return self.refusal is None and not self.deferred
 
     def repeated(self) -> Outcome:
         """Return the same outcome, marked as a repeat."""

@@ -1,0 +1,79 @@
+"""Mail that an agent does not take for now or for good: deferred by its states, or dead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gatechart.errors import DeadMailError, EventIdReusedError, OutsideError
+from gatechart.graph import AnyGraph
+from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
+from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import JobQueue
+from gatechart.turn import MOST_DEFERRED, deferred, fatal_mail, too_many_deferred
+from gatechart.values import AgentId, Awaited, Event, Mail, MailQuery, MailStatus, Outcome, Posting, Snapshot, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """What becomes of events that were sent to an agent and that it defers."""
+
+    core: Core
+    graph: AnyGraph
+    snapshot: Snapshot
+    queue: JobQueue
+    defer: Callable[[Mail], None]  # keeps mail for a later configuration
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the agent cannot defer any more."""
+        return len(self.queue.deferred) >= MOST_DEFERRED
+
+    def before(self, event: Event) -> Outcome | None:
+        """Return the outcome of an event whose id deferred mail has; None if none has. Raises EventIdReusedError."""
+        mails = (self.queue.mail[number] for number in self.queue.deferred)
+        found = next((mail for mail in mails if mail.id == event.id), None)
+        if found is None:
+            return None
+        if (found.event, found.payload) != (event.name, event.payload):
+            raise EventIdReusedError(self.snapshot.agent_id, event.id or "", found.event)
+        return deferred(self.snapshot, event, repeat=True)
+
+    async def put_off(self, event: Event) -> Outcome:
+        """Make mail of the event, durable when this returns. Raises EventIdReusedError."""
+        if self.is_full:
+            return too_many_deferred(self.graph, self.snapshot, event)
+        core, agent_id = self.core, self.snapshot.agent_id
+        mail = Mail(core.store.numbers(1), agent_id, event.name, event.payload, core.clock.now(), event.id)
+        try:
+            verdict = await core.committer.commit(Posting(mail))
+        except NOBODY_CAN_WRITE:
+            raise
+        except OutsideError:  # it may have been accepted, and then later mail must come after it
+            core.doubted.add(mail.number)
+            self.defer(mail)
+            raise
+        if verdict is Verdict.REUSED:
+            raise EventIdReusedError(agent_id, event.id or "", event.name)
+        if verdict is Verdict.COMMITTED:
+            self.defer(mail)
+        return deferred(self.snapshot, event, repeat=verdict is not Verdict.COMMITTED)
+
+
+async def has_dead_mail(core: Core, agent_id: AgentId) -> bool:
+    """Return whether any mail for the agent is dead."""
+    return bool(await _mail(core, agent_id, MailStatus.DEAD))
+
+
+async def dead_mail_error(core: Core, graph: AnyGraph, snapshot: Snapshot) -> Callable[[Awaited], DeadMailError] | None:
+    """Return what makes the error for callers that wait in vain; None if something is still on its way to the agent."""
+    agent_id = snapshot.agent_id
+    dead, waiting = await _mail(core, agent_id, MailStatus.DEAD), await _mail(core, agent_id, MailStatus.WAITING)
+    fatal = fatal_mail(graph, snapshot, dead, waiting)
+    if fatal is None:
+        return None
+    return lambda awaited: DeadMailError(agent_id, str(awaited), fatal.number, fatal.event, fatal.reason)
+
+
+async def _mail(core: Core, agent_id: AgentId, status: MailStatus) -> Sequence[Mail]:
+    return await core.ask(lambda: core.store.mail(MailQuery(agent_id, status)))
