@@ -1,0 +1,114 @@
+"""Callbacks of a class as guards and actions of a graph: the context takes the place of machine and model.
+
+A callback is found as `python-statemachine` finds it, given in place or by its conventional name, but on the context.
+It gets what it asks for by the names of its parameters: the payload's values, `event` (the event's name), `model` and
+`machine` (both the context).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gatechart.context import AgentContext
+from gatechart.errors import Fault
+from gatechart.graph import Action, Guard
+from gatechart.values import STARTED, Event
+
+_NOT_INJECTED: Final = frozenset({"event_data", "source", "state", "target", "transition"})
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """The callbacks of one class as guards and actions, with a fault for each that cannot be one."""
+
+    machine: type
+    context: type[AgentContext]
+    faults: list[Fault] = field(default_factory=list)
+
+    def actions(self, specs: Sequence[Any], group: str, place: str) -> list[Action[Any]]:
+        """Return an action for each callback of a group, in the order in which they are called."""
+        return [_act(name, call) for name, call, _ in self._found(specs, group, place)]
+
+    def guard(self, specs: Sequence[Any], place: str) -> Guard[Any] | None:
+        """Ask validators, which deny by raising, and then conditions, until one says no."""
+        validators = self._found(specs, "VALIDATOR", place, may_wait=False)
+        conditions = self._found(specs, "COND", place, may_wait=False)
+        if not validators and not conditions:
+            return None
+
+        def guard(context: Any, event: Event) -> bool:
+            for _, call, _ in validators:
+                call(context, event)
+            return all(bool(call(context, event)) is wanted for _, call, wanted in conditions)
+
+        names = [("" if wanted else "not ") + name for name, _, wanted in (*validators, *conditions)]
+        guard.__name__ = " and ".join(names)
+        return guard
+
+    def _found(
+        self, specs: Sequence[Any], group: str, place: str, *, may_wait: bool = True
+    ) -> list[tuple[str, Callable[..., Any], bool]]:
+        """Return the callbacks of a group with their names, and with what they have to come to."""
+        found = []
+        for spec in sorted((each for each in specs if each.group.name == group), key=lambda each: each.priority):
+            name = spec.attr_name
+            if spec.is_convention and not hasattr(self.context, name) and not hasattr(self.machine, name):
+                continue
+            call = self._call(spec, f"{place}, {group.lower()}", may_wait=may_wait)
+            if call is not None:
+                found.append((name, call, spec.expected_value is not False))
+        return found
+
+    def _call(self, spec: Any, place: str, *, may_wait: bool) -> Callable[..., Any] | None:
+        name, is_own = spec.attr_name, not callable(spec.func) or "self" in inspect.signature(spec.func).parameters
+        if is_own and not name.isidentifier():
+            self.faults.append(Fault(place, f"the expression {name!r} is not carried over", "write it as a method"))
+            return None
+        if is_own and not (hasattr(self.context, name) or name in self.context.model_fields):
+            problem = f"{self.context.__name__} has no {name!r}"
+            self.faults.append(Fault(place, problem, "give the context a method or field of this name"))
+            return None
+        function = getattr(self.context, name, None) if is_own else spec.func
+        return _injected(name, function, is_own=is_own) if self._fits(function, place, may_wait=may_wait) else None
+
+    def _fits(self, function: Any, place: str, *, may_wait: bool) -> bool:
+        before = len(self.faults)
+        if not may_wait and inspect.iscoroutinefunction(function):
+            self.faults.append(
+                Fault(place, f"{function.__name__} is async", "let an invoke wait, and look at its result")
+            )
+        for parameter in inspect.signature(function).parameters.values() if callable(function) else ():
+            if parameter.name in _NOT_INJECTED and parameter.default is inspect.Parameter.empty:
+                problem = f"{function.__name__} asks for {parameter.name!r}, which there is not"
+                self.faults.append(Fault(place, problem, "ask for `event`, `model`, or values of the payload"))
+        return len(self.faults) == before
+
+
+def _injected(name: str, function: Any, *, is_own: bool) -> Callable[..., Any]:
+    """Return a call of the function with the parameters that it asks for; of a field or property, its value."""
+
+    def call(context: Any, event: Event) -> Any:
+        bound = getattr(context, name) if is_own else function
+        if not callable(bound):
+            return bound
+        brought = {} if event.name.startswith(STARTED) else dict(event.payload)
+        offered = {**brought, "event": event.name, "model": context, "machine": context}
+        asked = inspect.signature(bound).parameters.values()
+        if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in asked):
+            return bound(**offered)
+        return bound(**{each.name: offered[each.name] for each in asked if each.name in offered})
+
+    return call
+
+
+def _act(name: str, call: Callable[..., Any]) -> Action[Any]:
+    async def act(context: Any, event: Event) -> None:
+        result = call(context, event)
+        if inspect.isawaitable(result):
+            await result
+
+    act.__name__ = name
+    return act
