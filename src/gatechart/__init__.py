@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         PacketMigration,
         SameTarget,
     )
-    from gatechart.runtime import Limits, Runtime, Subscription, WhenFull, Work
+    from gatechart.runtime import Limits, Runtime, Step, Subscription, WhenFull, Work
     from gatechart.turn import Turn
     from gatechart.values import (
         Event,
@@ -97,6 +97,7 @@ _NAMES: Final = {
     "runtime": (
         "Limits",
         "Runtime",
+        "Step",
         "Subscription",
         "WhenFull",
         "Work",
@@ -159,6 +160,7 @@ __all__ = [
     "State",
     "StateTransitionGraph",
     "Status",
+    "Step",
     "Subscription",
     "Then",
     "Transition",

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field
 from sqlalchemy import text
 
-from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Step, Transition
 from gatechart.errors import ActionFailedError, UnknownAgentError
 from gatechart.graph import Invoke
 from gatechart.hosting.limits import Limits
@@ -133,7 +133,7 @@ async def labour(context, work):
                 raise RuntimeError("the second step fails at first")
             return f"{context.job} {name}"
 
-        assert await work.step(name, do, retry=Retry(attempts=2, first_s=0.001)) == f"{context.job} {name}"
+        assert await work.step(Step(name, retry=Retry(attempts=2, first_s=0.001)), do) == f"{context.job} {name}"
         work.services.write("recorded", key)
         if name == "first":
             await work.progress({"job": context.job})

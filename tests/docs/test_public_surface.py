@@ -36,7 +36,7 @@ TOP = {
         "StateTransitionGraph",
         "Status",
     ),
-    *("Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
+    *("Step", "Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
     *("dump", "load"),
 }
 RESULTS = {

@@ -17,6 +17,7 @@ from gatechart import (
     State,
     StateTransitionGraph,
     Status,
+    Step,
     Transition,
 )
 from gatechart.errors import (
@@ -87,7 +88,7 @@ def grow(context, event):
 async def look_up(context, work):
     first = await work.step("first", work.services.call, "first")
     await work.progress({"n": "half"})
-    return [first, await work.step("second", work.services.call, "second", retry=Retry(attempts=2, first_s=0.01))]
+    return [first, await work.step(Step("second", retry=Retry(attempts=2, first_s=0.01)), work.services.call, "second")]
 
 
 async def wait_for_ever(context, work):

@@ -6,7 +6,18 @@ import sys
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from gatechart import ANY, AgentContext, EntryPoint, Invoke, Migration, Runtime, State, StateTransitionGraph, Transition
+from gatechart import (
+    ANY,
+    AgentContext,
+    EntryPoint,
+    Invoke,
+    Migration,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Step,
+    Transition,
+)
 from gatechart.errors import ActionFailedError, EntryGuardError, ExitRaisedError, IncompatibleGraphError, PayloadError
 from gatechart.hosting.limits import Limits
 from gatechart.values import MailStatus, Retry
@@ -216,11 +227,11 @@ async def exits_later(context, work):
 
 
 async def exits_in_a_step(context, work):
-    await work.step("plain", exits_plainly, work.services, retry=Retry(attempts=2, first_s=0.01))
+    await work.step(Step("plain", retry=Retry(attempts=2, first_s=0.01)), exits_plainly, work.services)
 
 
 async def exits_in_an_awaited_step(context, work):
-    await work.step("awaited", exits_awaited, work.services, retry=Retry(attempts=2, first_s=0.01))
+    await work.step(Step("awaited", retry=Retry(attempts=2, first_s=0.01)), exits_awaited, work.services)
 
 
 def exits_plainly(calls):

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from pydantic import BaseModel, Field, model_validator
 
-from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Step, Transition
 from gatechart.errors import FeedLaggedError, InsideTurnError, InvocationOverError, RuntimeClosedError
 from gatechart.graph import Invoke
 from gatechart.hosting.limits import Limits
@@ -645,7 +645,7 @@ async def test_the_result_of_a_step_comes_back_as_what_it_was(place, clock, serv
 
     async def steps(context, work):
         more = {} if annotated or returns is None else {"returns": returns}
-        work.services.seen.append(await work.step("produce", produce, **more))
+        work.services.seen.append(await work.step(Step("produce", **more), produce))
         await work.services.open.wait()
 
     for times in (1, 2):
@@ -671,6 +671,19 @@ async def test_a_plain_function_is_a_step_too_in_a_thread_of_its_own(place, cloc
         assert await noted(agent, 1) == [["done.invoke.steps", {"result": True}]]
 
 
+async def test_all_keywords_of_a_step_are_those_of_its_function(place, clock, services):
+    async def tool(*names: str, **options: int) -> dict[str, int]:
+        return dict.fromkeys(names, 0) | options
+
+    async def steps(context, work):
+        return await work.step("tool", tool, "here", retry=1, returns=2, name=3, step=4, function=5, self=6)
+
+    async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        result = {"here": 0, "retry": 1, "returns": 2, "name": 3, "step": 4, "function": 5, "self": 6}
+        assert await noted(agent, 1) == [["done.invoke.steps", {"result": result}]]
+
+
 async def test_a_step_name_that_is_used_twice_is_an_error(place, clock, services):
     async def steps(context, work):
         for _ in range(2):
@@ -689,7 +702,7 @@ async def test_a_step_result_that_cannot_be_kept_is_an_error(place, clock, servi
         return result
 
     async def steps(context, work):
-        await work.step("produce", produce, returns=returns)
+        await work.step(Step("produce", returns=returns), produce)
 
     async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -725,7 +738,7 @@ async def test_a_step_result_that_would_come_back_as_something_else_is_an_error(
         return result
 
     async def steps(context, work):
-        await work.step("produce", produce, returns=returns)
+        await work.step(Step("produce", returns=returns), produce)
 
     async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
@@ -750,7 +763,9 @@ async def test_a_step_that_fails_is_tried_again_and_recorded_once_it_succeeds(pl
     services.fails["flaky"] = 2
 
     async def steps(context, work):
-        result = await work.step("flaky", work.services.call, "flaky", retry=Retry(attempts=3, first_s=10, factor=2))
+        result = await work.step(
+            Step("flaky", retry=Retry(attempts=3, first_s=10, factor=2)), work.services.call, "flaky"
+        )
         work.services.seen.append(work.now)
         return result
 
@@ -767,7 +782,7 @@ async def test_a_step_that_fails_to_the_last_passes_on_what_it_raised(place, clo
     services.fails["flaky"] = 9
 
     async def steps(context, work):
-        await work.step("flaky", work.services.call, "flaky", retry=Retry(attempts=2, first_s=0))
+        await work.step(Step("flaky", retry=Retry(attempts=2, first_s=0)), work.services.call, "flaky")
 
     async with opened(place, busy(Invoke(steps)), services, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")

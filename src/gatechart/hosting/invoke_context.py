@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Generic, Protocol, get_type_hints
+from typing import Any, Final, Generic, ParamSpec, Protocol, get_type_hints, overload
 from uuid import UUID, uuid5
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
@@ -18,11 +18,13 @@ from gatechart.context import problems_of
 from gatechart.errors import StepRepeatedError, StepResultError, is_failure
 from gatechart.turn import check_finite, check_numbers_kept, checked_key, checked_words, plain_payload
 from gatechart.values import AgentId, Invocation, Mail, Payload, Retry
+from gatechart.values.frozen import value
 
 KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")  # the namespace of idempotency keys
 
 ServicesT = TypeVar("ServicesT", default=Any)
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class InvokeHost(Protocol):
@@ -65,6 +67,19 @@ class InvokeHost(Protocol):
         ...
 
 
+@value
+class Step:
+    """A recorded step that is more than its name, for `Work.step`, whose keywords are those of the function.
+
+    retry: how to retry a function that raises; without it the first exception is passed on.
+    returns: the type of the result, where the function's return annotation does not name it.
+    """
+
+    name: str  # unique in the invocation
+    retry: Retry | None = None
+    returns: Any = None
+
+
 class Work(Generic[ServicesT]):
     """The tools of one invocation. The function receives it as its second argument.
 
@@ -97,29 +112,35 @@ class Work(Generic[ServicesT]):
         """The current time, aware, in UTC. It differs in a repeat of the invocation; the result of a step does not."""
         return self._host.now()
 
+    @overload
     async def step(
-        self, name: str, function: Callable[..., Any], *args: Any, retry: Retry | None = None, returns: Any = None
-    ) -> Any:
-        """Call the function and record its result; a repeat of the invocation gets the recorded result instead.
+        self, step: str | Step, function: Callable[P, Awaitable[T]], /, *args: P.args, **arguments: P.kwargs
+    ) -> T: ...
 
-        name: unique in the invocation. function: async, or plain and then run in a separate thread.
-        retry: how to retry a function that raises; without it the first exception is passed on.
-        returns: the type of the result; by default the function's return annotation. Results are stored as JSON and
-        come back as this type, or as plain JSON values if the type is unknown.
+    @overload
+    async def step(self, step: str | Step, function: Callable[P, T], /, *args: P.args, **arguments: P.kwargs) -> T: ...
+
+    async def step(self, step: str | Step, function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
+        """Call the function with the arguments and record its result; a repeat of the invocation gets the record.
+
+        step: its name, unique in the invocation, or a Step, which also says how to retry it. All other arguments are
+        the function's. function: async, or plain and then run in a separate thread. Results are stored as JSON and come
+        back as the type that the function's annotation or the Step names, or as plain JSON values if there is none.
 
         Raises PayloadError for a name that no store can keep, StepRepeatedError for a name that was used before,
         StepResultError for a result that cannot be stored, InvocationOverError if the state has been left meanwhile,
         and whatever the function raises.
         """
+        how = step if isinstance(step, Step) else Step(step)
+        name = how.name
         if checked_key(name, "step") in self._names:
             raise StepRepeatedError(self.agent_id, self._invocation.invoke, name)
         self._names.add(name)
-        kept = _Kept(self.agent_id, name, _returned(function) if returns is None else returns)
+        kept = _Kept(self.agent_id, name, _returned(function) if how.returns is None else how.returns)
         text = self._recorded.get(name)
         if text is None:
-            text = await self._host.record(
-                self._invocation, name, kept.written(await self._tried(partial(function, *args), retry))
-            )
+            result = await self._tried(partial(function, *args, **arguments), how.retry)
+            text = await self._host.record(self._invocation, name, kept.written(result))
         return kept.read(text)
 
     def idempotency_key(self, name: str) -> str:
