@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gatechart.turn import Turn
     from gatechart.values import (
         Event,
+        Every,
         HandoffStatus,
         Mail,
         MailStatus,
@@ -105,6 +106,7 @@ _NAMES: Final = {
     "turn": ("Turn",),
     "values": (
         "Event",
+        "Every",
         "HandoffStatus",
         "Mail",
         "MailStatus",
@@ -132,6 +134,7 @@ __all__ = [
     "EntryPoint",
     "Event",
     "EventType",
+    "Every",
     "Fallbacks",
     "Handoff",
     "HandoffPacket",

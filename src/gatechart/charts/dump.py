@@ -227,6 +227,9 @@ class _Dumping:
 
     def after(self, state: State[Any]) -> dict[str, Any]:
         """Return the delays with their transitions."""
+        if state.every:
+            problem = f"state {state.name!r} has recurring timers, which no chart file can say"
+            self.fault(problem, "keep this graph in Python")
         found: dict[str, Any] = {}
         for after in state.after:
             if after.delay in found:

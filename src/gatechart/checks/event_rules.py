@@ -159,7 +159,7 @@ def _not_raised(name: EventName, owners: list[StateName], known: tuple[str, ...]
 
 
 def _remedy(name: EventName) -> str:
-    if name.startswith(("done.", "error.invoke", "progress.", "after.")):
+    if name.startswith(("done.", "error.invoke", "progress.", "after.", "every.")):
         return "name an invoke, a delay or a state with a final child as the graph does"
     return "only the framework sends events with such names, and it sends none called that; choose another name"
 
@@ -174,7 +174,7 @@ def _own_events(graph: AnyGraph, node: Node) -> Iterator[tuple[EventName, StateN
         yield f"done.invoke.{invoke.id}", node.name
         yield f"error.invoke.{invoke.id}", node.name
         yield f"progress.invoke.{invoke.id}", node.name
-    for event, _ in node.timers:
+    for event, *_ in (*node.timers, *node.recurring):
         yield event, node.name
     if node.name != ROOT and not node.is_end and _can_be_done(graph, node.name):
         yield f"done.state.{node.name}", ROOT
@@ -192,7 +192,7 @@ def never_awaited(analysis: Analysis) -> Iterator[Hit]:
     """Delays, and what actions say that they raise."""
     awaited = _awaited(analysis.graph)
     for node in analysis.graph.nodes.values():
-        for event in dict.fromkeys((*(event for event, _ in node.timers), *_raised(node))):
+        for event in dict.fromkeys((*(event for event, *_ in (*node.timers, *node.recurring)), *_raised(node))):
             if not is_taken(event, awaited):
                 problem = f"it raises {event!r}, and no transition waits for that"
                 yield f"state {node.name!r}", problem, "add one, or drop it"

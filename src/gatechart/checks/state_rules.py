@@ -105,7 +105,7 @@ def unmarked_failure(analysis: Analysis) -> Iterator[Hit]:
 def meant_as_event(analysis: Analysis) -> Iterator[Hit]:
     """A name behind a delay is a state, where one may have meant an event. Listed states are left alone."""
     graph = analysis.graph
-    timers = {event for node in graph.nodes.values() for event, *_ in node.timers}
+    timers = {event for node in graph.nodes.values() for event, *_ in (*node.timers, *node.recurring)}
     others = {ROOT, *(entry.state for entry in graph.entry_points.values())}
     for node in graph.nodes.values():
         others.update(() if node.default is None else node.default.targets)
@@ -228,7 +228,7 @@ def _uses(graph: AnyGraph) -> Counter[StateName]:
 
 def _is_plain(node: Node) -> bool:
     """Whether nothing but a name is known of the state."""
-    return node.kind is Kind.ATOMIC and not (node.on_entry or node.on_exit or node.timers or node.invokes)
+    return node.kind is Kind.ATOMIC and not (node.on_entry or node.on_exit or node.is_attended)
 
 
 def _letters(name: StateName) -> str:

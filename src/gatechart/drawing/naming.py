@@ -60,12 +60,14 @@ def with_payload(event: EventName, types: Mapping[EventName, EventType]) -> str:
 
 
 def event_text(node: Node, edge: Edge, nodes: Mapping[StateName, Node], titles: Mapping[StateName, str]) -> str:
-    """Return the event in words: a delay as `after 30s`, the lack of an event as `always`."""
+    """Return the event in words: timers as `after 30s` and `every 1d`, the lack of an event as `always`."""
     event = edge.event
     if event is None:
         return "always"
     if event in dict(node.timers):
         return f"after {event.removeprefix('after.').removesuffix(f'.{node.name}')}"
+    if event in dict(node.recurring):
+        return f"every {dict(node.recurring)[event].text}"
     if event == f"done.state.{node.name}":
         return f"done.state.{titles[node.name]}"
     found = _OF_INVOKE.match(event)

@@ -13,9 +13,20 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gatechart.graph.callables import Ask, Step, ask_of, callable_name, step_of
-from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, Recall, State, Transition, after_event, texts
+from gatechart.graph.definition import (
+    ANY,
+    EntryPoint,
+    Initial,
+    Invoke,
+    Recall,
+    State,
+    Transition,
+    after_event,
+    recurring_event,
+    texts,
+)
 from gatechart.graph.handoff import Handoff
-from gatechart.values import EventName, Mode, StateName
+from gatechart.values import EventName, Every, Mode, StateName
 
 ROOT: Final[StateName] = ANY
 
@@ -78,11 +89,12 @@ class Node:
     edges: tuple[Edge, ...]  # outgoing transitions, in document order
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
     defers: tuple[EventName, ...] = ()  # descriptors of the events to keep for a later state
+    recurring: tuple[tuple[EventName, Every], ...] = ()  # events of recurring timers, and when these are due
 
     @property
     def is_attended(self) -> bool:
         """Whether timers or invokes belong to the state."""
-        return bool(self.timers or self.invokes)
+        return bool(self.timers or self.recurring or self.invokes)
 
     @property
     def parent(self) -> StateName:
@@ -94,7 +106,8 @@ def infer_states(states: Sequence[State[Any]], transitions: Sequence[Transition[
     """Return the listed states, then those that only transitions name, in the order in which they are named."""
     known = {*texts(state.name for state in walk(states)), ANY}
     named = [name for transition in transitions for name in (transition.source, *transition.targets)]
-    named += [name for state in walk(states) for after in state.after for then in after.then for name in then.targets]
+    timed = [[each.then for each in state.after] + [each.then for each in state.every] for state in walk(states)]
+    named += [name for follows in timed for several in follows for then in several for name in then.targets]
     return (*states, *(State(name) for name in dict.fromkeys(texts(named)) if name not in known))
 
 
@@ -132,6 +145,7 @@ def build_nodes(root: State[Any], transitions: Sequence[Transition[Any]]) -> dic
             edges=_edges((*leaving.get(state.name, ()), *delayed_transitions(state)), exact),
             is_end=state.final and ancestors == (ROOT,),
             defers=state.defer,
+            recurring=tuple((recurring_event(state.name, each.every), each.every) for each in state.every),
         )
         for child in state.states:
             add(child, (state.name, *ancestors))
@@ -168,6 +182,7 @@ def _spaced_events(root: State[Any]) -> Iterator[EventName]:
         if len(state.name.split()) > 1:
             yield f"done.state.{state.name}"
             yield from (after_event(state.name, each.delay) for each in state.after)
+            yield from (recurring_event(state.name, each.every) for each in state.every)
         for invoke_id in (invoke.id for invoke in state.invoke if len(invoke.id.split()) > 1):
             yield from (f"{kind}.invoke.{invoke_id}" for kind in ("done", "error", "progress"))
 
@@ -201,10 +216,13 @@ def _edge(transition: Transition[Any], label: str, *, is_exact: bool) -> Edge:
 
 
 def delayed_transitions(state: State[Any]) -> Iterator[Transition[Any]]:
-    """Yield the delayed transitions of a state, with their events."""
-    for after in state.after:
-        event = after_event(state.name, after.delay)
-        for then in after.then:
+    """Yield the delayed and the recurring transitions of a state, with their events."""
+    timed = [
+        *((after_event(state.name, each.delay), each.then) for each in state.after),
+        *((recurring_event(state.name, each.every), each.then) for each in state.every),
+    ]
+    for event, follows in timed:
+        for then in follows:
             target, internal = then.targets or None, then.internal
             yield Transition(state.name, event, target, guard=then.guard, actions=then.actions, internal=internal)
 
@@ -298,6 +316,7 @@ def _node_structure(node: Node) -> list[object]:
         _names(node.on_entry),
         _names(node.on_exit),
         [_edge_structure(edge) for edge in node.edges],
+        *([[[event, every.missed] for event, every in node.recurring]] if node.recurring else []),
         *(["failed"] if node.failed else []),  # only if set, so that graphs without such states keep their fingerprints
         *(["final"] if node.is_end and node.children else []),  # a leaf's kind implies it
         *([["defers", *node.defers]] if node.defers else []),

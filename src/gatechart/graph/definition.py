@@ -12,7 +12,20 @@ from pydantic import BaseModel
 from gatechart.context import AgentContext, ContextT
 from gatechart.graph.callables import callable_name
 from gatechart.graph.handoff import Fallbacks, Handoff
-from gatechart.values import Delay, Event, EventName, Name, Refused, Retry, StateName, delay_text, name_of, seconds_of
+from gatechart.values import (
+    RECURRING,
+    Delay,
+    Event,
+    EventName,
+    Every,
+    Name,
+    Refused,
+    Retry,
+    StateName,
+    delay_text,
+    name_of,
+    seconds_of,
+)
 
 ContextT_contra = TypeVar("ContextT_contra", bound=AgentContext, contravariant=True)
 """Type of the context that functions of a state or a transition are called with: the context of their graph."""
@@ -100,6 +113,14 @@ class After:
 
 
 @dataclass(frozen=True)
+class Recurring:
+    """A transition that is taken again and again while a state is active."""
+
+    every: Every
+    then: tuple[Then, ...]  # tried in this order; if no guard agrees, the timer goes on all the same
+
+
+@dataclass(frozen=True)
 class Invoke:
     """A function that runs outside turns while a state is active, or another agent that works for this one meanwhile.
 
@@ -160,6 +181,7 @@ class State(Generic[ContextT_contra]):
     on_entry: tuple[Action[ContextT_contra], ...] = ()
     on_exit: tuple[Action[ContextT_contra], ...] = ()
     after: tuple[After, ...] = ()  # delayed transitions, in the order given
+    every: tuple[Recurring, ...] = ()  # recurring transitions, in the order given
     invoke: tuple[Invoke, ...] = ()
     states: tuple[State[Any], ...] = ()
     initial: Initial | None = None  # descendants entered first; by default the first child
@@ -179,6 +201,7 @@ class State(Generic[ContextT_contra]):
         on_entry: Actions = (),
         on_exit: Actions = (),
         after: Mapping[Delay, Follows] | None = None,
+        every: Mapping[Delay | Every, Follows] | None = None,
         invoke: Iterable[Invoke | Work[Any]] | Invoke = (),
         states: Iterable[State[Any] | Name] = (),
         initial: Initial | Iterable[Name] | Name | None = None,
@@ -198,6 +221,7 @@ class State(Generic[ContextT_contra]):
         on_entry: Actions | Action[ContextT_contra] = (),
         on_exit: Actions | Action[ContextT_contra] = (),
         after: Mapping[Delay, Follows] | None = None,
+        every: Mapping[Delay | Every, Follows] | None = None,
         invoke: Iterable[Invoke | Work[Any]] | Invoke | Work[ContextT_contra] = (),
         states: Iterable[State[Any] | Name] = (),
         initial: Initial | Iterable[Name] | Name | None = None,
@@ -217,6 +241,7 @@ class State(Generic[ContextT_contra]):
         on_entry: Actions | Action[ContextT_contra] = (),
         on_exit: Actions | Action[ContextT_contra] = (),
         after: Mapping[Delay, Follows] | None = None,
+        every: Mapping[Delay | Every, Follows] | None = None,
         invoke: Iterable[Invoke | Work[Any]] | Invoke | Work[ContextT_contra] = (),
         states: Iterable[State[Any] | Name] = (),
         initial: Initial | Iterable[Name] | Name | None = None,
@@ -235,6 +260,7 @@ class State(Generic[ContextT_contra]):
             on_entry=one_or_more(on_entry),
             on_exit=one_or_more(on_exit),
             after=tuple(_after(delay, then) for delay, then in (after or {}).items()),
+            every=tuple(_recurring(each, then) for each, then in (every or {}).items()),
             invoke=tuple(each if isinstance(each, Invoke) else Invoke(each) for each in one_or_more(invoke)),
             states=children,
             initial=initial if initial is None or isinstance(initial, Initial) else Initial(initial),
@@ -383,6 +409,19 @@ def after_event(state: StateName, delay: str) -> EventName:
     'after.30s.WAITING'
     """
     return f"after.{delay}.{state}"
+
+
+def recurring_event(state: StateName, every: Every) -> EventName:
+    """Return the name of the event of a state's recurring timer.
+
+    >>> recurring_event("WAITING", Every(cron="0 9 * * MON-FRI"))
+    'every.0_9_*_*_MON-FRI.WAITING'
+    """
+    return f"{RECURRING}{'_'.join(every.text.split())}.{state}"
+
+
+def _recurring(every: Delay | Every, then: Follows) -> Recurring:
+    return Recurring(every if isinstance(every, Every) else Every(every), _follows(then))
 
 
 def _after(delay: Delay, then: Follows) -> After:

@@ -200,12 +200,22 @@ def _waiting_faults(state: State[Any]) -> Iterator[Fault]:
     for after in state.after:
         if after.delay_s is None:
             yield Fault(place, f"{after.delay!r} is not a duration", DELAY_REMEDY)
+    yield from _recurrence_faults(place, state)
     for double in _doubles(invoke.id for invoke in state.invoke):
         yield Fault(place, f"the invoke {double!r} occurs twice", "give each an id= of its own")
     for invoke in state.invoke:
         yield from (agent_faults if invoke.agent else invoke_faults)(place, invoke)
-    if (state.after or state.invoke) and ((state.final and not state.states) or state.history):
+    if (state.after or state.every or state.invoke) and ((state.final and not state.states) or state.history):
         yield Fault(place, "nothing can wait in a final or a history state", "let another state wait")
+
+
+def _recurrence_faults(place: str, state: State[Any]) -> Iterator[Fault]:
+    for each in state.every:
+        fault = each.every.fault
+        if fault is not None:
+            yield Fault(place, f"every {each.every.text}: {fault[0]}", fault[1])
+    for double in _doubles(each.every.text for each in state.every):
+        yield Fault(place, f"every {double} occurs twice", "put what follows into one")
 
 
 def _door_faults(entry: EntryPoint, states: Sequence[State[Any]]) -> Iterator[Fault]:

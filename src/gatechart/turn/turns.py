@@ -30,6 +30,7 @@ from gatechart.turn.arguments import own_copy
 from gatechart.turn.handoff_state import Standing, standing_after
 from gatechart.turn.macrostep import Macrostep, agrees, macrostep_of
 from gatechart.turn.payloads import payload_data, refused_as
+from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, set_next
 from gatechart.turn.turn_context import Turn, log_of, one_line, told
 from gatechart.values import (
     AgentId,
@@ -73,8 +74,12 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
         return _refused(previous, event, refused_as(misfit, graph, previous.configuration))
     context = committed_context(graph, previous)
     macrostep = macrostep_of(graph, previous, previous.agent_id, context, event, previous.handoffs, services, data)
-    await macrostep.react()
-    if not macrostep.taken:
+    recurrence = recurrence_of(graph, previous.configuration, event)
+    if recurrence is None or not is_skipped(recurrence[1], event):
+        await macrostep.react()
+    if recurrence is not None:
+        set_next(macrostep, *recurrence)  # whether or not a guard agreed
+    elif not macrostep.taken:
         if defers(graph, previous.configuration, event.name):
             return deferred(previous, event)
         return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))
@@ -224,7 +229,8 @@ def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]
     """Return the effects that start with the entry of a state: its timers and invokes."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
-    return [*timers, *(StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent)]
+    invokes = [StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent]
+    return [*timers, *first_timers(node, now), *invokes]
 
 
 def delegate(graph: AnyGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:

@@ -75,6 +75,7 @@ from gatechart.values.names import (
     LONGEST_NAME,
     LONGEST_REASON,
     OFFERED,
+    RECURRING,
     RESERVED_PATTERN,
     STARTED,
     WITHDRAWN,
@@ -93,6 +94,7 @@ from gatechart.values.names import (
 )
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
+from gatechart.values.recurrence import Every
 
 __all__ = [
     "DEFAULT_URL",
@@ -108,6 +110,7 @@ __all__ = [
     "LONGEST_S",
     "OFFERED",
     "PATTERN",
+    "RECURRING",
     "RESERVED_PATTERN",
     "STARTED",
     "WITHDRAWN",
@@ -129,6 +132,7 @@ __all__ = [
     "EntryVersions",
     "Event",
     "EventName",
+    "Every",
     "Fate",
     "Forgotten",
     "GuardError",

@@ -85,7 +85,8 @@ class TurnRecord:
                 case Send(to, event, content, mail_id, due):
                     yield Mail(next(numbers), to, event, content, now, mail_id, agent_id, due)
                 case Timer(event, due, content, state, key):
-                    epoch = 0 if state is None else self.snapshot.version
+                    # A recurring timer belongs to an entry of the state that an earlier turn made.
+                    epoch = 0 if state is None else dict(self.snapshot.entered).get(state, self.snapshot.version)
                     yield Mail(next(numbers), agent_id, event, content, now, None, agent_id, due, key, state, epoch)
                 case Offer(offered, due):
                     yield from self._offered(offered, due, numbers)

@@ -46,9 +46,13 @@ _RESERVED: Final = (
     "agent.rolled_back",
     "agent.migrated",
 )
+RECURRING: Final = "every."
+"""Beginning of the names of recurring timers' events."""
+
 _PREFIXES: Final = (
     *(f"{name}." for name in _RESERVED),
     "after.",
+    RECURRING,
     "signal.",
     "escape.",
     "alarm.",

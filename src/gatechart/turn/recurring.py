@@ -1,0 +1,51 @@
+"""Recurring timers: the turn that handles one sets the next, in the same commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from gatechart.graph import AnyGraph, Node
+from gatechart.turn.macrostep import Macrostep
+from gatechart.values import RECURRING, Event, EventName, Every, StateName, Timer
+
+DUE = "due"
+"""Key in the payload of a recurring timer: the moment at which it was due, from which the next one follows."""
+
+
+def first_timers(node: Node, now: datetime) -> list[Timer]:
+    """Return the recurring timers that start with the entry of a state."""
+    return [_timer(event, every.next_after(now), node.name) for event, every in node.recurring]
+
+
+def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) -> tuple[StateName, Every] | None:
+    """Return the active state whose recurring timer the event is, with its recurrence; None for any other event.
+
+    active: the active leaves.
+    """
+    if not event.name.startswith(RECURRING):
+        return None
+    states = (state for leaf in active for state in (leaf, *graph.nodes[leaf].ancestors))
+    found = ((state, every) for state in states for name, every in graph.nodes[state].recurring if name == event.name)
+    return next(found, None)
+
+
+def is_skipped(every: Every, event: Event) -> bool:
+    """Tell whether the timer was missed and is not made up for."""
+    return every.is_skipped(_due_of(event), event.time)
+
+
+def set_next(macrostep: Macrostep, state: StateName, every: Every) -> None:
+    """Set the next timer, unless the turn has ended the state; one that it has entered again begins anew."""
+    event = macrostep.turn.event
+    if not macrostep.is_final and state not in macrostep.left:
+        macrostep.log.asked.append(_timer(event.name, every.following(_due_of(event), event.time), state))
+
+
+def _timer(event: EventName, due: datetime, state: StateName) -> Timer:
+    return Timer(event, due, {DUE: due.isoformat()}, state)
+
+
+def _due_of(event: Event) -> datetime:
+    due = event.payload.get(DUE)
+    return event.time if due is None else datetime.fromisoformat(due)  # a rehearsal may send it without

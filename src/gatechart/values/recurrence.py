@@ -1,0 +1,135 @@
+"""When a recurring timer is due: after each period, or at the moments of a cron expression in a time zone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+from gatechart.values.delays import DELAY_REMEDY, Delay, delay_text, seconds_of
+
+Missed: TypeAlias = Literal["one", "each", "none"]
+
+MOST_MISSED: Final = 100
+"""How many missed moments `each` makes up for; older ones are passed over."""
+
+LATE: Final = timedelta(minutes=1)
+"""A moment counts as missed if it is handled later than this."""
+
+SHORTEST_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """When a recurring timer is due.
+
+    Each moment follows from the one before, not from when that was handled, so nothing drifts. A period is elapsed
+    time: `Every("1d")` is 24 hours. `Every(cron="0 9 * * MON-FRI", zone="Europe/Berlin")` follows the clocks of its
+    zone: at a time that they skip, it is due as soon as they go on, and at one that they repeat, once.
+
+    missed: of the moments missed while no process ran, make up for `one`, for `each` (the newest 100), or for `none`.
+
+    >>> Every("1d").text, Every(cron="0 9 * * MON-FRI", zone="Europe/Berlin").text
+    ('1d', '0 9 * * MON-FRI Europe/Berlin')
+    """
+
+    period: Delay | None = None
+    cron: str = ""  # minute, hour, day of the month, month, day of the week
+    zone: str = "UTC"  # of the cron expression
+    missed: Missed = "one"
+
+    @property
+    def text(self) -> str:
+        """Recurrence as drawings and charts write it."""
+        if self.period is not None:
+            return delay_text(self.period)
+        return " ".join(self.cron.split()) + ("" if self.zone == "UTC" else f" {self.zone}")
+
+    @property
+    def fault(self) -> tuple[str, str] | None:
+        """Problem and remedy if this is not a recurrence."""
+        if (self.period is None) is (not self.cron):
+            return "it has neither or both of a period and cron=", "write Every('1d') or Every(cron='0 9 * * MON-FRI')"
+        if self.missed not in ("one", "each", "none"):
+            return f"missed={self.missed!r}", "write 'one', 'each' or 'none'"
+        return self._cron_fault() if self.period is None else self._period_fault(self.period)
+
+    def _period_fault(self, period: Delay) -> tuple[str, str] | None:
+        seconds = seconds_of(period)
+        if seconds is None:
+            return f"{period!r} is not a duration", DELAY_REMEDY
+        if seconds < SHORTEST_S:
+            return f"{period!r} is too short a period", "write a millisecond or more"
+        if self.zone != "UTC":
+            return f"zone={self.zone!r}, but a period is the same in all zones", "write cron=, or drop zone="
+        return None
+
+    def _cron_fault(self) -> tuple[str, str] | None:
+        try:
+            ZoneInfo(self.zone)
+        except (KeyError, OSError, ValueError, TypeError):  # ZoneInfoNotFoundError is a KeyError
+            return f"unknown time zone {self.zone!r}", "write a name of the IANA database, such as 'Europe/Berlin'"
+        if len(self.cron.split()) != 5 or not _is_cron(self.cron):
+            problem = f"{self.cron!r} is not a cron expression"
+            return problem, "write minute, hour, day, month and weekday, such as '0 9 * * MON-FRI'"
+        return None
+
+    def next_after(self, moment: datetime) -> datetime:
+        """Return the first moment after this one, in UTC; for a period, one period later."""
+        if self.period is not None:
+            return moment + self._period()
+        return _next_cron(self.cron, self.zone, moment)
+
+    def following(self, due: datetime, now: datetime) -> datetime:
+        """Return the moment after the one handled now; it is past if another missed one is to be made up for."""
+        if self.missed == "each":
+            return max(self.next_after(due), self._oldest(due, now))
+        if self.period is None:
+            return self.next_after(max(due, now))
+        periods = max((now - due) // self._period(), 0) + 1
+        return due + periods * self._period()
+
+    def is_skipped(self, due: datetime, now: datetime) -> bool:
+        """Tell whether a moment that is handled now was missed and is not made up for."""
+        return self.missed == "none" and now - due > LATE
+
+    def _period(self) -> timedelta:
+        return timedelta(seconds=seconds_of(self.period) or 0)
+
+    def _oldest(self, due: datetime, now: datetime) -> datetime:
+        """Return the oldest missed moment that is made up for."""
+        if self.period is not None:
+            periods = (now - due) // self._period()
+            return due + max(periods - MOST_MISSED + 1, 1) * self._period()
+        return _oldest_cron(self.cron, self.zone, now)
+
+
+def _is_cron(expression: str) -> bool:
+    library = _library()
+    try:
+        next(library.CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC)))
+    except (library.CronSimError, StopIteration):
+        return False
+    return True
+
+
+def _next_cron(expression: str, zone: str, moment: datetime) -> datetime:
+    moments = _library().CronSim(expression, moment.astimezone(ZoneInfo(zone)))
+    # In the second pass of a repeated hour, it begins with times of the first pass.
+    following: datetime = next(found for each in moments if (found := each.astimezone(UTC)) > moment)
+    return following
+
+
+def _oldest_cron(expression: str, zone: str, now: datetime) -> datetime:
+    """Return the oldest of the newest moments up to now that are made up for."""
+    second = timedelta(seconds=1)
+    earlier = _library().CronSim(expression, (now + second).astimezone(ZoneInfo(zone)), reverse=True)
+    *_, oldest = islice(earlier, MOST_MISSED)
+    return _next_cron(expression, zone, oldest.astimezone(UTC) - second)
+
+
+def _library() -> Any:
+    return import_module("cronsim")  # not with the package, as few graphs have a cron expression
