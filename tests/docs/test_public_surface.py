@@ -21,6 +21,7 @@ TOP = {
         "EntryPoint",
         "Event",
         "EventType",
+        "Every",
     ),
     *("Fallbacks", "Handoff", "HandoffPacket", "HandoffStatus", "HttpClient", "Human", "Initial", "Invoke", "Limits"),
     *("Mail", "MailStatus", "Migration", "Mode", "OnRefusal", "OtherGraph", "Outcome", "PacketMigration", "Reason"),
