@@ -99,3 +99,14 @@ def test_the_events_of_states_and_invokes_with_spaces_in_their_names_are_one_nam
         "ring",
         "knock",
     ]
+
+
+def test_names_that_only_a_wildcard_takes_are_not_remembered_however_many_come() -> None:
+    graph = StateTransitionGraph(
+        "listening", transitions=[Transition("A", "*", "B"), Transition("B", "BACK", "A")], entry_points=["A"]
+    )
+    for number in range(100):
+        assert candidates(graph, ("A",), f"NOISE-{number}")
+    assert not graph.memo
+    assert candidates(graph, ("A",), "BACK") is candidates(graph, ("A",), "BACK")
+    assert len(graph.memo) == 1

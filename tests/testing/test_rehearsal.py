@@ -2,8 +2,8 @@
 
 import pytest
 
-from gatechart import AgentContext, State, StateTransitionGraph
-from gatechart.errors import UnknownStateError
+from gatechart import AgentContext, State, StateTransitionGraph, Transition
+from gatechart.errors import UndeclaredEventError, UnknownStateError
 from gatechart.testing import rehearse
 
 LATE = StateTransitionGraph(
@@ -44,3 +44,17 @@ async def test_a_rehearsal_tells_where_the_agent_is_if_a_state_is_not_reached():
             await rehearsal.until("LOST")
         with pytest.raises(ValueError, match="'soon' is not a duration"):
             await rehearsal.until("EXPIRED", within="soon")
+
+
+async def test_a_rehearsal_from_the_initial_state_knows_the_declared_events():
+    closed = StateTransitionGraph(
+        "closed",
+        transitions=[Transition("OPEN", "DECIDED", "DONE")],
+        entry_points=["OPEN"],
+        events=["DECIDED"],
+        events_closed=True,
+    )
+    async with rehearse(closed) as agent:
+        with pytest.raises(UndeclaredEventError):
+            await agent.send("DECIDEDD")
+        assert (await agent.send("DECIDED")).applied

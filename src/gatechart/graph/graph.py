@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, overload
 
@@ -63,6 +64,7 @@ class StateTransitionGraph(Generic[ContextT]):
     fingerprint: str
     runs_at_once: bool  # no action must be awaited
     has_deferring: bool  # some state defers events
+    named_events: frozenset[EventName]  # events that transitions name, and declared ones
     memo: Any = field(repr=False)  # cache of the kernel, see gatechart.kernel
     contexts: ContextPool[ContextT] = field(repr=False)  # contexts kept for the next turns of its agents
 
@@ -218,9 +220,15 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         ),
         "runs_at_once": runs_at_once(nodes),
         "has_deferring": any(node.defers for node in nodes.values()),
+        "named_events": _named_events(draft, nodes),
         "memo": {},
         "contexts": ContextPool(),
     }
+
+
+def _named_events(draft: Draft, nodes: Mapping[StateName, Node]) -> frozenset[EventName]:
+    named = (edge.event.split() for node in nodes.values() for edge in node.edges if edge.event is not None)
+    return frozenset(chain(*named, (each.name for each in draft.event_types)))
 
 
 def _declared(draft: Draft) -> list[object]:

@@ -23,7 +23,7 @@ def candidates(
 
     The first of each leaf whose guard agrees is enabled. event: None for the eventless ones. A state that defers the
     event goes before the transitions of its ancestors, except for events raised within a turn, which nothing defers.
-    Worked out once for a configuration and an event, then remembered.
+    Worked out once for a configuration and an event that the graph names, then remembered.
     """
     key = (configuration, event, is_raised) if is_raised and graph.has_deferring else (configuration, event)
     remembered: Candidates | None = graph.memo.get(key)
@@ -36,8 +36,8 @@ def candidates(
         for leaf in configuration
     )
     found = tuple(edges for edges in found if edges)
-    if found or event is None:  # names that nothing waits for come from outside in any number and are not remembered
-        graph.memo[key] = found
+    if event is None or event in graph.named_events or (found and is_reserved(event)):
+        graph.memo[key] = found  # other names, which only a wildcard takes, come from outside in any number
     return found
 
 

@@ -165,6 +165,9 @@ def _with_start(graph: AnyGraph, *, takes_payload: bool) -> AnyGraph:
         description=graph.description,
         max_microsteps=graph.max_microsteps,
         migrations=graph.migrations,
+        accepts=graph.accepts,
+        events=graph.event_types.values(),
+        events_closed=graph.events_closed,
     )
 
 
