@@ -234,7 +234,7 @@ def test_what_gatechart_logs_is_shown_on_demand_only(project, gatechart):
     assert "warning" not in gatechart("send", "a", "PRESSED").err
     logged = gatechart("send", "a", "PRESSED", "--verbose")
     assert logged.err.splitlines()[0] == (
-        "warning: gatechart.runtime.live_agent: an event was refused: PRESSED of agent a: "
+        "warning: gatechart.turn.mail: an event was refused: PRESSED of agent a, graph desk: "
         "guards said no (is_long) in LISTENING; "
         "accepted there: ASKED, PRESSED, DIVIDED, DIVIDED_AGAIN, JAMMED, SPOILED, INTERRUPTED, LEFT"
     )

@@ -167,7 +167,7 @@ def test_a_standby_waits_for_the_end_of_the_owner_and_hosts_then(hosting, shop, 
     with hosting() as owner, standing_by(shop, home) as standby:
         owner.send_signal(how)
         assert standby.stderr.readline().startswith("hosting agents of shop")
-        assert gatechart("stop", "n").code == 5  # for it owns the database
+        assert gatechart("migrate").code == 5  # for it owns the database
 
 
 def test_a_standby_that_is_told_to_go_goes_at_once(hosting, shop, home):

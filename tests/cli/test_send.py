@@ -36,6 +36,7 @@ def test_machines_get_the_outcome(gatechart):
         "taken": ["LISTENING --ASKED--> ANSWERING"],
         "refusal": None,
         "guard_errors": [],
+        "deferred": False,
     }
 
 
