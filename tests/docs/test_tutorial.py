@@ -28,7 +28,10 @@ def commands(block: str) -> list[tuple[str, str]]:
 def done(tmp_path_factory, processes) -> tuple[Path, list[tuple[str, str, str]]]:
     """The folder after the last step; and each command, what it printed, and what the tutorial says that it prints."""
     folder = tmp_path_factory.mktemp("tutorial")
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "TZ": "UTC"}
+    own = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }  # the tests' own options
+    environment = {**own, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "TZ": "UTC"}
     found = []
     for kind, title, text in STEPS:
         if title:
