@@ -284,7 +284,7 @@ async def test_refused_mail_is_logged_with_its_agent_event_and_reason(caplog):
         await runtime.post("l-1", "UNHEARD", {"n": "a"})
         await agent.send("NOTED", {"n": "end"})
         [mail] = await runtime.mail("l-1", status="refused")
-    assert f"mail was refused: UNHEARD of agent l-1: {mail.reason}" in caplog.messages
+    assert f"mail was refused: UNHEARD of agent l-1, graph ledger: {mail.reason}" in caplog.messages
 
 
 async def test_mail_for_an_agent_that_has_ended_is_refused(place):
