@@ -195,10 +195,10 @@ async def test_text_with_nul_is_kept_and_found_among_texts_like_it(postgres_url)
 
 
 async def cut(url):
-    """Ends all sessions of the database but the one that asks."""
+    """End all sessions of the database but the one that asks, and wait until they are over."""
     await asked(
         url,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )
 
