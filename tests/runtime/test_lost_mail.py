@@ -237,7 +237,9 @@ async def test_the_operator_is_told_with_the_facts(place, caplog):
         assert (record.agent_id, record.event, record.number) == (agent.id, "handoff.completed", letter.number)
         assert record.levelno == logging.ERROR
         assert record.reason == letter.reason
-        facts = f"handoff.completed (mail {letter.number}) of agent {agent.id}, graph careful, attempt 1: {letter.reason}"
+        facts = (
+            f"handoff.completed (mail {letter.number}) of agent {agent.id}, graph careful, attempt 1: {letter.reason}"
+        )
         assert record.message == f"mail is dead: every attempt failed: {facts}"
 
 

@@ -42,7 +42,9 @@ logger = logging.getLogger(__name__)
 
 PROGRESS: Final = "progress.invoke."
 
-_FAILED_MAIL: Final = "%(event)s (mail %(number)d) of agent %(agent_id)s, graph %(graph)s, attempt %(attempts)d: %(reason)s"
+_FAILED_MAIL: Final = (
+    "%(event)s (mail %(number)d) of agent %(agent_id)s, graph %(graph)s, attempt %(attempts)d: %(reason)s"
+)
 _DEAD: Final = f"mail is dead: every attempt failed: {_FAILED_MAIL}"
 _AGAIN: Final = f"mail failed, and is tried again: {_FAILED_MAIL}"
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
