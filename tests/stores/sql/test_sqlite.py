@@ -12,11 +12,13 @@ from sqlalchemy.exc import OperationalError
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentError
 from gatechart.stores import open_store
+from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.handoff_rows import found_handoffs
 from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
 from gatechart.stores.sql.mail_rows import due_mail, found_mail, running_invokes, waiting_mail
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
+from gatechart.testing.requests_contract import FIRST
 from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, Role, StepRecord
 
 FULL = 2
@@ -182,6 +184,21 @@ async def test_what_is_asked_often_is_asked_by_an_index(sqlite_url, statement, p
         steps = await store._writer.run(steps_of)
     assert [step for step in steps if plan in step], steps
     assert not [step for step in steps if step.startswith(("SCAN mail", "SCAN history"))]
+
+
+async def test_an_owner_is_woken_by_the_commits_of_others_and_not_by_its_own(sqlite_url, monkeypatch):
+    monkeypatch.setattr("gatechart.stores.sql.sqlite.LONGEST_NAP_S", 0.01)
+    monkeypatch.setattr("gatechart.stores.sql.sqlite.LOOKS_EVERY", 1_000_000)
+    async with open_store(sqlite_url) as store, open_asking(sqlite_url) as asking:
+        await store.requests._notifier.notified()  # it does not know yet who wrote before
+        woken = asyncio.ensure_future(store.requests._notifier.notified())
+        await lives(store, "a", turns=3)
+        await asyncio.wait([woken], timeout=0.3)
+        assert not woken.done()
+        writing = asyncio.create_task(lives(store, "b", turns=3))
+        await asking.ask(FIRST)
+        await asyncio.wait_for(woken, 5)
+        await writing
 
 
 async def test_numbers_of_mail_go_on_when_the_database_is_opened_again(sqlite_url):

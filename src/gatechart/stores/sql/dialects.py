@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import (
@@ -32,10 +32,9 @@ class Unpacked(TypeDecorator[Any]):
     impl = String
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], str]:
         """See TypeDecorator."""
-        text = to_json(value)
-        return escaped_json(text) if dialect.name == "postgresql" else text
+        return (lambda value: escaped_json(to_json(value))) if dialect.name == "postgresql" else to_json
 
 
 class _Items(FunctionElement[Any]):

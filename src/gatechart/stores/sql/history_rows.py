@@ -106,26 +106,24 @@ def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]
     event, before, after = turn.event, turn.previous, turn.snapshot
     usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
     apart = _whole(before, after, row) if delta.is_whole else _kept_apart(row)
-    return {
-        "agent": key,
-        "version": after.version,
-        "event": event.name,
-        "time_us": to_us(event.time),
-        "target": row["configuration"],
-        "took_us": turn.took_us,
-        **without_nulls(
-            event_id=event.id,
-            payload=json_or_null(event.payload),
-            sender=event.sender,
-            operator_reason=event.operator_reason or None,
-            taken=None if turn.taken == (usual,) else names_json(turn.taken),
-            changed=delta.changed,
-            appended=delta.appended,
-            status=None if after.status is Status.ACTIVE else after.status.value,
-            guard_errors=json_or_null([astuple(error) for error in turn.guard_errors]),
-            **apart,
-        ),
-    }
+    return without_nulls(
+        agent=key,
+        version=after.version,
+        event=event.name,
+        time_us=to_us(event.time),
+        target=row["configuration"],
+        took_us=turn.took_us,
+        event_id=event.id,
+        payload=json_or_null(event.payload),
+        sender=event.sender,
+        operator_reason=event.operator_reason or None,
+        taken=None if turn.taken == (usual,) else names_json(turn.taken),
+        changed=delta.changed,
+        appended=delta.appended,
+        status=None if after.status is Status.ACTIVE else after.status.value,
+        guard_errors=json_or_null([astuple(error) for error in turn.guard_errors]),
+        **apart,
+    )
 
 
 def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:

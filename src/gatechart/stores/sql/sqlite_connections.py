@@ -93,7 +93,7 @@ class ThreadWriter:
         # Begun and ended at the driver: SQLAlchemy's own transaction would take a tenth of the time of a turn's commit.
         connection = self._connected()
         try:
-            driver_cursor(connection).execute("BEGIN IMMEDIATE")
+            connection.connection.cursor().execute("BEGIN IMMEDIATE")
             done = work(connection)
             connection.connection.commit()
             connection.commit()  # lets SQLAlchemy know, if the work has called it
@@ -103,7 +103,7 @@ class ThreadWriter:
         return done
 
     def _data_version(self) -> int:
-        ((version,),) = driver_cursor(self._connected()).execute("PRAGMA data_version").fetchall()
+        ((version,),) = self._connected().connection.cursor().execute("PRAGMA data_version").fetchall()
         return int(version)
 
     def _connected(self) -> Connection:

@@ -52,9 +52,8 @@ class Single:
 
     def all(self, connection: Connection, *values: object) -> Sequence[tuple[Any, ...]]:
         """Return the rows found."""
-        text, given = self._prepared(connection.dialect, values)
         cursor = driver_cursor(connection)
-        cursor.execute(text, given)
+        cursor.execute(*self._prepared(connection.dialect, values))
         found: Sequence[tuple[Any, ...]] = cursor.fetchall()
         return found
 
@@ -129,10 +128,9 @@ def _executemany(statement: UpdateBase, columns: Sequence[str] | None, dialect: 
     return write
 
 
-def _neighbours(_statement: UpdateBase, rows: Iterable[Row]) -> Iterator[_Alike]:
-    """Yield the rows in order. Neighbours that name the same columns come together."""
-    for names, some in groupby(rows, tuple):
-        yield names, list(some)
+def _neighbours(_statement: UpdateBase, rows: Iterable[Row]) -> Sequence[_Alike]:
+    """Return the rows in order. Neighbours that name the same columns come together."""
+    return [(names, list(some)) for names, some in groupby(rows, tuple)]
 
 
 def _unnest(statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect) -> _Write:

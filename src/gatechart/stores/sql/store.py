@@ -85,6 +85,7 @@ class SqlStore:
         last_number: the highest number of stored mail. notifier: reports requests.
         """
         self._database = database
+        self._name = database.name
         self._reader = reader
         self._writer = writer
         self._epoch = epoch
@@ -274,7 +275,7 @@ class SqlStore:
 
     def check_owned(self, connection: Connection) -> None:
         """Raise OwnershipLostError if another owner has begun. For work that only reads."""
-        check_epoch(connection, self._epoch, self._database.name, guarded=False)
+        check_epoch(connection, self._epoch, self._name, guarded=False)
 
     async def _read_page(
         self,
@@ -296,14 +297,14 @@ class SqlStore:
         last = self._last_number  # at least as high as any mail that the work accepts
 
         def owned_work(connection: Connection) -> T:
-            check_epoch(connection, self._epoch, self._database.name)
+            check_epoch(connection, self._epoch, self._name)
             done = work(connection)
             if last > self._kept_number:
                 self._database.keep_number(connection, last)
             return done
 
         if self._writer is None:
-            raise OwnershipLostError(self._database.name, self._epoch, await self._read(current_epoch))
+            raise OwnershipLostError(self._name, self._epoch, await self._read(current_epoch))
         self._database.check_there()
         with self._database.write_errors():
             done = await self._writer.run(owned_work)
