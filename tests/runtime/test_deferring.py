@@ -195,8 +195,6 @@ async def test_what_is_deferred_when_the_agent_ends_is_refused_mail(runtime, age
 
 @pytest.mark.parametrize("posts", [True, False])
 async def test_deferred_mail_is_still_there_after_a_restart(place, posts):
-    if place == "memory:":
-        pytest.skip("memory keeps nothing")
     async with Runtime.open(place, graphs=[talk]) as runtime:
         agent = await runtime.start("talk", at="THINKING", agent_id="t-1")
         for text in "ab":
