@@ -173,11 +173,6 @@ def seal(connection: Connection, to: str) -> None:
     connection.execute(update(owner).values(moved_to=to, moved_us=to_us(datetime.now(UTC))))
 
 
-def unseal(connection: Connection) -> None:
-    """Record that the agents live here again. Called by the owner."""
-    connection.execute(update(owner).values(moved_to=None, moved_us=None))
-
-
 def check_not_moved(connection: Connection, name: str, to: str | None) -> None:
     """Raise StoreMovedError if the agents have moved, unless they moved to `to`."""
     found = moved_to(connection)
