@@ -134,7 +134,7 @@ class Ledger:
         for sender, recipient, count in self._sent():
             heard = self.contexts[recipient].told.get(sender, []) if recipient in self.contexts else []
             came = heard + by_pair[recipient, sender]
-            assert came == list(range(1, count - self._untold[sender, recipient] + 1)), (sender, recipient)
+            assert came == list(range(1, count - self._untold[sender, recipient] + 1)), (sender, recipient, came)
 
     def _check_effects(self):
         """What was acknowledged took effect once, or waits, or ended as refused or dead; what was not, at most once."""
