@@ -24,7 +24,7 @@ from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
 from gatechart.runtime.core import Core
-from gatechart.runtime.delivery import Job, JobQueue
+from gatechart.runtime.delivery import Job, JobQueue, run_at_once
 from gatechart.runtime.held_mail import Deferral, dead_mail_error, has_dead_mail
 from gatechart.runtime.offers import answer, erase, no_place, waits
 from gatechart.stores import entry_of
@@ -522,20 +522,3 @@ class LiveAgent:
     def _check_stored(self) -> None:
         if self.is_erased:
             raise UnknownAgentError(self.snapshot.agent_id)
-
-
-def run_at_once(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that never suspends, without a task.
-
-    >>> async def double(number):
-    ...     return 2 * number
-    >>> run_at_once(double(21))
-    42
-    """
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    work.close()
-    raise RuntimeError(f"{work!r} suspended, though its store and its graph declare that they never do")

@@ -51,9 +51,8 @@ from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
-from gatechart.runtime.delivery import JobQueue
+from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
-from gatechart.runtime.live_agent import run_at_once
 from gatechart.runtime.maintenance import Age, Maintenance, cancel_handoff, end_invoke, fire_timer, pruning_of
 from gatechart.runtime.posted_mail import shown_mail
 from gatechart.runtime.requests import RequestServer
