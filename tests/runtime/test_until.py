@@ -217,6 +217,16 @@ async def test_who_waits_for_an_agent_whose_mail_is_dead_is_told(place, waits):
         assert await soon(waiting) == agent.snapshot
 
 
+async def test_who_waits_for_an_agent_that_was_resumed_with_dead_mail_is_told(place):
+    async with opened(place, parcel) as runtime:
+        await runtime.start("parcel", at="PACKING", agent_id="p-1")
+        await runtime.post("p-1", "DROPPED")
+        await dead_mail(runtime, "p-1")
+    async with opened(place, parcel) as runtime:
+        with pytest.raises(DeadMailError):
+            await soon((await runtime.resume("p-1")).until("TRANSIT"))
+
+
 async def dead_mail(runtime, agent_id):
     async with asyncio.timeout(20):
         while not (found := await runtime.mail(agent_id, status="dead")):  # noqa: ASYNC110

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from gatechart.errors import AgentEndedError, FeedLaggedError, RuntimeClosedError
 from gatechart.values import Awaited, Snapshot, Status
@@ -13,8 +13,17 @@ from gatechart.values import Awaited, Snapshot, Status
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-Called: TypeAlias = Callable[[str, asyncio.Future[Snapshot]], Awaitable[Snapshot]]
-Alarm: TypeAlias = Callable[[float], asyncio.Task[None]]
+
+class Waiting(Protocol):
+    """How a home waits on behalf of its callers."""
+
+    def called(self, call: str, waiting: asyncio.Future[Snapshot], /) -> Awaitable[Snapshot]:
+        """Wait for a future, but no longer than the home is open."""
+        ...
+
+    def alarm(self, seconds: float) -> asyncio.Task[None]:
+        """Begin a task that ends after so many seconds."""
+        ...
 
 
 class Subscription(Generic[T]):
@@ -99,16 +108,10 @@ class Feeds(Generic[K, T]):
 class Watchers:
     """The callers that wait for states of one agent."""
 
-    __slots__ = ("_alarm", "_called", "_waiting")
+    __slots__ = ("_home", "_waiting")
 
-    def __init__(self, called: Called, alarm: Alarm) -> None:
-        """Start without callers.
-
-        called: waits for a future, but no longer than the runtime is open, see `Core.called`.
-        alarm: begins a task that ends after so many seconds.
-        """
-        self._called = called
-        self._alarm = alarm
+    def __init__(self, home: Waiting) -> None:
+        self._home = home
         self._waiting: list[tuple[Awaited, asyncio.Future[Snapshot]]] = []
 
     @property
@@ -129,11 +132,11 @@ class Watchers:
                 reached.set_exception(late())
 
         self._waiting.append(watcher)
-        alarm = None if timeout_s is None else self._alarm(timeout_s)
+        alarm = None if timeout_s is None else self._home.alarm(timeout_s)
         if alarm is not None:
             alarm.add_done_callback(expire)
         try:
-            return await self._called("until", reached)
+            return await self._home.called("until", reached)
         finally:
             self._waiting.remove(watcher)
             if alarm is not None:

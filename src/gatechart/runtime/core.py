@@ -125,6 +125,10 @@ class Core:
         while not await self.comes(wakes):
             wakes = min(wakes, self._in(seconds))
 
+    def alarm(self, seconds: float) -> asyncio.Task[None]:
+        """Begin a task that ends after so many seconds."""
+        return self.attend(self.sleep(seconds))
+
     def _in(self, seconds: float) -> datetime:
         try:
             return self.clock.now() + timedelta(seconds=seconds)

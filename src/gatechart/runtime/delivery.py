@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -47,7 +47,7 @@ class JobQueue:
         self.mail: dict[int, Mail] = {}  # queued or being taken, by number; what is removed here is not taken
         self.deferred: dict[int, tuple[Recipient, Job[None]]] = {}  # mail passed over, by number, and how to take it
         self._judged_at: Hashable = None  # where the recipient was when it was found which mail is passed over
-        self._ripe: deque[int] = deque()  # deferred mail to take where the recipient is now, by number
+        self._ripe: Sequence[int] = ()  # deferred mail to take where the recipient is now, by number
         self.leaves_mail = False  # the runtime is closing: further mail is left to the next one, to keep its order
 
     @property
@@ -92,9 +92,10 @@ class JobQueue:
         if recipient.position != self._judged_at:
             self._judged_at = recipient.position
             ripe = in_order(self.mail[number] for number in self.deferred if not recipient.passes(self.mail[number]))
-            self._ripe = deque(mail.number for mail in ripe)
+            self._ripe = tuple(mail.number for mail in ripe)
         while self._ripe:
-            _, job = self.deferred.pop(self._ripe.popleft(), (recipient, None))
+            number, self._ripe = self._ripe[0], self._ripe[1:]
+            _, job = self.deferred.pop(number, (recipient, None))
             if job is not None:
                 return job
         return None
@@ -223,6 +224,10 @@ class Recipient(Protocol):
         """Send committed mail on to its recipient."""
         ...
 
+    def lose(self) -> None:
+        """Record that mail to it is about to be dead."""
+        ...
+
 
 async def take(recipient: Recipient, mail: Mail) -> bool:
     """Take the mail; return False if the runtime closes first. Until it is done, the mail blocks the queue.
@@ -269,6 +274,8 @@ async def _take_if_accepted(recipient: Recipient, mail: Mail) -> bool:
 async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict | None:
     """Store the changed mail. tells: if it is dead, tell the agent, which may wait for it, in the same commit."""
     core = recipient.core
+    if changed.status is MailStatus.DEAD:
+        recipient.lose()
     if changed.status is not MailStatus.DEAD or not tells:
         return await core.persist(MailChange(changed))
     told = error_mail(changed, core.store.numbers(1), core.clock.now())

@@ -339,6 +339,9 @@ class NewAgent:
         """See Recipient."""
         return graph_offered(mail)
 
+    def lose(self) -> None:
+        """See Recipient. Nobody waits for an agent that does not exist."""
+
     async def apply(self, mail: Mail, _dead: Mail | None) -> TurnRecord | None:
         """See Recipient. The mail is an offer, or its withdrawal."""
         if self._in_doubt is not None:

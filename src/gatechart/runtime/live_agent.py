@@ -104,6 +104,7 @@ class LiveAgent:
         "__weakref__",
         "_applied",
         "_in_doubt",
+        "_may_have_dead_mail",
         "_queue",
         "_surroundings",
         "_watchers",
@@ -131,6 +132,7 @@ class LiveAgent:
         self.is_erased = False  # an agent started later under the same id is a different one
         self._surroundings = surroundings
         self._applied = applied
+        self._may_have_dead_mail = applied is None  # as it may have come to memory with some
         self._in_doubt: TurnRecord | None = None  # a turn whose commit raised, so that the store must be asked
         self._queue: JobQueue | None = None  # created on first use, like the next one
         self._watchers: Watchers | None = None
@@ -256,8 +258,8 @@ class LiveAgent:
             raise ended(self.snapshot, awaited)
         self.core.admit_watcher("until", "resume the agent again to see how far it is")
         if self._watchers is None:
-            self._watchers = Watchers(self.core.called, lambda wait_s: self.core.attend(self.core.sleep(wait_s)))
-        self.core.spawn(self._look_for_dead_mail(), "look for dead mail")
+            self._watchers = Watchers(self.core)
+        self._begin_to_look_for_dead_mail()
         return await self._watchers.wait(awaited, timeout_s, lambda: self._not_reached(awaited, timeout_s or 0.0))
 
     def _not_reached(self, awaited: Awaited, timeout_s: float) -> NotReachedError:
@@ -304,6 +306,14 @@ class LiveAgent:
         if not self._jobs().deferred:
             self.core.deferring.discard(self)
         if self._watchers is not None and self._watchers.are_waiting:
+            self._begin_to_look_for_dead_mail()
+
+    def lose(self) -> None:
+        """See Recipient."""
+        self._may_have_dead_mail = True
+
+    def _begin_to_look_for_dead_mail(self) -> None:
+        if self._may_have_dead_mail:
             self.core.spawn(self._look_for_dead_mail(), "look for dead mail")
 
     async def _look_for_dead_mail(self) -> None:
@@ -322,6 +332,7 @@ class LiveAgent:
     async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
         """Process mail about a handoff that has failed in the chart, this time without the chart."""
         core = self.core
+        self.lose()
         turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
         decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, core.limits.turn_s)
         if isinstance(decided, TurnRecord):

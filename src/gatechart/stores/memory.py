@@ -126,13 +126,8 @@ class MemoryStore:
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""
-        found = (
-            mail
-            for mail in self._tables.all_mail()
-            if mail.number > query.after
-            and query.recipient in (None, mail.recipient)
-            and query.status in (None, mail.status)
-        )
+        asked = self._tables.all_mail() if query.recipient is None else self._tables.mail_of(query.recipient)
+        found = (mail for mail in asked if mail.number > query.after and query.status in (None, mail.status))
         return list(islice(found, query.limit))
 
     async def waiting(self, *, after: int, limit: int) -> Sequence[Mail]:

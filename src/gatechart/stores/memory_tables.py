@@ -224,6 +224,11 @@ class Tables:
             else:
                 yield mail
 
+    def mail_of(self, agent_id: AgentId) -> list[Mail]:
+        """Return the mail of an agent, in the order accepted."""
+        pending = self._pending.get(agent_id)
+        return [] if pending is None else [pending.mail[number] for number in sorted(pending.mail)]
+
     def all_active(self) -> Iterator[ActiveInvocation]:
         """Yield all invocations, agent by agent."""
         for pending in self._pending.values():
