@@ -126,15 +126,21 @@ class Ledger:
         assert told == sum(entry.event.name in named for entry in self.histories[agent_id])
 
     def _check_order(self):
-        """What one agent tells another comes once, in order, and the rest waits in order."""
-        by_pair = defaultdict(list)
+        """What one agent tells another comes once, in order, or ends as refused or dead, and the rest waits in order.
+
+        An agent that has ended refuses one by one what waits, so later mail may wait behind what is already refused.
+        """
+        waiting, untold = defaultdict(list), defaultdict(list)
         for each in self.mail:
-            if each.event == "TOLD" and each.status is MailStatus.WAITING:
-                by_pair[each.recipient, each.sender].append(each.payload["n"])
+            if each.event == "TOLD":
+                kept = waiting if each.status is MailStatus.WAITING else untold
+                kept[each.sender, each.recipient].append(each.payload["n"])
         for sender, recipient, count in self._sent():
             heard = self.contexts[recipient].told.get(sender, []) if recipient in self.contexts else []
-            came = heard + by_pair[recipient, sender]
-            assert came == list(range(1, count - self._untold[sender, recipient] + 1)), (sender, recipient, came)
+            pair = sender, recipient
+            came = heard + waiting[pair]
+            assert came == sorted(came), (pair, heard, waiting[pair], untold[pair])
+            assert sorted(came + untold[pair]) == list(range(1, count + 1)), (pair, heard, waiting[pair], untold[pair])
 
     def _check_effects(self):
         """What was acknowledged took effect once, or waits, or ended as refused or dead; what was not, at most once."""
