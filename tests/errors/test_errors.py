@@ -112,6 +112,7 @@ REMEDIES: dict[str, str] = {
     "StoreUrlError": "use 'sqlite+aiosqlite:///agents.db'",
     "TurnTimeoutError": "let a state invoke what takes long",
     "UndeclaredEventError": "there are 'one', 'two'",
+    "UndeclaredInvokeError": "there are 'one', 'two'",
     "UnknownAgentError": "`gatechart list`",
     "UnknownGraphError": "there are 'one', 'two'",
     "UnknownEffectError": "use one of 'one', 'two'",

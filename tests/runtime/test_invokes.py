@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +12,13 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Step, Transition
-from gatechart.errors import FeedLaggedError, InsideTurnError, InvocationOverError, RuntimeClosedError
+from gatechart.errors import (
+    FeedLaggedError,
+    InsideTurnError,
+    InvocationOverError,
+    RuntimeClosedError,
+    UndeclaredInvokeError,
+)
 from gatechart.graph import Invoke
 from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
@@ -1065,16 +1072,57 @@ async def test_who_watches_a_stream_too_slowly_is_told_what_was_lost(place, cloc
 
 
 @pytest.mark.needs("watches_changes")
-@pytest.mark.parametrize("invoke", ["speak", "unknown"])
-async def test_who_watches_a_stream_is_told_that_the_runtime_closes(place, clock, services, invoke):
+async def test_a_stream_may_be_watched_before_its_agent_exists(place, clock, services):
+    services.open.set()
+    async with (
+        opened(place, busy(Invoke(speak)), services, clock) as runtime,
+        runtime.stream("b-1", "speak") as stream,
+    ):
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
+        assert [word async for word in stream] == ["once", "upon", "a", "time"]
+
+
+@pytest.mark.needs("watches_changes")
+async def test_a_stream_of_an_invoke_that_the_graph_has_not_is_refused(place, clock, services):
+    async with opened(place, busy(Invoke(speak)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        with pytest.raises(UndeclaredInvokeError, match=r"'busy' has no invoke 'speek'.*did you mean 'speak'"):
+            async with runtime.stream(agent.id, "speek"):
+                pass
+        assert not runtime._effects.invokes.streams.watched
+
+
+@pytest.mark.needs("watches_changes")
+async def test_the_plain_function_of_a_step_publishes_from_its_thread(place, clock, services):
+    async def read_aloud(context, work):
+        await work.services.open.wait()
+
+        def read():
+            for word in ("once", "upon"):
+                work.publish(word)
+            return threading.get_ident()
+
+        assert await work.step("read", read) != threading.get_ident()
+        work.publish("a time")
+
+    async with opened(place, busy(Invoke(read_aloud)), services, clock) as runtime:
+        agent = await runtime.start("busy", at="BUSY")
+        async with runtime.stream(agent.id, "read_aloud") as stream:
+            services.open.set()
+            assert [await soon(anext(stream)) for _ in range(3)] == ["once", "upon", "a time"]
+
+
+@pytest.mark.needs("watches_changes")
+@pytest.mark.parametrize("watched", ["b-1", "nobody"])
+async def test_who_watches_a_stream_is_told_that_the_runtime_closes(place, clock, services, watched):
     async def watch():
-        async with runtime.stream(agent.id, invoke) as stream:
+        async with runtime.stream(watched, "speak") as stream:
             return [word async for word in stream]
 
     async with opened(place, busy(Invoke(speak)), services, clock) as runtime:
-        agent = await runtime.start("busy", at="BUSY")
+        await runtime.start("busy", at="BUSY", agent_id="b-1")
         watching = asyncio.ensure_future(watch())
-        await asyncio.sleep(0)
+        await eventually(lambda: runtime._effects.invokes.streams.watched)
     with pytest.raises(RuntimeClosedError, match="stream"):
         await soon(watching)
 

@@ -35,14 +35,25 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(store="memory:", *, token=None, lifecycle=None, port=0, grace_s=2.0, limits=DEFAULTS, server=None):
-    """A server of the shop at a free port."""
+async def serving(
+    store="memory:",
+    *,
+    token=None,
+    lifecycle=None,
+    port=0,
+    grace_s=2.0,
+    limits=DEFAULTS,
+    server=None,
+    graphs=graphs,
+    services=None,
+):
+    """A server of the shop, or of other graphs, at a free port."""
     lifecycle, server = lifecycle or Lifecycle(), server or ServerLimits()
     application = Application(lifecycle, graphs, token=token, limits=server)
     opened = {"host": "127.0.0.1", "port": port, "has_token": token is not None, "grace_s": grace_s}
     async with (
         listening(application, **opened, limits=server) as listens,
-        Runtime.open(store, graphs=graphs, limits=limits) as runtime,
+        Runtime.open(store, graphs=graphs, services=services, limits=limits) as runtime,
         lifecycle.hosting(runtime),
     ):
         try:
@@ -88,7 +99,7 @@ class Process:
 
 
 @contextmanager
-def process(store, *options, env=None, token=None, log=subprocess.PIPE):
+def process(store, *options, app="tests.serving.shop:graphs", port=0, env=None, token=None, log=subprocess.PIPE):
     """`gatechart serve --json` of the shop; the caller, or the end of the block, ends it.
 
     log: a file for one that has much to tell, which would wait for ever for a pipe that nobody reads.
@@ -98,9 +109,9 @@ def process(store, *options, env=None, token=None, log=subprocess.PIPE):
     settings.pop("GATECHART_TOKEN", None)
     if token:
         settings["GATECHART_TOKEN"] = token
-    command = [sys.executable, "-m", "gatechart", "serve", "--json", "--app", "tests.serving.shop:graphs"]
+    command = [sys.executable, "-m", "gatechart", "serve", "--json", "--app", app]
     popen = subprocess.Popen(
-        [*command, "--store", store, "--port", "0", *options],
+        [*command, "--store", store, "--port", str(port), *options],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,

@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 from gatechart.api import TURN
-from gatechart.clients import ChangesMissedError, HttpClient
-from gatechart.clients import changes as client_changes
-from gatechart.clients.changes import Told, told_events
+from gatechart.api.routes import TURN as TURNS
+from gatechart.clients import ChangesMissedError, HttpClient, event_streams
+from gatechart.clients.event_streams import Told, told_events
 from gatechart.serving import Lifecycle, listening
-from gatechart.serving.changes import Cursor, EventStream, Missed, ReplayBuffer
+from gatechart.serving.event_stream import Cursor, EventStream, Missed, ReplayBuffer
 from tests.serving.conftest import PATIENCE_S, serving, within
 
 pytestmark = pytest.mark.needs("watches_changes")
@@ -114,7 +114,7 @@ async def test_a_stream_that_brings_nothing_again_and_again_is_asked_for_less_an
         HttpClient(server.url) as client,
         client.changes() as changes,
     ):
-        monkeypatch.setattr(client_changes, "asyncio", SimpleNamespace(sleep=sleep))
+        monkeypatch.setattr(event_streams, "asyncio", SimpleNamespace(sleep=sleep))
         with pytest.raises(TimeoutError, match="enough"):
             await within(anext(changes))
     assert waited == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
@@ -157,7 +157,7 @@ async def test_a_reader_that_does_not_read_is_let_go():
         await asyncio.Event().wait()
 
     buffer = ReplayBuffer("t", 10, 1000)
-    await within(EventStream(buffer, buffer.end, stall_s=0.01)({"method": "GET"}, receive, send))
+    await within(EventStream(buffer, TURNS, buffer.end, stall_s=0.01)({"method": "GET"}, receive, send))
     assert sent == ["http.response.start", "http.response.body"]
 
 
@@ -173,7 +173,7 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_keeps_little():
             await send(message)
             kept.append(transport.get_write_buffer_size())
 
-        await EventStream(buffer, Cursor("t", 0), stall_s=0.2)(scope, receive, measured)
+        await EventStream(buffer, TURNS, Cursor("t", 0), stall_s=0.2)(scope, receive, measured)
 
     async with listening(application, host="127.0.0.1", port=0, has_token=False) as server:
         port = int(server.url.rpartition(":")[2])
@@ -195,7 +195,9 @@ async def test_a_silent_stream_shows_that_it_lives():
         await asyncio.Event().wait()
 
     buffer = ReplayBuffer("t", 10, 1000)
-    stream = asyncio.create_task(EventStream(buffer, buffer.end, beat_s=0.01)({"method": "GET"}, receive, messages.put))
+    stream = asyncio.create_task(
+        EventStream(buffer, TURNS, buffer.end, beat_s=0.01)({"method": "GET"}, receive, messages.put)
+    )
     bodies = [(await within(messages.get())).get("body") for _ in range(4)]
     assert bodies == [None, b"retry: 1000\nid: t-0\n\n", b":\n\n", b":\n\n"]
     buffer.close()

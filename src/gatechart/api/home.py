@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn, TypeVar, overload
@@ -412,9 +412,16 @@ class AgentHome(ABC):
         """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported."""
         self._elsewhere("changes", "read the history of its agents, a page at a time")
 
-    def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[Any]:  # noqa: ARG002
-        """Subscribe to what an invoke publishes. Raises ElsewhereError unless supported."""
-        self._elsewhere("stream", "have the function report its progress")
+    def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[AsyncIterator[Any]]:  # noqa: ARG002
+        """Subscribe to what an invoke of an agent passes to `work.publish` from now on, until the invoke ends.
+
+        `async with home.stream(agent_id, "think") as tokens: async for token in tokens: ...`. Nothing is stored: what
+        was published before is gone. A failed attempt does not end the stream; the next one publishes from the start.
+
+        agent_id: an agent that does not exist yet is waited for. invoke: the invoke's id; it need not be running yet.
+        Raises UndeclaredInvokeError if the agent's graph has no such invoke, and ElsewhereError unless supported.
+        """
+        self._elsewhere("stream", "have the function report with work.progress, whose events the history has")
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises ElsewhereError if this home has no graphs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -42,7 +43,11 @@ class Route:
         >>> [ReadCommand.route.path_of(ReadCommand(agent_id=agent)) for agent in ("a/b", "..")]
         ['/agents/a%2Fb', '/agents/%2E%2E']
         """
-        return _FIELD.sub(lambda found: _quoted(str(getattr(call, found[1]))), self.path)
+        return self.path_with({field: getattr(call, field) for field in self.in_path})
+
+    def path_with(self, fields: Mapping[str, Any]) -> str:
+        """Fill these fields into the path."""
+        return _FIELD.sub(lambda found: _quoted(str(fields[found[1]])), self.path)
 
     def rest_of(self, call: BaseModel) -> dict[str, Any]:
         """Return the fields that are not in the path, as JSON values without nulls."""
@@ -61,3 +66,12 @@ CHANGES: Final = "/changes"
 TURN: Final = "turn"
 MISSED: Final = "missed"
 """The names of the events in the stream of committed turns."""
+
+STREAM: Final = Route(
+    "GET",
+    "/agents/{agent_id}/invokes/{invoke}/stream",
+    "Stream what an invoke publishes, as server-sent events, until the invoke ends",
+)
+ITEM: Final = "item"
+END: Final = "end"
+"""The names of the events in the stream of an invoke, besides `MISSED`."""

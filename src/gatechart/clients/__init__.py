@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from gatechart.clients.database import DatabaseClient, open_database_client
 
 if TYPE_CHECKING:
-    from gatechart.clients.changes import Changes
     from gatechart.clients.errors import (
         AnswerLostError,
         ChangesMissedError,
         ClientClosedError,
         ClientTokenError,
+        ItemsMissedError,
         ServerAnswerError,
         ServerUnreachableError,
         UnauthorizedError,
     )
+    from gatechart.clients.event_streams import Changes, Published
     from gatechart.clients.http import HttpClient
 
 __all__ = [
@@ -29,13 +30,15 @@ __all__ = [
     "ClientTokenError",
     "DatabaseClient",
     "HttpClient",
+    "ItemsMissedError",
+    "Published",
     "ServerAnswerError",
     "ServerUnreachableError",
     "UnauthorizedError",
     "open_database_client",
 ]
 
-_MODULES: Final = {"HttpClient": "http", "Changes": "changes"}
+_MODULES: Final = {"HttpClient": "http", "Changes": "event_streams", "Published": "event_streams"}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Any, Final
@@ -28,7 +28,7 @@ from gatechart.runtime.runtime import Runtime
 from gatechart.stores import DEFAULT_URL
 from gatechart.stores.opening import open_asking
 from gatechart.turn import checked_id
-from gatechart.values import Capabilities, Request, Role, Snapshot
+from gatechart.values import AgentId, Capabilities, Request, Role, Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +75,12 @@ class DatabaseClient(AgentHome):
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises UnknownGraphError."""
         return self._reading.graph_of(snapshot)
+
+    def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[AsyncIterator[Any]]:  # noqa: ARG002
+        """Raise ElsewhereError: what an invoke publishes passes through no database."""
+        self._elsewhere(
+            "stream", "watch where the owner runs, or over HTTP, or have the function report with work.progress"
+        )
 
     async def execute(self, call: Command) -> Any:
         """Let the owner execute a command that writes; execute one that only reads here."""

@@ -80,6 +80,20 @@ class UnauthorizedError(EventError):
 
 
 @dataclass(eq=False)
+class ItemsMissedError(EventError):
+    """An invoke published items that this stream did not receive. The iteration may go on after the gap."""
+
+    lost: int | None  # how many; None if unknown, because the server restarted, or the reader was away for too long
+
+    def __str__(self) -> str:
+        number = "some" if self.lost is None else f"{self.lost}"
+        return (
+            f"{number} items may have been missed, for the server keeps only the newest, and only for a while; go on, "
+            "and read the invoke's result from the agent, which may have it by now"
+        )
+
+
+@dataclass(eq=False)
 class ChangesMissedError(EventError):
     """Turns were committed that this stream did not receive. The iteration may go on after the gap."""
 

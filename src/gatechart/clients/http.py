@@ -24,14 +24,15 @@ from gatechart.api import (
     StopCommand,
     check_writable,
 )
-from gatechart.api.routes import MOST
-from gatechart.clients.changes import Changes
+from gatechart.api.routes import CHANGES, MOST, STREAM
 from gatechart.clients.errors import AnswerLostError, ClientClosedError, ServerAnswerError, ServerUnreachableError
+from gatechart.clients.event_streams import Changes, Events, Published
 from gatechart.clients.server import UNAVAILABLE, checked_token, checked_url, is_not_ready, refusal, tellable
 from gatechart.errors import NoHandoffError, PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.registry import Registry
-from gatechart.values import Capabilities, Retry, Snapshot
+from gatechart.turn import known_id
+from gatechart.values import AgentId, Capabilities, Retry, Snapshot
 
 T = TypeVar("T")
 
@@ -99,8 +100,23 @@ class HttpClient(AgentHome):
         patience_s: how long it tries to reconnect before it raises ServerUnreachableError.
         """
         self._check_open("changes")
-        async with Changes(self._http, self._url, patience_s) as changes:
-            yield changes
+        async with Events(self._http, self._url, CHANGES, "changes", patience_s) as events:
+            yield Changes(events)
+
+    @asynccontextmanager
+    async def stream(self, agent_id: AgentId, invoke: str, *, patience_s: float = 60.0) -> AsyncIterator[Published]:
+        """See AgentHome. Items arrive as JSON values.
+
+        A lost connection is made again, and the stream continues where it was if the server still has the rest. Items
+        that it no longer has, for a client that was too slow, or away for more than half a minute, or because the
+        server restarted, are reported by an ItemsMissedError, after which the iteration may go on. An invoke that a
+        restarted server runs again publishes again from its start.
+        patience_s: how long it tries to reconnect before it raises ServerUnreachableError.
+        """
+        self._check_open("stream")
+        path = STREAM.path_with({"agent_id": known_id(agent_id), "invoke": invoke})
+        async with Events(self._http, self._url, path, "stream", patience_s) as events:
+            yield Published(events)
 
     @property
     def capabilities(self) -> Capabilities:

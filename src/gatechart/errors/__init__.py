@@ -65,6 +65,7 @@ from gatechart.errors.operation import (
     StepRepeatedError,
     StepResultError,
     TurnTimeoutError,
+    UndeclaredInvokeError,
     UnknownMailError,
     UnwritableError,
 )
@@ -185,6 +186,7 @@ __all__ = [
     "StoreUrlError",
     "TurnTimeoutError",
     "UndeclaredEventError",
+    "UndeclaredInvokeError",
     "UnknownAgentError",
     "UnknownEffectError",
     "UnknownGraphError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gatechart.errors.root import EventError, FromHost, listing
+from gatechart.errors.root import EventError, FromHost, listing, suggestion
 
 
 @dataclass(eq=False)
@@ -104,6 +104,19 @@ class NoInvokeError(EventError):
             f"agent {self.agent_id!r} is not running an invoke {self.invoke!r}; it runs {listing(self.running)}. "
             "An invoke that delegates to another agent ends with its handoff: cancel that"
         )
+
+
+@dataclass(eq=False)
+class UndeclaredInvokeError(EventError):
+    """The agent's graph declares no such invoke, or one that delegates to an agent. Nothing was changed."""
+
+    graph: str
+    invoke: str
+    invokes: tuple[str, ...]  # ids of the invokes that call a function
+
+    def __str__(self) -> str:
+        offer = suggestion(self.invoke, self.invokes)
+        return f"{self.graph!r} has no invoke {self.invoke!r} that calls a function: {offer}"
 
 
 @dataclass(eq=False)

@@ -59,7 +59,7 @@ class InvokeHost(Protocol):
         ...
 
     def publish(self, invocation: Invocation, item: Any) -> None:
-        """Give the item to the invoke's current subscribers."""
+        """Give the item to the invoke's current subscribers. Called from any thread."""
         ...
 
     async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
@@ -83,6 +83,7 @@ class Step:
 class Work(Generic[ServicesT]):
     """The tools of one invocation. The function receives it as its second argument.
 
+    Await what waits: a step, a sleep, a progress report, which is durable when it returns. The others return at once.
     `work: Work[Services]` tells a type checker the type of `work.services`.
     """
 
@@ -164,7 +165,10 @@ class Work(Generic[ServicesT]):
         await self._host.progress(self._invocation, plain_payload(payload, "progress"))
 
     def publish(self, item: Any) -> None:
-        """Give the item to the invoke's current subscribers, see `Runtime.stream`. It is not stored."""
+        """Give the item to the invoke's current subscribers, see `Runtime.stream`. It is not stored.
+
+        It waits for nobody, so it is not awaited, and the plain function of a step may call it in its thread.
+        """
         self._host.publish(self._invocation, item)
 
     async def _tried(self, call: Callable[[], Any], retry: Retry | None) -> Any:

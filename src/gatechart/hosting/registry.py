@@ -12,6 +12,7 @@ from gatechart.errors import (
     IncompatibleGraphError,
     NoGraphError,
     PayloadError,
+    UndeclaredInvokeError,
     UnknownGraphError,
     UnknownStateError,
     UnknownTriggerError,
@@ -113,9 +114,22 @@ class Registry:
 
         Mail to an agent that has ended, or whose graph is not registered here, passes: its turn decides.
         """
-        graph = self._versions.get((snapshot.graph, snapshot.graph_version)) or self._newest.get(snapshot.graph)
+        graph = self._driving(snapshot)
         if graph is not None and graph.event_types and snapshot.status is Status.ACTIVE:
             payload_data(graph, event, payload)
+
+    def check_invoke(self, snapshot: Snapshot, invoke: str) -> None:
+        """Raise UndeclaredInvokeError if the agent's graph is registered and has no such invoke of a function."""
+        graph = self._driving(snapshot)
+        if graph is None:
+            return
+        declared = [each.id for node in graph.nodes.values() for each in node.invokes if each.function is not None]
+        if invoke not in declared:
+            raise UndeclaredInvokeError(graph.name, invoke, tuple(dict.fromkeys(declared)))
+
+    def _driving(self, snapshot: Snapshot) -> AnyGraph | None:
+        """Return the agent's version of its graph, otherwise the newest, to which it migrates; None if neither is."""
+        return self._versions.get((snapshot.graph, snapshot.graph_version)) or self._newest.get(snapshot.graph)
 
     def way_for(self, snapshot: Snapshot) -> Sequence[Migration]:
         """Return the migrations from a stored agent's version to the newest. Raises IncompatibleGraphError."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
@@ -49,6 +50,7 @@ class Invokes:
         # those whose graph is not registered
         self._unhosted: defaultdict[AgentId, dict[Invocation, ActiveInvocation]] = defaultdict(dict)
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
+        self._loop = asyncio.get_running_loop()
 
     async def recover(self) -> None:
         """Restart the invocations that had not ended."""
@@ -141,7 +143,12 @@ class Invokes:
 
     def publish(self, invocation: Invocation, item: Any) -> None:
         """See InvokeHost."""
-        self.streams.publish((invocation.agent_id, invocation.invoke), item)
+        key = (invocation.agent_id, invocation.invoke)
+        if _loop_here() is self._loop:
+            self.streams.publish(key, item)
+        else:
+            with suppress(RuntimeError):  # the loop has ended, and with it all who watched
+                self._loop.call_soon_threadsafe(self.streams.publish, key, item)
 
     async def within(self, seconds: float | None, function: Coroutine[Any, Any, T]) -> T:
         """See InvokeHost. A cancelled invocation stays cancelled even if its function suppresses the cancellation."""
@@ -206,6 +213,14 @@ class Invokes:
                 function.add_done_callback(partial(log_failure, "end an invoke"))
             function.cancel()
             timer.cancel()
+
+
+def _loop_here() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _end_if_cancelled() -> None:

@@ -270,10 +270,13 @@ class Runtime(AgentHome):
 
     async def _check_posted(self, mail: Mail) -> None:
         """Raise what `Registry.check_posted` raises, if the recipient exists."""
-        agent = self._effects.directory.known(mail.recipient)
-        found = (agent.snapshot,) if agent is not None else await self._core.store.load_many([mail.recipient])
-        for snapshot in found:
+        for snapshot in await self._stored(mail.recipient):
             self._registry.check_posted(snapshot, mail.event, mail.payload)
+
+    async def _stored(self, agent_id: AgentId) -> Sequence[Snapshot]:
+        """Return the agent's newest snapshot, or nothing if there is no such agent."""
+        agent = self._effects.directory.known(agent_id)
+        return (agent.snapshot,) if agent is not None else await self._core.store.load_many([agent_id])
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises UnknownGraphError, and IncompatibleGraphError."""
@@ -401,11 +404,16 @@ class Runtime(AgentHome):
 
     @asynccontextmanager
     async def stream(self, agent_id: AgentId, invoke: str) -> AsyncIterator[Subscription[Any]]:
-        """Subscribe, until it ends, to what an invoke passes to `work.publish` from now on. Raises ReadOnlyError."""
+        """See AgentHome. A subscriber that falls too far behind loses items and gets a FeedLaggedError.
+
+        Raises ReadOnlyError: only the owner runs invokes.
+        """
         self._core.admit_watcher("stream", "watch where the owner runs")
         streams, key = self._effects.invokes.streams, (known_id(agent_id), invoke)
         subscription = streams.subscribe(key)
         try:
+            for snapshot in await self._stored(agent_id):
+                self._registry.check_invoke(snapshot, invoke)
             yield subscription
         finally:
             streams.leave(key, subscription)

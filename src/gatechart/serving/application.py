@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gatechart.api import Command, ListAnswer
-from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY
+from gatechart.api.routes import CHANGES, LIVE, OPENAPI, READY, STREAM, TURN
 from gatechart.errors import GatechartError, OwnershipLostError
 from gatechart.graph import AnyGraph
 from gatechart.serving.access import Access
@@ -33,11 +33,11 @@ from gatechart.serving.answers import (
     answer_result,
     headers_of,
 )
-from gatechart.serving.changes import EventStream, parse_cursor
 from gatechart.serving.connections import DEFAULTS, ServerLimits, cut_off
+from gatechart.serving.event_stream import Cursor, EventStream, parse_cursor
 from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.openapi import openapi_document
-from gatechart.serving.requests import OPERATIONS, Operation, check_payload, read_call
+from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
@@ -66,6 +66,7 @@ class Application:
                 self._route(READY, {"GET": self._ready}),
                 *(self._route(path, methods, guarded=True) for path, methods in self._operations().items()),
                 self._route(CHANGES, {"GET": self._changes}, guarded=True),
+                self._route(STREAM.path, {"GET": self._stream}, guarded=True),
                 self._route(OPENAPI, {"GET": self._describe}, guarded=True),
             ],
             redirect_slashes=False,
@@ -118,13 +119,16 @@ class Application:
     async def _changes(self, request: Request) -> ASGIApp:
         self._lifecycle.check_open()  # a server that is stopping has no turns to come
         buffer = self._lifecycle.buffer
-        last_id = request.headers.get("last-event-id")
-        if not last_id:
-            return EventStream(buffer, buffer.end)
-        cursor = parse_cursor(last_id)
-        if cursor is None:
-            raise Refused(422, "BadRequest", "invalid Last-Event-ID; send the id of an event, or leave it out")
-        return EventStream(buffer, cursor)
+        return EventStream(buffer, TURN, _cursor(request) or buffer.end)
+
+    async def _stream(self, request: Request) -> ASGIApp:
+        self._lifecycle.check_open()
+        cursor, located = _cursor(request), decoded(request.path_params)
+        runtime, streams = self._lifecycle.runtime, self._lifecycle.streams
+        reader = await streams.reader(runtime, located["agent_id"], located["invoke"], cursor)
+        self._lifecycle.check_open()  # it may have stopped meanwhile
+        # A browser would connect again after the end, and again after that; this answer tells it not to.
+        return reader or Response(status_code=204)
 
     async def _describe(self, request: Request) -> ASGIApp:
         root = request.scope["root_path"]
@@ -193,6 +197,15 @@ def _with_quoted_path(scope: Scope) -> Scope:
         quoted_root = quote(root)
         raw = quoted_root + raw
     return {**scope, "path": raw, "root_path": quoted_root, "path_params": {}}
+
+
+def _cursor(request: Request) -> Cursor | None:
+    """Return the place of a reader that reconnects; None for a new one. Raises Refused."""
+    last_id = request.headers.get("last-event-id")
+    cursor = parse_cursor(last_id) if last_id else None
+    if last_id and cursor is None:
+        raise Refused(422, "BadRequest", "invalid Last-Event-ID; send the id of an event, or leave it out")
+    return cursor
 
 
 def _for_method(methods: Mapping[str, Endpoint], method: str) -> Endpoint:

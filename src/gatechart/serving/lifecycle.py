@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from secrets import token_hex
 from typing import Final
 
 from gatechart.api import TURN
-from gatechart.errors import FeedLaggedError, RuntimeClosedError
-from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime import Runtime
 from gatechart.serving.answers import RETRY_AFTER, Refused
-from gatechart.serving.changes import ReplayBuffer
+from gatechart.serving.event_stream import ReplayBuffer, record
+from gatechart.serving.streams import InvokeStreams
 from gatechart.values import HistoryEntry
-
-logger = logging.getLogger(__name__)
 
 BUFFER_BYTES: Final = 32 * 2**20
 
@@ -32,13 +28,17 @@ class Phase(StrEnum):
 
 
 class Lifecycle:
-    """The runtime, once there is one, and the recent turns that `/changes` replays.
+    """The runtime, once there is one, the recent turns that `/changes` replays, and what watched invokes publish.
 
     buffer, buffer_bytes: how many recent turns are kept, and how many bytes of them.
+    streams: how long what invokes published is kept for readers that reconnect.
     """
 
-    def __init__(self, *, buffer: int = 10_000, buffer_bytes: int = BUFFER_BYTES) -> None:
+    def __init__(
+        self, *, buffer: int = 10_000, buffer_bytes: int = BUFFER_BYTES, streams: InvokeStreams | None = None
+    ) -> None:
         self.phase = Phase.STARTING
+        self.streams = streams or InvokeStreams()
         self.buffer = ReplayBuffer(token_hex(8), buffer, buffer_bytes)
         self._runtime: Runtime | None = None
 
@@ -62,7 +62,7 @@ class Lifecycle:
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:
         """Serve with this runtime inside the block."""
         async with runtime.changes() as changes:
-            recording = asyncio.create_task(self._record(changes))
+            recording = asyncio.create_task(record(changes, self.buffer, _turn_text, _turn_facts))
             self._runtime, self.phase = runtime, Phase.OPEN
             try:
                 yield
@@ -76,25 +76,12 @@ class Lifecycle:
         """Report not ready and end the streams. Requests are still answered until the runtime or the server closes."""
         self.phase = Phase.STOPPING
         self.buffer.close()
+        self.streams.close()
 
-    async def _record(self, changes: Subscription[HistoryEntry]) -> None:
-        while True:
-            try:
-                entry = await anext(changes)
-            except FeedLaggedError as error:
-                logger.warning("turns were committed faster than they were recorded", extra={"lost": error.lost})
-                self.buffer.skip(error.lost)
-            except RuntimeClosedError:
-                return
-            else:
-                self._add(entry)
 
-    def _add(self, entry: HistoryEntry) -> None:
-        try:
-            item = TURN.write(entry)
-        except Exception:  # one turn that cannot be written must not end the stream for all
-            told = {"agent_id": entry.agent_id, "version": entry.version}
-            logger.exception("a turn could not be written as JSON", extra=told)
-            self.buffer.skip(1)
-        else:
-            self.buffer.add(item)
+def _turn_text(turn: HistoryEntry) -> bytes:
+    return TURN.write(turn)
+
+
+def _turn_facts(turn: HistoryEntry) -> Mapping[str, object]:
+    return {"agent_id": turn.agent_id, "version": turn.version}

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from gatechart.api import DONE, CanCommand, ErrorDocument, PostCommand, SendCommand, StartCommand, StartOnCommand
-from gatechart.api.routes import CHANGES, LIVE, READY
+from gatechart.api.routes import CHANGES, LIVE, READY, STREAM
 from gatechart.graph import AnyGraph, EntryPoint, EventType, JsonSchema
 from gatechart.serving.answers import headers_of
 from gatechart.serving.requests import OPERATIONS, Operation
@@ -62,6 +62,7 @@ def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
             paths[operation.route.path]["post"]["requestBody"] = _content(body, required=True)
     paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
     paths[CHANGES]["get"] = _changes(needs_token)
+    paths[STREAM.path]["get"] = _stream(references, needs_token)
     for path, summary in _HEALTHS.items():
         paths[path]["get"] = _health(path, summary)
     return {
@@ -253,6 +254,25 @@ def _changes(needs_token: bool) -> Json:
             "422": {"description": "The Last-Event-ID is invalid."},
             "503": _told("503"),
         },
+    }
+
+
+def _stream(references: Mapping[Any, Json], needs_token: bool) -> Json:
+    """Describe the stream of an invoke: like that of turns, but with a path, and with an end."""
+    described = _changes(needs_token)
+    located = [_parameter("path", name, _TEXT) for name in STREAM.in_path]
+    answers = {
+        "204": {"description": "The reader has everything up to the end of the invoke."},
+        **{
+            status: {**_told(status), **_content(references[ErrorDocument, "serialization"])}
+            for status in ("400", "404")
+        },
+    }
+    return described | {
+        "operationId": "stream",
+        "summary": STREAM.summary,
+        "parameters": [*located, *described["parameters"]],
+        "responses": described["responses"] | answers,
     }
 
 

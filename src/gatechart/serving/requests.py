@@ -239,13 +239,15 @@ def _parsed(text: bytes) -> Any:
 
 def _located(operation: Operation, given: Mapping[str, str]) -> dict[str, Any]:
     """Decode and check the fields of the path."""
-    if not given:
-        return {}
+    return dict(_checked(operation.located.model_validate_strings, decoded(given), "path")) if given else {}
+
+
+def decoded(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields of a path without percent-encoding. Raises Refused if they are not UTF-8."""
     try:
-        plain = {name: unquote(text, errors="strict") for name, text in given.items()}
+        return {name: unquote(text, errors="strict") for name, text in given.items()}
     except UnicodeDecodeError:
         raise Refused(400, "BadRequest", "the path is not valid UTF-8") from None
-    return dict(_checked(operation.located.model_validate_strings, plain, "path"))
 
 
 def _of_query(model: type[BaseModel], query: str) -> BaseModel:

@@ -1,4 +1,4 @@
-"""Committed turns streamed by a server, over as many connections as needed."""
+"""What a server streams, over as many connections as needed: committed turns, and what invokes publish."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import httpx
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from gatechart.api import TURN as TURN_ANSWER
-from gatechart.api.routes import CHANGES, MISSED, TURN
-from gatechart.clients.errors import ChangesMissedError, ServerAnswerError, ServerUnreachableError
+from gatechart.api.routes import END, ITEM, MISSED, TURN
+from gatechart.clients.errors import ChangesMissedError, ItemsMissedError, ServerAnswerError, ServerUnreachableError
 from gatechart.clients.server import is_not_ready, refusal
 from gatechart.values import HistoryEntry, Retry
 from gatechart.values.frozen import value
@@ -33,15 +33,17 @@ class Told:
     id: str = ""
 
 
-class Changes:
-    """An async iterator that starts when it is entered and does not end. Returned by `HttpClient.changes`.
+class Events:
+    """The events of one stream, from when it is entered. A lost connection is made again where it was.
 
-    Raises ChangesMissedError, after which it may go on, ServerUnreachableError, and the server's refusal.
+    path: of the stream. verb: the call that errors name. patience_s: how long it tries to connect.
     """
 
-    def __init__(self, http: httpx.AsyncClient, url: str, patience_s: float) -> None:
+    def __init__(self, http: httpx.AsyncClient, url: str, path: str, verb: str, patience_s: float) -> None:
+        self.url = url
         self._http = http
-        self._url = url
+        self._path = path
+        self._verb = verb
         self._patience_s = patience_s
         self._place = ""  # the id of the last event
         self._connection = AsyncExitStack()
@@ -57,20 +59,11 @@ class Changes:
     ) -> None:
         await self._connection.aclose()
 
-    def __aiter__(self) -> AsyncIterator[HistoryEntry]:
-        return self
+    async def next(self) -> Told:
+        """Return the next event, from this connection or another.
 
-    async def __anext__(self) -> HistoryEntry:
-        while True:
-            told = await self._next()
-            self._place = told.id or self._place
-            if told.kind == TURN:
-                return self._entry(told)
-            if told.kind == MISSED:
-                raise ChangesMissedError(from_json(told.data)["lost"])
-
-    async def _next(self) -> Told:
-        """Return the next event, from this connection or another."""
+        Raises ServerUnreachableError, and the server's refusal.
+        """
         while True:
             if self._events is None:
                 await self._connect()
@@ -85,6 +78,7 @@ class Changes:
                 self._barren += 1
             else:
                 self._barren = 0
+                self._place = told.id or self._place
                 return told
 
     async def _connect(self) -> None:
@@ -98,7 +92,7 @@ class Changes:
                 failed += 1
                 wait_s = _AGAIN.wait_s(failed) or 0.0
                 if monotonic() + wait_s > until:
-                    raise ServerUnreachableError(self._url, str(error) or type(error).__name__) from error
+                    raise ServerUnreachableError(self.url, str(error) or type(error).__name__) from error
                 await asyncio.sleep(wait_s)
             else:
                 return
@@ -106,13 +100,13 @@ class Changes:
     async def _begun(self) -> AsyncIterator[Told]:
         headers = {"accept": "text/event-stream", **({"last-event-id": self._place} if self._place else {})}
         timeout = httpx.Timeout(_SILENCE_S, connect=10.0)
-        asked = self._http.stream("GET", CHANGES, headers=headers, timeout=timeout)
+        asked = self._http.stream("GET", self._path, headers=headers, timeout=timeout)
         got = await self._connection.enter_async_context(asked)
         if got.status_code != httpx.codes.OK:
             text = await got.aread()
             if is_not_ready(got.status_code, text):
                 raise _NotReadyError("it is not ready")
-            raise refusal(self._url, got.status_code, text)
+            raise refusal(self.url, got.status_code, text, self._verb)
         events = told_events(got.aiter_raw())
         first = await anext(events, None)  # the place where the stream begins, so that nothing is missed from here on
         if first is None:
@@ -120,15 +114,67 @@ class Changes:
         self._place = self._place or first.id
         return events
 
+
+class _NotReadyError(Exception):
+    """The server is starting or stopping."""
+
+
+class Changes:
+    """An async iterator over committed turns, which does not end. Returned by `HttpClient.changes`.
+
+    Raises ChangesMissedError, after which it may go on, ServerUnreachableError, and the server's refusal.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def __aiter__(self) -> AsyncIterator[HistoryEntry]:
+        return self
+
+    async def __anext__(self) -> HistoryEntry:
+        while True:
+            told = await self._events.next()
+            if told.kind == TURN:
+                return self._entry(told)
+            if told.kind == MISSED:
+                raise ChangesMissedError(from_json(told.data)["lost"])
+
     def _entry(self, told: Told) -> HistoryEntry:
         try:
             return TURN_ANSWER.read(told.data)
         except ValidationError as error:
-            raise ServerAnswerError(self._url, httpx.codes.OK, str(error)) from error
+            raise ServerAnswerError(self._events.url, httpx.codes.OK, str(error)) from error
 
 
-class _NotReadyError(Exception):
-    """The server is starting or stopping."""
+class Published:
+    """An async iterator over what an invoke publishes, until it ends. Returned by `HttpClient.stream`.
+
+    Items are JSON values. Raises ItemsMissedError, after which it may go on, ServerUnreachableError, and the server's
+    refusal.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._has_ended = False
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        while not self._has_ended:
+            told = await self._events.next()
+            if told.kind == ITEM:
+                return self._item(told)
+            if told.kind == MISSED:
+                raise ItemsMissedError(from_json(told.data)["lost"])
+            self._has_ended = told.kind == END
+        raise StopAsyncIteration
+
+    def _item(self, told: Told) -> Any:
+        try:
+            return from_json(told.data)
+        except ValueError as error:
+            raise ServerAnswerError(self._events.url, httpx.codes.OK, str(error)) from error
 
 
 async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:

@@ -1,22 +1,29 @@
-"""The `/changes` stream: a buffer of recent turns, and the server-sent events that replay it to each reader."""
+"""Streams of server-sent events: a buffer of recent items, and the response that replays it to each reader."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, islice, takewhile
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from gatechart.api.routes import MISSED, TURN
+from gatechart.api.routes import END, MISSED
+from gatechart.errors import FeedLaggedError, RuntimeClosedError
+from gatechart.hosting.subscriptions import Subscription
 from gatechart.serving.connections import cut_off, disconnected
 from gatechart.values.frozen import value
 
-_BATCH: Final = 100  # turns written at once, at most
-_BATCH_BYTES: Final = 2**16  # per batch, unless one turn is larger; bounds what a reader that stalls keeps in memory
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_BATCH: Final = 100  # items written at once, at most
+_BATCH_BYTES: Final = 2**16  # per batch, unless one item is larger; bounds what a reader that stalls keeps in memory
 _RETRY_MS: Final = 1000  # how long a browser waits before it reconnects
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -69,6 +76,7 @@ class ReplayBuffer:
         self._bytes = 0
         self._end = 0  # the number of the newest item
         self._is_closed = False
+        self._is_complete = False
         self._news = asyncio.Event()
 
     @property
@@ -80,6 +88,11 @@ class ReplayBuffer:
     def is_closed(self) -> bool:
         """Whether no more items will be added."""
         return self._is_closed
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether what the items are of has ended, and not only the server that tells of it."""
+        return self._is_complete
 
     def add(self, item: bytes) -> None:
         """Add an item, and drop the oldest ones if there are too many."""
@@ -96,6 +109,11 @@ class ReplayBuffer:
         self._bytes = 0
         self._end += count
         self._wake()
+
+    def complete(self) -> None:
+        """End the buffer with an event that tells readers so, for there is no more to come from anywhere."""
+        self._is_complete = True
+        self.close()
 
     def close(self) -> None:
         """End the buffer. Readers can still read what it holds."""
@@ -131,15 +149,45 @@ class ReplayBuffer:
         news.set()
 
 
+async def record(
+    feed: Subscription[T], buffer: ReplayBuffer, write: Callable[[T], bytes], facts: Callable[[T], Mapping[str, Any]]
+) -> None:
+    """Add the items of a feed to a buffer until the feed ends, or its runtime closes.
+
+    write: returns an item as JSON text; an item for which it raises is missed by the readers, and logged with its
+    `facts`.
+    """
+    while True:
+        try:
+            item = await anext(feed)
+        except FeedLaggedError as error:
+            logger.warning("items came faster than they were recorded: %d were lost", error.lost)
+            buffer.skip(error.lost)
+        except StopAsyncIteration:
+            buffer.complete()
+            return
+        except RuntimeClosedError:
+            return
+        else:
+            try:
+                buffer.add(write(item))
+            except Exception:  # one item that cannot be written must not end the stream for all
+                logger.exception("an item of a stream could not be written as JSON", extra=facts(item))
+                buffer.skip(1)
+
+
 class EventStream:
     """A response that runs until the reader leaves, the reader stalls for too long, or the buffer ends.
 
-    cursor: where to start. beat_s: how often a silent stream sends a heartbeat.
+    kind: the name of the events. cursor: where to start. beat_s: how often a silent stream sends a heartbeat.
     stall_s: how long a reader may leave the connection full before it is cut off.
     """
 
-    def __init__(self, buffer: ReplayBuffer, cursor: Cursor, *, beat_s: float = 15.0, stall_s: float = 60.0) -> None:
+    def __init__(
+        self, buffer: ReplayBuffer, kind: str, cursor: Cursor, *, beat_s: float = 15.0, stall_s: float = 60.0
+    ) -> None:
         self._buffer = buffer
+        self._kind = kind.encode()
         self._cursor = cursor
         self._beat_s = beat_s
         self._stall_s = stall_s
@@ -170,6 +218,8 @@ class EventStream:
                 break
             elif not await self._buffer.news(self._cursor, self._beat_s):
                 await self._write(send, b":\n\n")
+        if self._buffer.is_complete:
+            await self._write(send, f"event: {END}\nid: {after_end(self._cursor)}\ndata: null\n\n".encode())
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _events(self, missed: Missed | None, found: tuple[bytes, ...]) -> Iterator[bytes]:
@@ -178,8 +228,13 @@ class EventStream:
             data = to_json({"lost": missed.lost}).decode()
             yield f"event: {MISSED}\nid: {Cursor(self._cursor.buffer, before)}\ndata: {data}\n\n".encode()
         for number, item in enumerate(found, before + 1):
-            yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (TURN.encode(), self._cursor.buffer.encode(), number, item)
+            yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (self._kind, self._cursor.buffer.encode(), number, item)
 
     async def _write(self, send: Send, text: bytes) -> None:
         async with asyncio.timeout(self._stall_s):
             await send({"type": "http.response.body", "body": text, "more_body": True})
+
+
+def after_end(last: Cursor) -> Cursor:
+    """Return the cursor of a reader that has the event `end`, too, which follows the last item."""
+    return Cursor(last.buffer, last.number + 1)
