@@ -19,11 +19,10 @@ from gatechart.stores.sql.database import Database, Hold, Reader
 from gatechart.stores.sql.ownership import Claim, check_not_moved, claimed, raise_epoch
 from gatechart.stores.sql.requests import SqlAsking
 from gatechart.stores.sql.schema import (
-    NEWEST,
     check_schema,
     check_upgradable,
     create_schema,
-    missing_from,
+    found_in,
     schema_of,
     upgrade_schema,
 )
@@ -55,7 +54,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
         def upgrade(connection: Connection) -> tuple[str | None, str]:
             hold.confirm(connection)
             before, after = upgrade_schema(connection, database.name)
-            _check_whole(missing_from(connection), database)
+            _check_whole(found_in(connection)[1], database)
             if before != after:
                 raise_epoch(connection)  # stops an owner that has lost its lock and does not know it yet
             return before, after
@@ -128,13 +127,8 @@ async def _is_empty(reader: Reader, database: Database, named: AbstractContextMa
     Raises as `check_schema` does if its schema is not the newest, and StoreCorruptError if parts of the schema are
     missing.
     """
-
-    def look(connection: Connection) -> tuple[str | None, str]:
-        found = schema_of(connection)
-        return found, missing_from(connection) if found == NEWEST else ""
-
     with named:
-        found, missing = await reader.run(look)
+        found, missing = await reader.run(found_in)
     if found is not None:
         check_schema(found, database.name)
         _check_whole(missing, database)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, text
 
 from gatechart.errors import SchemaOutdatedError, SchemaTooNewError, StoreCorruptError
 from gatechart.stores.sql.tables import metadata
@@ -31,17 +33,61 @@ CREATE TABLE alembic_version (
 """
 
 
+_COLUMNS: Final = {
+    "sqlite": """
+        SELECT found.name, "column".name FROM sqlite_master AS found JOIN pragma_table_info(found.name) AS "column"
+        WHERE found.type = 'table' AND substr(found.name, 1, 7) <> 'sqlite_'
+    """,
+    "postgresql": """
+        SELECT relname, attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+        AND attnum > 0 AND NOT attisdropped
+    """,
+}  # by dialect
+
+
 def schema_of(connection: Connection) -> str | None:
     """Return the schema of the database, or None if the database is empty."""
-    tables = inspect(connection).get_table_names()
-    if "alembic_version" not in tables:
-        return None if not tables else ""
+    return _schema_among(columns_by_table(connection), connection)
+
+
+def found_in(connection: Connection) -> tuple[str | None, str]:
+    """Return the schema of the database (None if it is empty), and what the newest schema has and it lacks, if any.
+
+    Found only later, a missing table would look like an outage to writers, and accepted mail would wait for ever.
+    """
+    there = columns_by_table(connection)
+    found = _schema_among(there, connection)
+    return found, _missing_from(there) if found == NEWEST else ""
+
+
+def columns_by_table(connection: Connection) -> Mapping[str, set[str]]:
+    """Return the names of the columns of each table, by one query; SQLAlchemy's reflection asks for each table."""
+    columns: defaultdict[str, set[str]] = defaultdict(set)
+    for table, column in connection.exec_driver_sql(_COLUMNS[connection.dialect.name]):
+        columns[table].add(column)
+    return columns
+
+
+def _schema_among(columns: Mapping[str, set[str]], connection: Connection) -> str | None:
+    if "alembic_version" not in columns:
+        return None if not columns else ""
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none() or ""
+
+
+def _missing_from(there: Mapping[str, set[str]]) -> str:
+    for table in metadata.sorted_tables:
+        if table.name not in there:
+            return f"the table {table.name!r} is missing"
+        for column in table.columns:
+            if column.name not in there[table.name]:
+                return f"the column {column.name!r} of the table {table.name!r} is missing"
+    return ""
 
 
 def create_schema(connection: Connection) -> None:
     """Create the newest schema in an empty database."""
-    metadata.create_all(connection)
+    metadata.create_all(connection, checkfirst=False)
     connection.execute(text(_VERSION_TABLE))
     connection.execute(text("INSERT INTO alembic_version VALUES (:newest)"), {"newest": NEWEST})
 
@@ -55,24 +101,6 @@ def check_schema(found: str, name: str) -> None:
     if found in SCHEMAS:
         raise SchemaOutdatedError(name, found, NEWEST)
     raise SchemaTooNewError(name, found, NEWEST)
-
-
-def missing_from(connection: Connection) -> str:
-    """Describe a table or column that a database of the newest schema lacks. Empty if none is missing.
-
-    Found only later, a missing table would look like an outage to writers, and accepted mail would wait for ever.
-    """
-    inspector = inspect(connection)
-    there = set(inspector.get_table_names())
-    for table in metadata.sorted_tables:
-        if table.name not in there:
-            return f"the table {table.name!r} is missing"
-    for (_, name), columns in inspector.get_multi_columns(filter_names=list(metadata.tables)).items():
-        known = {column["name"] for column in columns}
-        for column in metadata.tables[name].columns:
-            if column.name not in known:
-                return f"the column {column.name!r} of the table {name!r} is missing"
-    return ""
 
 
 def check_upgradable(found: str | None, name: str) -> None:
