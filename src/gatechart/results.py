@@ -3,7 +3,9 @@
 from gatechart.values import (
     AcceptedEvent,
     Agrees,
+    Difference,
     Fate,
+    Fidelity,
     Forgotten,
     HandoffChange,
     HandoffRecord,
@@ -17,6 +19,7 @@ from gatechart.values import (
     Receipt,
     Refusal,
     RefusalReason,
+    ReplayedTurn,
     Snapshot,
     Stored,
 )
@@ -24,7 +27,9 @@ from gatechart.values import (
 __all__ = [
     "AcceptedEvent",
     "Agrees",
+    "Difference",
     "Fate",
+    "Fidelity",
     "Forgotten",
     "HandoffChange",
     "HandoffRecord",
@@ -38,6 +43,7 @@ __all__ = [
     "Receipt",
     "Refusal",
     "RefusalReason",
+    "ReplayedTurn",
     "Snapshot",
     "Stored",
 ]

@@ -41,7 +41,7 @@ TOP = {
     *("dump", "load"),
 }
 RESULTS = {
-    *("AcceptedEvent", "Agrees", "PossibleTransition"),
+    *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),
     *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HistoryEntry", "Mail", "Migrated", "Origin", "Outcome"),
     *("Page", "Receipt", "Refusal", "RefusalReason", "Snapshot", "Stored"),
 }

@@ -5,7 +5,7 @@ Exit codes, for scripts:
 | code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | not done: the event was refused and nothing changed; or `migrate`, `show`, `run` or `handoff` found a problem |
+| 1 | not done: the event was refused; or `migrate`, `replay`, `show`, `run` or `handoff` found a problem |
 | 2 | wrong command line |
 | 3 | wrong definition: a graph, the app, or an error that `check` found |
 | 4 | wrong at this moment: an unknown agent, an invalid payload, an action that raised |

@@ -20,6 +20,7 @@ from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, 
 from gatechart.cli.new import begin_project
 from gatechart.cli.options import COMMON_PANEL, Job, Work, common_options, with_settings
 from gatechart.cli.reading import list_agents, show_agent, show_history
+from gatechart.cli.replay import replay_histories
 from gatechart.cli.restate import move_agents, register_service, serve_engine
 from gatechart.cli.run import run_agents
 from gatechart.cli.serve import serve_agents
@@ -45,6 +46,7 @@ EPILOG: Final = """[bold]Examples[/]
 
     0  done
     1  not done: the event was refused and nothing changed; `migrate` found agents that it cannot migrate;
+       `replay` found turns that differ;
        `handoff` was not accepted; or `show` or `run` found dead mail that an agent may be waiting for
     2  wrong command line
     3  wrong definition: a graph, the --app, or an error that `check` found
@@ -87,6 +89,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "handoff": hand_on,
     "end-invoke": end_invoke,
     "migrate": migrate_agents,
+    "replay": replay_histories,
     "prune": prune_store,
     "move": move_agents,
     "upgrade": upgrade_database,

@@ -89,6 +89,15 @@ def read_age(option: str, given: str | None) -> datetime | timedelta | None:
     return _moment(option, given) if duration is None else duration
 
 
+def read_since(option: str, given: str | None, now: datetime) -> datetime | None:
+    """Read a moment, or an age before now. Raises UsageError."""
+    age = read_age(option, given)
+    try:
+        return now - age if isinstance(age, timedelta) else age
+    except OverflowError:
+        raise UsageError(f"{option}: {given!r} is out of range; leave it out to begin with the oldest") from None
+
+
 def read_due(option: str, given: str | None, now: datetime) -> datetime | None:
     """Read a moment, or a delay from now. Raises UsageError."""
     if given is None:

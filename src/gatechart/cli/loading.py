@@ -28,6 +28,7 @@ from gatechart.cli.errors import (
     AppUnnamedError,
     PacketMigrationsError,
     ServicesError,
+    UsageError,
 )
 from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, Settings
 from gatechart.errors import GatechartError, InvalidChartError
@@ -202,6 +203,20 @@ def load_graphs(name: str | None) -> Graphs:
     graphs = _graphs_in(app, _attribute(app))
     Registry(graphs)  # raises for duplicates
     return graphs
+
+
+def newest_named(graphs: Graphs, name: str) -> AnyGraph:
+    """Choose the newest version of the graph with this name. Raises UnknownGraphError."""
+    return Registry(graphs).graph(name)
+
+
+def only_newest(app: str, graphs: Graphs) -> AnyGraph:
+    """Choose the newest version of the only graph of an app. Raises UsageError if it has several."""
+    found = newest(graphs)
+    if len(found) > 1:
+        names = ", ".join(graph.name for graph in found)
+        raise UsageError(f"--graph: {app} has several graphs ({names}); name the attribute of one")
+    return found[0]
 
 
 def newest(graphs: Graphs) -> Graphs:

@@ -1,6 +1,7 @@
-"""Test helpers: a virtual clock and rehearsals in memory. `contracts` (for stores) and `paths` need pytest."""
+"""Test helpers: a virtual clock, rehearsals in memory, replays. `contracts` (for stores) and `paths` need pytest."""
 
 from gatechart.testing.clock import VirtualClock
 from gatechart.testing.rehearsal import Rehearsal, rehearse
+from gatechart.testing.replay import ReplayReport, replay
 
-__all__ = ["Rehearsal", "VirtualClock", "rehearse"]
+__all__ = ["Rehearsal", "ReplayReport", "VirtualClock", "rehearse", "replay"]

@@ -56,6 +56,7 @@ from gatechart.turn.mail import (
 )
 from gatechart.turn.payloads import check_declared, payload_data
 from gatechart.turn.possibilities import accepted, possible
+from gatechart.turn.replaying import replay_turn
 from gatechart.turn.turn_context import ERROR_EXECUTION, Turn, log_of, told
 from gatechart.turn.turns import (
     MOST_DEFERRED,
@@ -127,6 +128,7 @@ __all__ = [
     "readable",
     "rejected",
     "rejection",
+    "replay_turn",
     "requested",
     "shown",
     "sought_id",

@@ -95,6 +95,7 @@ from gatechart.values.names import (
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
 from gatechart.values.recurrence import Every
+from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
 
 __all__ = [
     "DEFAULT_URL",
@@ -128,12 +129,14 @@ __all__ = [
     "Capabilities",
     "ChangeHandoff",
     "Delay",
+    "Difference",
     "Effect",
     "EntryVersions",
     "Event",
     "EventName",
     "Every",
     "Fate",
+    "Fidelity",
     "Forgotten",
     "GuardError",
     "HandoffChange",
@@ -171,6 +174,7 @@ __all__ = [
     "Refused",
     "ReplaceInvocation",
     "ReplaceMail",
+    "ReplayedTurn",
     "Report",
     "Request",
     "ReserveSlot",

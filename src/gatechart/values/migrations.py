@@ -9,7 +9,7 @@ from typing import Any
 
 from gatechart.values.handoffs import OpenHandoff
 from gatechart.values.mail import ActiveInvocation, Mail
-from gatechart.values.names import AgentId, EntryVersions, Memory, StateName
+from gatechart.values.names import RECURRING, AgentId, EntryVersions, Memory, StateName
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,10 @@ class Stored:
 
         >>> from datetime import UTC, datetime
         >>> timer = Mail(1, "a", "after.1h.NEW", {}, datetime(2030, 1, 1, tzinfo=UTC), state="NEW", epoch=3)
-        >>> stored = Stored(("NEW",), {}, (), (("NEW", 3),), (timer,), ()).renamed({"NEW": "OPEN"})
-        >>> stored.configuration, stored.entered, stored.mail[0].state, stored.mail[0].event
-        (('OPEN',), (('OPEN', 3),), 'OPEN', 'after.1h.OPEN')
+        >>> again = replace(timer, event="every.1d.NEW")
+        >>> stored = Stored(("NEW",), {}, (), (("NEW", 3),), (timer, again), ()).renamed({"NEW": "OPEN"})
+        >>> stored.configuration, stored.entered, stored.mail[0].state, [mail.event for mail in stored.mail]
+        (('OPEN',), (('OPEN', 3),), 'OPEN', ['after.1h.OPEN', 'every.1d.OPEN'])
         """
 
         def name(state: StateName) -> StateName:
@@ -55,7 +56,7 @@ def _renamed(mail: Mail, name: Callable[[StateName], StateName]) -> Mail:
     if mail.state is None:
         return mail
     event, end = mail.event, f".{mail.state}"
-    if event.startswith("after.") and event.endswith(end):
+    if event.startswith(("after.", RECURRING)) and event.endswith(end):
         event = f"{event.removesuffix(end)}.{name(mail.state)}"
     return replace(mail, state=name(mail.state), event=event)
 

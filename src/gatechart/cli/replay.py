@@ -1,0 +1,231 @@
+"""The command that plays recorded histories through another version of their graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from gatechart.cli.completion import complete_agents, complete_graphs
+from gatechart.cli.errors import ExitCode
+from gatechart.cli.inputs import read_since
+from gatechart.cli.late import late
+from gatechart.cli.options import Settings
+from gatechart.cli.output import Document, emit, print_hint, print_line, print_table, working
+from gatechart.cli.times import in_zone, moment_text
+from gatechart.values import Fidelity, ReplayedTurn, Role
+
+if TYPE_CHECKING:
+    import pydantic_core
+
+    from gatechart import stores
+    from gatechart.cli import loading
+    from gatechart.graph import AnyGraph
+    from gatechart.hosting import replay as replaying
+else:
+    pydantic_core, stores, loading, replaying = late(
+        "pydantic_core", "gatechart.stores", "gatechart.cli.loading", "gatechart.hosting.replay"
+    )
+
+_TOLD: Final = (Fidelity.DIFFERS, Fidelity.UNCLEAR)
+_LONGEST: Final = 60  # characters of one side of a difference in a table; JSON has all of it
+NewGraphOption = Annotated[
+    str,
+    typer.Option(
+        "--graph",
+        metavar="GRAPH",
+        autocompletion=complete_graphs,
+        help="The new version: a graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE. Earlier ones are in the app.",
+        show_default=False,
+    ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="AGE|MOMENT", help="Only turns since then, such as 7d or 2026-07-01."),
+]
+AgentsOption = Annotated[
+    list[str] | None,
+    typer.Option("--agent", metavar="AGENT", autocompletion=complete_agents, help="Only this agent; may be repeated."),
+]
+MostAgentsOption = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="NUMBER", help="Only so many agents, in the order started.")
+]
+StandInsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stand-ins",
+        metavar="MODULE:ATTRIBUTE",
+        help="Services for actions that do nothing outside. --services are never used.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What came of the turns of one agent."""
+
+    agent_id: str
+    counts: Counter[Fidelity] = field(default_factory=Counter)
+    turns: list[ReplayedTurn] = field(default_factory=list)  # those that are not the same
+    effects_unknown: int = 0
+
+    def add(self, turn: ReplayedTurn) -> None:
+        """Count a turn."""
+        self.counts[turn.fidelity] += 1
+        self.effects_unknown += turn.fidelity is not Fidelity.SKIPPED and not turn.effects_known
+        if turn.fidelity in _TOLD:
+            self.turns.append(turn)
+
+
+async def replay_histories(
+    settings: Settings,
+    graph: NewGraphOption,
+    since: SinceOption = None,
+    agent: AgentsOption = None,
+    limit: MostAgentsOption = None,
+    stand_ins: StandInsOption = None,
+) -> ExitCode | None:
+    """Play recorded histories through a new version of a graph, and list the turns that differ.
+
+    Each turn begins as it is recorded, migrated to the new version if that has migrations, with the event, time and ids
+    of the record; results of invokes are in the record. States, status, context and effects are compared. Effects need
+    the version that made the record in the app.
+
+    Nothing is written, sent or invoked, and it works beside a host. Actions run, so their services are left out:
+    --stand-ins gives them others.
+
+    The exit code is 1 if a turn differs, or is unclear because its own version does not repeat it either.
+
+    Examples:
+      gatechart replay --graph customer_service --since 7d
+      gatechart replay --graph shop_next:orders --app shop:orders --limit 500
+      gatechart replay --graph orders --json | jq '.agents[].turns[] | [.agent_id, .version, .differences]'
+    """
+    new, earlier = _versions(settings, graph)
+    moment = read_since("--since", since, datetime.now(UTC))
+    tallies: list[_Tally] = []
+    async with (
+        _opened_stand_ins(settings, stand_ins) as services,
+        stores.open_store(settings.store, role=Role.READER) as store,
+    ):
+        migrations = loading.load_packet_migrations()
+        replay = replaying.Replay(store, new, earlier, services=services, packet_migrations=migrations)
+        with working("playing") as tell:
+            async for snapshot in replay.agents(tuple(agent or ()), limit):
+                tallies.append(_Tally(snapshot.agent_id))
+                async for turn in replay.turns(snapshot, moment):
+                    tallies[-1].add(turn)
+                    tell(_so_far(tallies))
+    emit(settings, _document(new, tallies), partial(_print, new, tallies))
+    return ExitCode.REFUSED if any(each.turns for each in tallies) else None
+
+
+def _versions(settings: Settings, name: str) -> tuple[AnyGraph, tuple[AnyGraph, ...]]:
+    """Load the new version and the earlier ones. Raises what `loading.load_graphs` raises, and UnknownGraphError."""
+    is_app = ":" in name or loading.is_chart(name)
+    app = loading.load_graphs(settings.app) if not is_app or loading.find_app(settings.app) is not None else ()
+    if not is_app:
+        new = loading.newest_named(app, name)
+        return new, replaying.earlier(new, app)
+    given = loading.load_graphs(name)
+    new = loading.only_newest(name, given)
+    return new, replaying.earlier(new, tuple(dict.fromkeys((*app, *given))))
+
+
+@asynccontextmanager
+async def _opened_stand_ins(settings: Settings, stand_ins: str | None) -> AsyncIterator[Any]:
+    if stand_ins is None:
+        yield None
+        return
+    async with loading.opened_services(replace(settings, services=stand_ins)) as services:
+        yield services
+
+
+def _totals(tallies: Sequence[_Tally]) -> Counter[Fidelity]:
+    return sum((each.counts for each in tallies), Counter())
+
+
+def _so_far(tallies: Sequence[_Tally]) -> str:
+    counts = tallies[-1].counts
+    return f"agent {len(tallies):,}, turn {counts.total():,}; agents that differ: {sum(bool(x.turns) for x in tallies)}"
+
+
+def _document(graph: AnyGraph, tallies: Sequence[_Tally]) -> Document:
+    """Describe what came of all turns; `turns` has those that are not the same."""
+    counts = _totals(tallies)
+    return {
+        "graph": graph.name,
+        "graph_version": graph.version,
+        "agents": [
+            {"agent_id": each.agent_id, **_named(each.counts), "turns": list(map(_turn_document, each.turns))}
+            for each in tallies
+        ],
+        "counts": _named(counts),
+        "effects_unknown": sum(each.effects_unknown for each in tallies),
+    }
+
+
+def _named(counts: Counter[Fidelity]) -> dict[str, int]:
+    return {each.value: counts[each] for each in Fidelity}
+
+
+def _turn_document(turn: ReplayedTurn) -> Document:
+    return {
+        "agent_id": turn.agent_id,
+        "version": turn.version,
+        "event": turn.event,
+        "time": turn.time,
+        "fidelity": turn.fidelity.value,
+        "differences": [
+            {"aspect": each.aspect, "recorded": each.recorded, "replayed": each.replayed} for each in turn.differences
+        ],
+    }
+
+
+def _print(graph: AnyGraph, tallies: Sequence[_Tally]) -> None:
+    rows = [row for each in tallies for turn in each.turns for row in _rows(turn)]
+    if rows:
+        columns = ("AGENT", "VERSION", in_zone("TIME"), "EVENT", "ASPECT", "RECORDED", "NOW")
+        print_table(columns, rows, whole=columns[:3])
+        print_line()
+    counts, differing = _totals(tallies), sum(bool(each.turns) for each in tallies)
+    told = [f"{counts[each]:,} {_WORDS[each]}" for each in Fidelity if counts[each]]
+    agents = f"{len(tallies):,} agent{'' if len(tallies) == 1 else 's'}"
+    among = f" ({differing:,} with turns that are not the same)" if differing else ""
+    print_line(f"{agents}{among}, {counts.total():,} turns: {', '.join(told) or 'none'}")
+    unknown = sum(each.effects_unknown for each in tallies)
+    if unknown:
+        print_hint(
+            f"effects of {unknown:,} turns were not compared: the app has no version of {graph.name!r} that made them "
+            "and repeats them"
+        )
+
+
+_WORDS: Final = {
+    Fidelity.SAME: "the same",
+    Fidelity.DIFFERS: "differ",
+    Fidelity.UNCLEAR: "unclear, as their own version does not repeat them",
+    Fidelity.SKIPPED: "skipped",
+}
+
+
+def _rows(turn: ReplayedTurn) -> list[tuple[str, ...]]:
+    """Return a row for each difference; the first one names the turn."""
+    name = (turn.agent_id, str(turn.version), moment_text(turn.time), turn.event)
+    unclear = " (unclear)" if turn.fidelity is Fidelity.UNCLEAR else ""
+    return [
+        (*(name if number == 0 else ("",) * 4), each.aspect + unclear, _short(each.recorded), _short(each.replayed))
+        for number, each in enumerate(turn.differences)
+    ]
+
+
+def _short(plain: Any) -> str:
+    text = plain if isinstance(plain, str) else pydantic_core.to_json(plain).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,180 @@
+"""Recorded histories, played through another version of their graph. Nothing is written, sent or invoked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from gatechart.errors import IncompatibleGraphError, PayloadError, StoreCorruptError, UnknownVersionError
+from gatechart.graph import AnyGraph
+from gatechart.handoff import PacketMigration
+from gatechart.hosting.limits import Limits
+from gatechart.hosting.migration import MIGRATED
+from gatechart.hosting.replayed_turn import (
+    Recorded,
+    Stage,
+    differences,
+    effect_differences,
+    expected,
+    played,
+)
+from gatechart.hosting.rollback import ROLLED_BACK, STOPPED
+from gatechart.ports import Store
+from gatechart.turn import REQUESTED
+from gatechart.values import (
+    AgentId,
+    Difference,
+    Fidelity,
+    HistoryEntry,
+    Query,
+    ReplayedTurn,
+    Snapshot,
+    Status,
+    TurnRecord,
+)
+
+_OWN: Final = frozenset({STOPPED, ROLLED_BACK, MIGRATED, REQUESTED})  # turns of operators, which no graph decides
+_PAGE: Final = 1000
+
+
+class NoServices:
+    """Stands for services that a replay has not: an action that uses them fails, and nothing happens outside."""
+
+    def __getattr__(self, name: str) -> Any:
+        problem = f"a replay has no services, so that nothing happens outside; give it stand-ins that have {name!r}"
+        raise AttributeError(problem)
+
+    def __getitem__(self, name: object) -> Any:
+        problem = f"a replay has no services, so that nothing happens outside; give it stand-ins that have {name!r}"
+        raise LookupError(problem)
+
+    def __contains__(self, name: object) -> bool:
+        return bool(self[name])
+
+
+class Replay:
+    """Plays the histories in a store through a graph, turn by turn.
+
+    Each turn begins as it is recorded, not where the turn before it led: so a difference stands alone, and the turns
+    after it are compared all the same. Time, ids and random numbers are those of the record, and results of invokes
+    are the events that it has. Invokes do not run, and effects are only compared.
+
+    graph: the version to try. recorded: earlier versions of it. Where the one that made a record is among them, effects
+    are compared with its effects, and a record that it does not repeat either counts as unclear.
+    services: stand-ins for those that actions use; they should do nothing outside.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        graph: AnyGraph,
+        recorded: Sequence[AnyGraph] = (),
+        *,
+        services: Any = None,
+        packet_migrations: Sequence[PacketMigration] = (),
+    ) -> None:
+        self._store = store
+        self._graph = graph
+        self._recorded = [each for each in recorded if each.name == graph.name]
+        self._stage = Stage(NoServices() if services is None else services, packet_migrations, Limits().turn_s)
+
+    async def agents(self, wanted: Sequence[AgentId] = (), limit: int | None = None) -> AsyncIterator[Snapshot]:
+        """Yield the agents of the graph in the order started, or those wanted; at most `limit`.
+
+        Raises UnknownAgentError, and PayloadError for an agent of another graph.
+        """
+        left = limit
+        async for snapshot in self._chosen(wanted) if wanted else self._all():
+            if left == 0:
+                return
+            yield snapshot
+            left = None if left is None else left - 1
+
+    async def turns(self, agent: Snapshot, since: datetime | None = None) -> AsyncIterator[ReplayedTurn]:
+        """Play an agent's turns from this time on, oldest first, and yield what comes of each."""
+        after: Snapshot | None = None
+        async for entry in self._history(agent.agent_id):
+            if since is None or entry.event.time >= since:
+                known = after if after is not None and after.version == entry.version - 1 else None
+                turn, reason = await self._read(entry, known)
+                after = None if turn is None else turn.after
+                yield self._skipped(entry, reason) if turn is None else await self._replayed(entry, turn)
+
+    async def _chosen(self, wanted: Sequence[AgentId]) -> AsyncIterator[Snapshot]:
+        for agent_id in wanted:
+            snapshot = await self._store.load(agent_id)
+            if snapshot.graph != self._graph.name:
+                problem = f"agent {agent_id!r} is of graph {snapshot.graph!r}"
+                raise PayloadError("replay", (problem,), f"agents of {self._graph.name!r}")
+            yield snapshot
+
+    async def _all(self) -> AsyncIterator[Snapshot]:
+        query = Query(self._graph.name, limit=_PAGE)
+        while True:
+            page = await self._store.find(query)
+            for snapshot in page.agents:
+                yield snapshot
+            if page.next is None:
+                return
+            query = replace(query, after=page.next)
+
+    async def _history(self, agent_id: AgentId) -> AsyncIterator[HistoryEntry]:
+        after = 0
+        while found := await self._store.history(agent_id, after=after, limit=_PAGE):
+            after = found[-1].version
+            for entry in found:
+                yield entry
+
+    async def _read(self, entry: HistoryEntry, before: Snapshot | None) -> tuple[Recorded | None, str]:
+        """Read a turn as it was recorded; without one, say why it is skipped."""
+        if entry.event.name in _OWN:
+            return None, "it is no decision of the graph"
+        if entry.status is Status.UNREADABLE:
+            return None, "it cannot be read"
+        with suppress(UnknownVersionError, StoreCorruptError):
+            after = await self._store.snapshot_at(entry.agent_id, entry.version)
+            if before is None and entry.version > 1:
+                before = await self._store.snapshot_at(entry.agent_id, entry.version - 1)
+            return Recorded(before, entry.event, after), ""
+        return None, "the version before it is no longer stored"
+
+    @staticmethod
+    def _skipped(entry: HistoryEntry, reason: str) -> ReplayedTurn:
+        event = entry.event
+        return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, Fidelity.SKIPPED, reason=reason)
+
+    async def _replayed(self, entry: HistoryEntry, turn: Recorded) -> ReplayedTurn:
+        first = await self._repeated(turn)
+        got = await played(self._stage, self._graph, turn)
+        found = self._compared(turn, got)
+        is_repeated = first is None or (isinstance(first, TurnRecord) and not differences(turn.after, first))
+        is_known = isinstance(first, TurnRecord) and is_repeated
+        if isinstance(first, TurnRecord) and isinstance(got, TurnRecord) and is_known:
+            found += effect_differences(first, got)
+        fidelity = Fidelity.SAME if not found else Fidelity.DIFFERS if is_repeated else Fidelity.UNCLEAR
+        event = entry.event
+        return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, fidelity, found, is_known)
+
+    async def _repeated(self, turn: Recorded) -> TurnRecord | str | None:
+        """Take the turn in the version that made the record; None if that is not there."""
+        made = turn.after
+        for graph in self._recorded:
+            if (graph.version, graph.fingerprint) == (made.graph_version, made.fingerprint):
+                return await played(self._stage, graph, turn)
+        return None
+
+    def _compared(self, turn: Recorded, got: TurnRecord | str) -> tuple[Difference, ...]:
+        if isinstance(got, str):
+            return (Difference("outcome", list(turn.after.configuration), got),)
+        try:
+            return differences(expected(self._graph, turn.after, turn.event.time), got)
+        except IncompatibleGraphError as error:
+            return (Difference("outcome", list(turn.after.configuration), str(error)),)
+
+
+def earlier(graph: AnyGraph, graphs: Sequence[AnyGraph]) -> tuple[AnyGraph, ...]:
+    """Return the versions of a graph among others that may have made its records; not the graph itself."""
+    return tuple(each for each in graphs if each.name == graph.name and each is not graph)

@@ -1,0 +1,186 @@
+"""One recorded turn, taken again by another version of its graph, and compared with the record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from gatechart.errors import GatechartError, IncompatibleGraphError
+from gatechart.graph import AnyGraph, way
+from gatechart.handoff import PacketMigration
+from gatechart.hosting.migration import Pending, migrated
+from gatechart.hosting.turn_guard import in_turn
+from gatechart.kernel import misfit
+from gatechart.turn import Rejection, Void, replay_turn
+from gatechart.values import (
+    RECURRING,
+    CancelTimer,
+    ChangeHandoff,
+    Difference,
+    Effect,
+    Event,
+    Mail,
+    Offer,
+    Outcome,
+    ReplaceMail,
+    Send,
+    Snapshot,
+    StartInvoke,
+    Status,
+    Timer,
+    TurnRecord,
+)
+from gatechart.values.frozen import replaced
+
+_TIMERS: Final = ("after.", RECURRING)
+_NUMBER: Final = 1  # of the mail as which an event goes through migrations
+_MADE_UP: Final = frozenset({"handoff_id", "request"})  # ids in a packet; another order of drawing gives others
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One turn as it was recorded. before: None for a turn that started its agent."""
+
+    before: Snapshot | None
+    event: Event
+    after: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What turns are played with. services: stand-ins for those of actions. limit_s: for turns with async actions."""
+
+    services: Any
+    packet_migrations: Sequence[PacketMigration]
+    limit_s: float
+
+
+async def played(stage: Stage, graph: AnyGraph, turn: Recorded) -> TurnRecord | str:
+    """Take the turn in the graph, migrated to it if need be. Return its record, or why the graph takes no such turn."""
+    try:
+        before, event = moved(graph, turn)
+        agent_id = turn.after.agent_id
+        taking = replay_turn(graph, before, event, agent_id, stage.services, stage.packet_migrations)
+        result = await in_turn(graph, agent_id, event.name, taking, stage.limit_s)
+    except GatechartError as error:
+        return f"{type(error).__name__}: {error}"
+    match result:
+        case TurnRecord():
+            return result
+        case Outcome():
+            return "the event is deferred" if result.deferred else f"the event is refused: {result.refusal}"
+        case Rejection():
+            return f"the offer is rejected: {result.settle.details}"
+        case Void():
+            return "nothing happens"
+
+
+def moved(graph: AnyGraph, turn: Recorded) -> tuple[Snapshot | None, Event]:
+    """Return the snapshot and the event of a turn as migrations to the graph would make them, else as they stand.
+
+    Raises IncompatibleGraphError.
+    """
+    if turn.before is None:
+        return None, turn.event
+    before, event, mail = turn.before, turn.event, _as_mail(turn.before, turn.event)
+    steps = way(graph.migrations, before.graph_version, graph.version)
+    if before.graph_version == graph.version or steps is None:
+        is_active = before.status is Status.ACTIVE
+        problem = misfit(graph, before.configuration, before.memory) if is_active else None
+        if problem:
+            raise IncompatibleGraphError(before.agent_id, graph.name, problem)
+        return _as_of(graph, before), event
+    record = migrated(graph, steps, before, Pending((mail,), ()), event.time)
+    amended = next((each.mail for each in record.effects if isinstance(each, ReplaceMail)), mail)
+    if amended is None:
+        problem = f"its migrations drop the event {event.name}"
+        raise IncompatibleGraphError(before.agent_id, graph.name, problem)
+    told = replaced(event, name=amended.event, payload=amended.payload)
+    return replaced(record.snapshot, version=before.version), told
+
+
+def expected(graph: AnyGraph, after: Snapshot, time: datetime) -> Snapshot:
+    """Return what the record says of the agent after a turn, migrated to the graph if migrations lead there.
+
+    Raises IncompatibleGraphError if they fail.
+    """
+    steps = way(graph.migrations, after.graph_version, graph.version)
+    if after.graph_version == graph.version or steps is None:
+        return _as_of(graph, after)
+    moved_on = migrated(graph, steps, after, Pending((), ()), time).snapshot
+    return replaced(moved_on, version=after.version)
+
+
+def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
+    """Compare where a turn led with what is recorded: states, status, what history states remember, context."""
+    after = got.snapshot
+    aspects: list[tuple[str, Any, Any]] = [
+        ("configuration", list(recorded.configuration), list(after.configuration)),
+        ("status", recorded.status.value, after.status.value),
+        ("history memory", _plain_memory(recorded), _plain_memory(after)),
+    ]
+    told, shown = json.loads(recorded.context), json.loads(after.context)
+    fields = dict.fromkeys((*told, *shown))
+    aspects += [(f"context.{name}", told.get(name), shown.get(name)) for name in fields]
+    return tuple(Difference(*each) for each in aspects if each[1] != each[2])
+
+
+def effect_differences(before: TurnRecord, after: TurnRecord) -> tuple[Difference, ...]:
+    """Compare what two versions of a graph ask of the outside in the same turn."""
+    asked, now = list(_requests(before)), list(_requests(after))
+    return () if asked == now else (Difference("effects", asked, now),)
+
+
+def _as_of(graph: AnyGraph, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot as if this version of the graph had made it; states that it lacks stay as they are."""
+    places = {name: number for number, name in enumerate(graph.nodes)}
+    ordered = sorted(snapshot.configuration, key=lambda leaf: places.get(leaf, len(places)))
+    return replaced(snapshot, graph_version=graph.version, fingerprint=graph.fingerprint, configuration=tuple(ordered))
+
+
+def _as_mail(before: Snapshot, event: Event) -> Mail:
+    """Return the event as mail that waited for the agent: a timer as one of the state that its name ends with."""
+    epochs = dict(before.entered)
+    timed = epochs if event.name.startswith(_TIMERS) else {}
+    state = next((state for state in timed if event.name.endswith(f".{state}")), None)
+    epoch = 0 if state is None else epochs[state]
+    name, content = event.name, event.payload
+    return Mail(_NUMBER, before.agent_id, name, content, event.time, event.id, event.sender, state=state, epoch=epoch)
+
+
+def _plain_memory(snapshot: Snapshot) -> dict[str, list[str]]:
+    return {state: list(leaves) for state, leaves in snapshot.memory}
+
+
+def _requests(turn: TurnRecord) -> Iterator[dict[str, Any]]:
+    return filter(None, (_request(effect) for effect in turn.effects))
+
+
+def _request(effect: Effect) -> dict[str, Any] | None:
+    """Describe what an effect asks of the outside; None for ends, which follow from the configuration."""
+    match effect:
+        case Send(to, event, payload, _, due):
+            return {"send": event, "to": to, "payload": payload, "due": _moment(due)}
+        case Timer(event, due, payload, state, key):
+            name = event if state is None else event.removesuffix(f".{state}")
+            return {"timer": name, "due": _moment(due), "payload": payload, "key": key}
+        case CancelTimer(key):
+            return {"cancel timer": key}
+        case StartInvoke(_, invoke):
+            return {"invoke": invoke}
+        case Offer(made, due):
+            packet = {name: value for name, value in made.packet.items() if name not in _MADE_UP}
+            if made.is_new:
+                packet.pop("target_agent", None)
+            return {"offer": f"{made.target_graph} at {made.entry_point}", "packet": packet, "due": _moment(due)}
+        case ChangeHandoff(_, _, status, details, result):
+            return {"handoff": status.value, "details": details, "result": result}
+        case _:
+            return None
+
+
+def _moment(due: datetime | None) -> str | None:
+    return None if due is None else due.isoformat()

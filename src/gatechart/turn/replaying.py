@@ -1,0 +1,68 @@
+"""A recorded turn taken again: which of the ways to take a turn it was, by what is known of it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gatechart.graph import AnyGraph
+from gatechart.handoff import PacketMigration
+from gatechart.turn.arguments import fit_payload
+from gatechart.turn.handoff_acceptance import Rejection, Void, begin_with_offer, readable
+from gatechart.turn.handoff_offers import ACCEPTED, ANSWERS, CANCELLED
+from gatechart.turn.handoff_turns import reacted
+from gatechart.turn.mail import take_mail
+from gatechart.turn.turns import begin
+from gatechart.values import OFFERED, STARTED, AgentId, Event, OpenHandoff, Outcome, Side, Snapshot, TurnRecord
+
+
+async def replay_turn(
+    graph: AnyGraph,
+    before: Snapshot | None,
+    event: Event,
+    agent_id: AgentId,
+    services: Any,
+    migrations: Sequence[PacketMigration],
+) -> TurnRecord | Outcome | Rejection | Void:
+    """Take the turn of a recorded event. Its time, ids and random numbers are those of the record.
+
+    before: None for the turn that started the agent. Raises what `begin` and `take_mail` raise.
+    """
+    if before is None:
+        return await _begun(graph, event, agent_id, services, migrations)
+    told = _told_of(before, event)
+    if told is None:
+        return await take_mail(graph, before, event, services, migrations)
+    others = tuple(each for each in before.handoffs if each is not told)
+    return await reacted(graph, before, event, others, (), services)
+
+
+async def _begun(
+    graph: AnyGraph, event: Event, agent_id: AgentId, services: Any, migrations: Sequence[PacketMigration]
+) -> TurnRecord | Rejection:
+    if event.name.startswith(OFFERED):
+        packet = readable(event, migrations)
+        if isinstance(packet, Rejection):
+            return packet
+        return await begin_with_offer(graph, agent_id, event, packet, services)
+    entry = graph.entry_point(event.name.removeprefix(STARTED))
+    payload = fit_payload(graph.name, entry, event.payload if entry.takes is not None else event.payload or None)
+    return await begin(graph, entry, payload, agent_id, event, services)
+
+
+def _told_of(before: Snapshot, event: Event) -> OpenHandoff | None:
+    """Return the handoff of which the event tells in the words of the chart, as the history keeps it.
+
+    None for mail about handoffs in the words of the agents, which is processed as when it came.
+    """
+    if event.sender is None or event.name == ACCEPTED or "packet" in event.payload:
+        return None
+    if event.name in ANSWERS or event.name == CANCELLED:
+        wanted = event.payload.get("handoff")
+        found = next((each for each in before.handoffs if wanted in (each.id, each.request)), None)
+        is_withdrawn = found is not None and found.side is Side.ASKED and not found.states
+        return None if is_withdrawn else found
+    kind, _, invoke = event.name.partition(".invoke.")
+    if not invoke or kind not in {"done", "error"}:
+        return None
+    return next((each for each in before.handoffs if each.side is Side.ASKED and each.invoke == invoke), None)
