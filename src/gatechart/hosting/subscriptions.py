@@ -1,29 +1,16 @@
-"""Subscriptions to a runtime's feeds, and callers that wait for a state. Nothing is kept for later ones."""
+"""Subscriptions to a runtime's feeds. Nothing is kept for later ones."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import AsyncIterator, Hashable
+from typing import Generic, TypeVar
 
-from gatechart.errors import AgentEndedError, FeedLaggedError, RuntimeClosedError
-from gatechart.values import Awaited, Snapshot, Status
+from gatechart.errors import FeedLaggedError, RuntimeClosedError
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-
-
-class Waiting(Protocol):
-    """How a home waits on behalf of its callers."""
-
-    def called(self, call: str, waiting: asyncio.Future[Snapshot], /) -> Awaitable[Snapshot]:
-        """Wait for a future, but no longer than the home is open."""
-        ...
-
-    def alarm(self, seconds: float) -> asyncio.Task[None]:
-        """Begin a task that ends after so many seconds."""
-        ...
 
 
 class Subscription(Generic[T]):
@@ -103,62 +90,3 @@ class Feeds(Generic[K, T]):
             for subscription in watching:
                 subscription.end(RuntimeClosedError(call))
         self.watched.clear()
-
-
-class Watchers:
-    """The callers that wait for states of one agent."""
-
-    __slots__ = ("_home", "_waiting")
-
-    def __init__(self, home: Waiting) -> None:
-        self._home = home
-        self._waiting: list[tuple[Awaited, asyncio.Future[Snapshot]]] = []
-
-    @property
-    def are_waiting(self) -> bool:
-        """Whether there are any callers."""
-        return bool(self._waiting)
-
-    async def wait(self, awaited: Awaited, timeout_s: float | None, late: Callable[[], Exception]) -> Snapshot:
-        """Return the first snapshot from now on in which the agent is there.
-
-        late: makes the error to raise after the timeout. Raises AgentEndedError.
-        """
-        reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
-        watcher = (awaited, reached)
-
-        def expire(_: asyncio.Task[None]) -> None:
-            if not reached.done():
-                reached.set_exception(late())
-
-        self._waiting.append(watcher)
-        alarm = None if timeout_s is None else self._home.alarm(timeout_s)
-        if alarm is not None:
-            alarm.add_done_callback(expire)
-        try:
-            return await self._home.called("until", reached)
-        finally:
-            self._waiting.remove(watcher)
-            if alarm is not None:
-                alarm.cancel()
-
-    def see(self, snapshot: Snapshot) -> None:
-        """Wake the callers whose state is active, and all of them if the agent has ended."""
-        for awaited, reached in self._waiting:
-            if reached.done():
-                continue
-            if awaited.is_reached_in(snapshot):
-                reached.set_result(snapshot)
-            elif snapshot.status is not Status.ACTIVE:
-                reached.set_exception(ended(snapshot, awaited))
-
-    def fail(self, error: Callable[[Awaited], Exception]) -> None:
-        """Fail all waiting callers. error: makes the error for a caller."""
-        for awaited, reached in self._waiting:
-            if not reached.done():
-                reached.set_exception(error(awaited))
-
-
-def ended(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:
-    """Return the error for an agent that ended elsewhere."""
-    return AgentEndedError(snapshot.agent_id, str(awaited), snapshot.configuration, snapshot.status)

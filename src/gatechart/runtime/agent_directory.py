@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
@@ -24,8 +24,8 @@ from gatechart.hosting.limits import WhenFull
 from gatechart.hosting.migration import migrated, read_pending
 from gatechart.hosting.registry import Registry, in_full
 from gatechart.hosting.turn_guard import OpenTurn
-from gatechart.runtime.core import Core
-from gatechart.runtime.live_agent import LiveAgent, Surroundings
+from gatechart.runtime.core import Core, Surroundings
+from gatechart.runtime.live_agent import LiveAgent
 from gatechart.turn import begin
 from gatechart.values import AgentId, Event, Mail, Snapshot, TurnRecord, Verdict
 
@@ -161,10 +161,18 @@ class AgentSlots:
             self._slots.pop(agent_id, None)
 
 
+class AgentSurroundings(Surroundings, Protocol):
+    """What a directory needs besides what its agents need."""
+
+    def arrived(self, agent: LiveAgent) -> None:
+        """Record that the agent has come into memory."""
+        ...
+
+
 class AgentDirectory:
     """The live agents by id; others are read from the store. No agent is ever in memory twice."""
 
-    def __init__(self, core: Core, registry: Registry, surroundings: Surroundings) -> None:
+    def __init__(self, core: Core, registry: Registry, surroundings: AgentSurroundings) -> None:
         self._core = core
         self._registry = registry
         self._surroundings = surroundings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count as counting
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from gatechart.errors import (
     OutsideError,
@@ -26,7 +26,7 @@ from gatechart.hosting.system import LONGEST_NAP_S
 from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
-from gatechart.values import Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
+from gatechart.values import AgentId, Answer, HistoryEntry, Mail, Report, Retry, TurnRecord, Unit, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -264,6 +264,26 @@ class Core:
                 logger.error("the runtime closes without what does not end", extra={"tasks": len(under_way)})
                 return
             await asyncio.wait(under_way, timeout=left_s)
+
+
+class Surroundings(Protocol):
+    """What agents need beyond their turns."""
+
+    def carry_out(self, turn: TurnRecord) -> None:
+        """Carry out the effects of the committed turn."""
+        ...
+
+    def accept(self, mail: Mail) -> None:
+        """Send committed mail to its recipient when it is due."""
+        ...
+
+    def finished(self, mail: Mail) -> None:
+        """Record that the agent is done with mail."""
+        ...
+
+    def forget(self, agent_id: AgentId) -> None:
+        """End everything that an erased agent has running, and forget its mail."""
+        ...
 
 
 def _kept(work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[T]], purpose: str) -> asyncio.Task[T]:

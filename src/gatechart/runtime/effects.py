@@ -35,7 +35,7 @@ from gatechart.values import (
 
 
 class Effects:
-    """Everything that happens beyond the turns of agents: mail, timers and invokes. Fulfils Surroundings."""
+    """Everything that happens beyond the turns of agents: mail, timers and invokes. Fulfils AgentSurroundings."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
@@ -43,7 +43,7 @@ class Effects:
         self.directory = AgentDirectory(core, registry, self)
         self.inboxes = Inboxes(core, registry, self.directory, self.accept)
         self.posted = PostedMail(core, self.directory, self.accept, self.inboxes.deliver)
-        self.finished, self.arrived = self.posted.finished, self.inboxes.hand_over  # see Surroundings
+        self.finished, self.arrived = self.posted.finished, self.inboxes.hand_over  # see AgentSurroundings
         self.timers = Timers(core, self.inboxes.deliver)
         self.invokes = Invokes(core, registry, self.accept)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from gatechart.errors import (
     EventError,
     EventRefusedError,
-    NotReachedError,
     OutsideError,
     RuntimeClosedError,
     StaleAgentError,
@@ -20,13 +19,13 @@ from gatechart.graph import AnyGraph, OnRefusal
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, request_of, turn_of, with_id
 from gatechart.hosting.rollback import check_given_away, rollback_event, rolled_back, stopped
-from gatechart.hosting.subscriptions import Watchers, ended
 from gatechart.hosting.turn_guard import OpenTurn, in_turn
 from gatechart.kernel import Configuration
-from gatechart.runtime.core import Core
+from gatechart.runtime.core import Core, Surroundings
+from gatechart.runtime.deferral import Deferral
 from gatechart.runtime.delivery import Job, JobQueue, run_at_once
-from gatechart.runtime.held_mail import Deferral, dead_mail_error, has_dead_mail
 from gatechart.runtime.offers import answer, erase, no_place, waits
+from gatechart.runtime.watchers import Watchers, ended
 from gatechart.stores import entry_of
 from gatechart.turn import (
     REQUESTED,
@@ -54,7 +53,6 @@ from gatechart.turn import (
 )
 from gatechart.values import (
     AcceptedEvent,
-    AgentId,
     Awaited,
     Event,
     HistoryEntry,
@@ -73,30 +71,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Surroundings(Protocol):
-    """What agents need beyond their turns."""
-
-    def carry_out(self, turn: TurnRecord) -> None:
-        """Carry out the effects of the committed turn."""
-        ...
-
-    def accept(self, mail: Mail) -> None:
-        """Send committed mail to its recipient when it is due."""
-        ...
-
-    def finished(self, mail: Mail) -> None:
-        """Record that the agent is done with mail."""
-        ...
-
-    def forget(self, agent_id: AgentId) -> None:
-        """End everything that an erased agent has running, and forget its mail."""
-        ...
-
-    def arrived(self, agent: LiveAgent) -> None:
-        """Record that the agent has come into memory."""
-        ...
-
-
 class LiveAgent:
     """One agent of an embedded runtime. Fulfils the Host port."""
 
@@ -104,13 +78,13 @@ class LiveAgent:
         "__weakref__",
         "_applied",
         "_in_doubt",
-        "_may_have_dead_mail",
         "_queue",
         "_surroundings",
         "_watchers",
         "core",
         "graph",
         "is_erased",
+        "may_have_dead_mail",
         "snapshot",
     )
 
@@ -132,7 +106,7 @@ class LiveAgent:
         self.is_erased = False  # an agent started later under the same id is a different one
         self._surroundings = surroundings
         self._applied = applied
-        self._may_have_dead_mail = applied is None  # as it may have come to memory with some
+        self.may_have_dead_mail = applied is None  # as it may have come to memory with some
         self._in_doubt: TurnRecord | None = None  # a turn whose commit raised, so that the store must be asked
         self._queue: JobQueue | None = None  # created on first use, like the next one
         self._watchers: Watchers | None = None
@@ -148,7 +122,7 @@ class LiveAgent:
         if self._is_at_once:
             decided = run_at_once(self._process(event))
         else:
-            decided = await self._in_turn(lambda: self._process(event))
+            decided = await self.run(lambda: self._process(event))
         outcome = decided if isinstance(decided, Outcome) else decided.outcome
         return outcome if outcome.refusal is None else self._refused(outcome)
 
@@ -200,7 +174,7 @@ class LiveAgent:
 
     async def stop(self) -> Snapshot:
         """End the agent in its current state, after the jobs before; its exit actions do not run."""
-        return await self._in_turn(self._stop)
+        return await self.run(self._stop)
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
         """See Host."""
@@ -208,15 +182,15 @@ class LiveAgent:
         check_version("rollback", version)
         checked_operator_reason(reason)
         checked_id(idempotency_key, "idempotency_key")
-        return await self._in_turn(lambda: self._roll_back(version, reason, idempotency_key))
+        return await self.run(lambda: self._roll_back(version, reason, idempotency_key))
 
     async def hand_on(self, ask: Callable[[Turn], str], idempotency_key: str | None = None) -> str:
         """Offer a handoff on behalf of an outside caller; return its id. ask: calls `Turn.handoff`."""
-        return await self._in_turn(lambda: self._hand_on(ask, idempotency_key))
+        return await self.run(lambda: self._hand_on(ask, idempotency_key))
 
     async def erase(self) -> None:
         """Delete the agent and its history, after the jobs before."""
-        await self._in_turn(self._erase)
+        await self.run(self._erase)
 
     async def accepts(self) -> Sequence[AcceptedEvent]:
         """See Host."""
@@ -258,12 +232,8 @@ class LiveAgent:
             raise ended(self.snapshot, awaited)
         self.core.admit_watcher("until", "resume the agent again to see how far it is")
         if self._watchers is None:
-            self._watchers = Watchers(self.core)
-        self._begin_to_look_for_dead_mail()
-        return await self._watchers.wait(awaited, timeout_s, lambda: self._not_reached(awaited, timeout_s or 0.0))
-
-    def _not_reached(self, awaited: Awaited, timeout_s: float) -> NotReachedError:
-        return NotReachedError(self.snapshot.agent_id, str(awaited), self.snapshot.configuration, timeout_s)
+            self._watchers = Watchers()
+        return await self._watchers.wait(self, awaited, timeout_s)
 
     def graph_of(self, _mail: Mail) -> str:
         """See Recipient."""
@@ -305,29 +275,12 @@ class LiveAgent:
         self._surroundings.finished(mail)
         if not self._jobs().deferred:
             self.core.deferring.discard(self)
-        if self._watchers is not None and self._watchers.are_waiting:
-            self._begin_to_look_for_dead_mail()
+        if self._watchers is not None:
+            self._watchers.look_for_dead_mail(self)
 
     def lose(self) -> None:
         """See Recipient."""
-        self._may_have_dead_mail = True
-
-    def _begin_to_look_for_dead_mail(self) -> None:
-        if self._may_have_dead_mail:
-            self.core.spawn(self._look_for_dead_mail(), "look for dead mail")
-
-    async def _look_for_dead_mail(self) -> None:
-        """Tell the callers of `until` if mail is dead and nothing else is on its way."""
-        try:
-            if await has_dead_mail(self.core, self.snapshot.agent_id):
-                await self._in_turn(self._tell_of_dead_mail)  # as a job, so that nothing is under way meanwhile
-        except (EventError, OutsideError):  # it was erased, or the runtime closes
-            logger.debug("dead mail was not looked for", extra={"agent_id": self.snapshot.agent_id}, exc_info=True)
-
-    async def _tell_of_dead_mail(self) -> None:
-        found = await dead_mail_error(self.core, self.graph, self.snapshot)
-        if found is not None and self._watchers is not None:
-            self._watchers.fail(found)
+        self.may_have_dead_mail = True
 
     async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
         """Process mail about a handoff that has failed in the chart, this time without the chart."""
@@ -402,7 +355,8 @@ class LiveAgent:
             return False
         return self._queue is None or self._queue.is_idle
 
-    def _in_turn(self, job: Job[T]) -> asyncio.Future[T]:
+    def run(self, job: Job[T]) -> asyncio.Future[T]:
+        """Run the job after all jobs queued before it."""
         return self._jobs().run(job)
 
     async def _decide_mail(self, event: Event, consumes: int) -> TurnRecord | Outcome:
@@ -448,7 +402,7 @@ class LiveAgent:
     async def _settle_later(self) -> None:
         """Settle a doubtful turn once the store answers. The next job of this agent may be far away."""
         try:
-            await self.core.ask(lambda: self._in_turn(self.refresh))
+            await self.core.ask(lambda: self.run(self.refresh))
         except (EventError, OutsideError):  # it was erased, or is left to the next runtime
             logger.debug("a turn stays in doubt", extra={"agent_id": self.snapshot.agent_id}, exc_info=True)
 

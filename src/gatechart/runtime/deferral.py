@@ -1,17 +1,17 @@
-"""Mail that an agent does not take for now or for good: deferred by its states, or dead."""
+"""Events that an agent defers: kept as mail until it has moved to where it takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from gatechart.errors import DeadMailError, EventIdReusedError, OutsideError
+from gatechart.errors import EventIdReusedError, OutsideError
 from gatechart.graph import AnyGraph
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
-from gatechart.turn import MOST_DEFERRED, deferred, fatal_mail, too_many_deferred
-from gatechart.values import AgentId, Awaited, Event, Mail, MailQuery, MailStatus, Outcome, Posting, Snapshot, Verdict
+from gatechart.turn import MOST_DEFERRED, deferred, too_many_deferred
+from gatechart.values import Event, Mail, Outcome, Posting, Snapshot, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +58,3 @@ class Deferral:
         if verdict is Verdict.COMMITTED:
             self.defer(mail)
         return deferred(self.snapshot, event, repeat=verdict is not Verdict.COMMITTED)
-
-
-async def has_dead_mail(core: Core, agent_id: AgentId) -> bool:
-    """Return whether any mail for the agent is dead."""
-    return bool(await _mail(core, agent_id, MailStatus.DEAD))
-
-
-async def dead_mail_error(core: Core, graph: AnyGraph, snapshot: Snapshot) -> Callable[[Awaited], DeadMailError] | None:
-    """Return what makes the error for callers that wait in vain; None if something is still on its way to the agent."""
-    agent_id = snapshot.agent_id
-    dead, waiting = await _mail(core, agent_id, MailStatus.DEAD), await _mail(core, agent_id, MailStatus.WAITING)
-    fatal = fatal_mail(graph, snapshot, dead, waiting)
-    if fatal is None:
-        return None
-    return lambda awaited: DeadMailError(agent_id, str(awaited), fatal.number, fatal.event, fatal.reason)
-
-
-async def _mail(core: Core, agent_id: AgentId, status: MailStatus) -> Sequence[Mail]:
-    return await core.ask(lambda: core.store.mail(MailQuery(agent_id, status)))

@@ -1,0 +1,128 @@
+"""The callers that wait for states of an agent: woken when it gets there, and failed when it cannot any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from gatechart.errors import AgentEndedError, DeadMailError, EventError, NotReachedError, OutsideError
+from gatechart.graph import AnyGraph
+from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import Job
+from gatechart.turn import fatal_mail
+from gatechart.values import AgentId, Awaited, Mail, MailQuery, MailStatus, Snapshot, Status
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Watched(Protocol):
+    """An agent that callers wait for."""
+
+    @property
+    def core(self) -> Core:
+        """The core of its runtime."""
+        ...
+
+    @property
+    def graph(self) -> AnyGraph:
+        """Its graph."""
+        ...
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Its newest snapshot."""
+        ...
+
+    @property
+    def may_have_dead_mail(self) -> bool:
+        """Whether any mail to it may be dead."""
+        ...
+
+    def run(self, job: Job[T]) -> asyncio.Future[T]:
+        """Run the job after all jobs queued before it."""
+        ...
+
+
+class Watchers:
+    """The callers that wait for states of one agent."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Awaited, asyncio.Future[Snapshot]]] = []
+
+    async def wait(self, agent: Watched, awaited: Awaited, timeout_s: float | None) -> Snapshot:
+        """Return the first snapshot from now on in which the agent is there.
+
+        Raises NotReachedError after the timeout, which is by the runtime's clock, AgentEndedError, and DeadMailError
+        if mail to the agent is dead and nothing else is on its way.
+        """
+        reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
+        watcher = (awaited, reached)
+
+        def expire(_: asyncio.Task[None]) -> None:
+            if not reached.done():
+                at = agent.snapshot
+                reached.set_exception(NotReachedError(at.agent_id, str(awaited), at.configuration, timeout_s or 0.0))
+
+        self._waiting.append(watcher)
+        self.look_for_dead_mail(agent)
+        alarm = None if timeout_s is None else agent.core.alarm(timeout_s)
+        if alarm is not None:
+            alarm.add_done_callback(expire)
+        try:
+            return await agent.core.called("until", reached)
+        finally:
+            self._waiting.remove(watcher)
+            if alarm is not None:
+                alarm.cancel()
+
+    def see(self, snapshot: Snapshot) -> None:
+        """Wake the callers whose state is active, and all of them if the agent has ended."""
+        for awaited, reached in self._waiting:
+            if reached.done():
+                continue
+            if awaited.is_reached_in(snapshot):
+                reached.set_result(snapshot)
+            elif snapshot.status is not Status.ACTIVE:
+                reached.set_exception(ended(snapshot, awaited))
+
+    def fail(self, error: Callable[[Awaited], Exception]) -> None:
+        """Fail all waiting callers. error: makes the error for a caller."""
+        for awaited, reached in self._waiting:
+            if not reached.done():
+                reached.set_exception(error(awaited))
+
+    def look_for_dead_mail(self, agent: Watched) -> None:
+        """Begin to look, if there are callers, whether they wait in vain because of dead mail."""
+        if self._waiting and agent.may_have_dead_mail:
+            agent.core.spawn(self._look(agent), "look for dead mail")
+
+    async def _look(self, agent: Watched) -> None:
+        agent_id = agent.snapshot.agent_id
+        try:
+            if await _mail(agent.core, agent_id, MailStatus.DEAD):
+                await agent.run(lambda: self._tell(agent))  # as a job, so that nothing is under way meanwhile
+        except (EventError, OutsideError):  # it was erased, or the runtime closes
+            logger.debug("dead mail was not looked for", extra={"agent_id": agent_id}, exc_info=True)
+
+    async def _tell(self, agent: Watched) -> None:
+        """Fail the callers if mail is dead and nothing else is on its way."""
+        core, agent_id = agent.core, agent.snapshot.agent_id
+        dead, waiting = await _mail(core, agent_id, MailStatus.DEAD), await _mail(core, agent_id, MailStatus.WAITING)
+        fatal = fatal_mail(agent.graph, agent.snapshot, dead, waiting)
+        if fatal is not None:
+            self.fail(lambda awaited: DeadMailError(agent_id, str(awaited), fatal.number, fatal.event, fatal.reason))
+
+
+def ended(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:
+    """Return the error for an agent that ended elsewhere."""
+    return AgentEndedError(snapshot.agent_id, str(awaited), snapshot.configuration, snapshot.status)
+
+
+async def _mail(core: Core, agent_id: AgentId, status: MailStatus) -> Sequence[Mail]:
+    return await core.ask(lambda: core.store.mail(MailQuery(agent_id, status)))
