@@ -17,7 +17,7 @@ import pydantic_core
 from pydantic_core import from_json
 from sqlalchemy import Boolean, Connection, Integer, Row, Select, Table
 
-from gatechart.values import EARLIEST, LATEST, unkept
+from gatechart.values import EARLIEST, LATEST, Payload, unkept
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +57,16 @@ def from_us(microseconds: int) -> datetime:
         return LATEST if microseconds > 0 else EARLIEST
 
 
+def us_or_null(moment: datetime | None) -> int | None:
+    """Return a moment as `to_us` does, or None for none."""
+    return None if moment is None else to_us(moment)
+
+
+def moment_or_none(microseconds: int | None) -> datetime | None:
+    """Return a moment as `from_us` does, or None for NULL."""
+    return None if microseconds is None else from_us(microseconds)
+
+
 def to_json(value: Any) -> str:
     """Return JSON text without white space."""
     return pydantic_core.to_json(value).decode()  # several times as fast as the json module
@@ -65,6 +75,20 @@ def to_json(value: Any) -> str:
 def json_or_null(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str | None:
     """Return JSON text, or None for an empty value."""
     return to_json(value) if value else None
+
+
+class PayloadTexts:
+    """Payloads as JSON text, each written once: the mail of an offer and its handoff hold the same packet."""
+
+    def __init__(self) -> None:
+        self._by_identity: dict[int, tuple[Payload, str]] = {}  # with the payload, so that its identity stays its own
+
+    def of(self, payload: Payload) -> str:
+        """Return the JSON text of a payload."""
+        known = self._by_identity.get(id(payload))
+        if known is None:
+            known = self._by_identity[id(payload)] = payload, to_json(payload)
+        return known[1]
 
 
 @lru_cache(maxsize=1024)

@@ -32,7 +32,7 @@ from gatechart.stores.operations import (
     UpdateMail,
 )
 from gatechart.stores.sql.agent_rows import changes_row, snapshot_row
-from gatechart.stores.sql.columns import to_json
+from gatechart.stores.sql.columns import PayloadTexts
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.handoff_rows import handoff_row, state_row
 from gatechart.stores.sql.history_rows import delta_of, history_row
@@ -40,7 +40,7 @@ from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
 from gatechart.stores.sql.statements import Many, Row, Single, Sparse
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
-from gatechart.values import ActiveInvocation, Payload, TurnRecord, Unit, Verdict
+from gatechart.values import ActiveInvocation, TurnRecord, Unit, Verdict
 
 _Statement: TypeAlias = Many | Sparse
 
@@ -116,7 +116,7 @@ class _Changes:
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._texts: dict[int, str] = {}  # of payloads as JSON, by identity
+        self._texts = PayloadTexts()
         self._rows: defaultdict[_Statement, list[Row]] = defaultdict(list)
         self._lists: defaultdict[Single, list[Any]] = defaultdict(list)
 
@@ -158,7 +158,7 @@ class _Changes:
     def _add_mail(self, operation: MailOperation) -> None:
         match operation:
             case InsertMail(new):
-                self._rows[INSERT_MAIL].append(new_mail_row(new, self._text))
+                self._rows[INSERT_MAIL].append(new_mail_row(new, self._texts.of))
             case UpdateMail(changed):
                 self._rows[UPDATE_MAIL].append(mail_row(changed) | {_NUMBER.key: changed.number})
             case DeleteMail(number):
@@ -199,7 +199,7 @@ class _Changes:
     def _add_handoff(self, operation: HandoffOperation) -> None:
         match operation:
             case InsertHandoff(handoff):
-                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._text))
+                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._texts.of))
             case UpdateHandoff(handoff_id, state):
                 self._rows[UPDATE_HANDOFF].append({**state_row(state), _ID.key: handoff_id})
             case TakeSlot(handoff_id, graph):
@@ -208,13 +208,6 @@ class _Changes:
                 self._lists[FREE_SLOTS].append(handoff_id)
             case _:
                 assert_never(operation)
-
-    def _text(self, payload: Payload) -> str:
-        """Return a payload as JSON text, made once for a packet that the offer's mail and the handoff both hold."""
-        text = self._texts.get(id(payload))
-        if text is None:
-            text = self._texts[id(payload)] = to_json(payload)
-        return text
 
 
 def _invocation_row(active: ActiveInvocation) -> dict[str, Any]:

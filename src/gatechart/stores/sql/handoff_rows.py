@@ -21,7 +21,6 @@ from sqlalchemy import (
 )
 
 from gatechart.handoff import is_open
-from gatechart.stores.handoff_rules import state_of
 from gatechart.stores.operations import HandoffState
 from gatechart.stores.sql.columns import (
     UNREADABLE,
@@ -30,10 +29,12 @@ from gatechart.stores.sql.columns import (
     is_key,
     json_object,
     kinds_of,
+    moment_or_none,
     tell,
     text_of,
     to_json,
     to_us,
+    us_or_null,
 )
 from gatechart.stores.sql.dialects import listed
 from gatechart.stores.sql.statements import Single
@@ -68,6 +69,7 @@ OFFERED_TO: Final = Single(
 def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
     """Return a row of `handoffs`, without its key. text: writes the packet."""
     return {
+        **state_row(record),
         "id": record.id,
         "request": record.request,
         "source": record.source,
@@ -79,12 +81,11 @@ def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json)
         "mode": record.mode.value,
         "reason": record.reason.value,
         "packet": text(record.packet),
-        "deadline_us": None if record.deadline is None else to_us(record.deadline),
-        **state_row(state_of(record)),
+        "deadline_us": us_or_null(record.deadline),
     }
 
 
-def state_row(state: HandoffState) -> dict[str, Any]:
+def state_row(state: HandoffState | HandoffRecord) -> dict[str, Any]:
     """Return the columns of `handoffs` that change."""
     changes = [[each.status.value, to_us(each.time), each.details] for each in state.changes]
     return {
@@ -119,7 +120,7 @@ def to_record(row: Row[Any]) -> HandoffRecord:
         mode=Mode(row.mode),
         reason=Reason(row.reason),
         packet=json_object(row.packet, "packet"),
-        deadline=None if row.deadline_us is None else from_us(row.deadline_us),
+        deadline=moment_or_none(row.deadline_us),
         status=HandoffStatus(row.status),
         changes=to_changes(row.changes),
         result=None if row.result is None else json_object(row.result, "result"),

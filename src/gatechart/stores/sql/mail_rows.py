@@ -14,11 +14,13 @@ from gatechart.stores.sql.columns import (
     from_us,
     json_object,
     kinds_of,
+    moment_or_none,
     number_of,
     tell,
     text_of,
     to_json,
     to_us,
+    us_or_null,
     without_nulls,
 )
 from gatechart.stores.sql.tables import TIMED, WAITS, agents, invokes, mail, steps
@@ -50,13 +52,13 @@ def mail_row(mail: Mail, text: Callable[[Payload], str] = to_json) -> dict[str, 
         "accepted_us": to_us(mail.accepted),
         "event_id": mail.id,
         "sender": mail.sender,
-        "due_us": _us_or_null(mail.due),
+        "due_us": us_or_null(mail.due),
         "key": mail.key,
         "state": mail.state,
         "epoch": mail.epoch,
         "status": mail.status.value,
         "attempts": mail.attempts,
-        "retry_us": _us_or_null(mail.retry_at),
+        "retry_us": us_or_null(mail.retry_at),
         "reason": mail.reason or None,
         "operator_reason": mail.operator_reason or None,
     }
@@ -78,13 +80,13 @@ def to_mail(row: Row[Any]) -> Mail:
         accepted=from_us(row.accepted_us),
         id=row.event_id,
         sender=row.sender,
-        due=_moment_or_none(row.due_us),
+        due=moment_or_none(row.due_us),
         key=row.key,
         state=row.state,
         epoch=row.epoch,
         status=MailStatus(row.status),
         attempts=row.attempts,
-        retry_at=_moment_or_none(row.retry_us),
+        retry_at=moment_or_none(row.retry_us),
         reason=row.reason or "",
         operator_reason=row.operator_reason or "",
     )
@@ -117,14 +119,6 @@ def to_running(row: Row[Any]) -> ActiveInvocation:
     return ActiveInvocation(
         Invocation(row.id, row.state, row.epoch, row.invoke), row.graph, row.graph_version, row.context
     )
-
-
-def _us_or_null(moment: datetime | None) -> int | None:
-    return None if moment is None else to_us(moment)
-
-
-def _moment_or_none(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else from_us(microseconds)
 
 
 _BEFORE_ALL: Final = -(2**63)
