@@ -33,7 +33,7 @@ from gatechart.stores.operations import (
 )
 from gatechart.stores.sql.agent_rows import changes_row, snapshot_row
 from gatechart.stores.sql.columns import PayloadTexts
-from gatechart.stores.sql.dialects import listed
+from gatechart.stores.sql.dialects import KEEP_NUMBER, listed
 from gatechart.stores.sql.handoff_rows import handoff_row, state_row
 from gatechart.stores.sql.history_rows import delta_of, history_row
 from gatechart.stores.sql.load import Stored
@@ -143,6 +143,9 @@ class _Changes:
         for statement in _OF_ROWS:
             if statement in self._rows:
                 statement.run(connection, self._rows[statement])
+        if INSERT_MAIL in self._rows and connection.dialect.name in KEEP_NUMBER:
+            highest = max(row["number"] for row in self._rows[INSERT_MAIL])
+            connection.execute(KEEP_NUMBER[connection.dialect.name], {"number": highest})
 
     def _append(self, turn: TurnRecord) -> None:
         before, after = turn.previous, turn.snapshot

@@ -90,7 +90,11 @@ class Writer(Protocol):
     """The one connection that writes."""
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of the work once its transaction is committed. Roll back if the work raises."""
+        """Return the result of the work once its transaction is committed. Roll back if the work raises.
+
+        Errors are translated as by `Database.write_errors`. Raises StoreMissingError if the database was removed while
+        open.
+        """
         ...
 
 
@@ -183,10 +187,6 @@ class Database(Protocol):
         """Whether there is nothing yet, not even an empty database."""
         ...
 
-    def check_there(self) -> None:
-        """Check that the database still exists. Raises StoreMissingError if it was removed while open."""
-        ...
-
     def read_errors(self) -> AbstractContextManager[None]:
         """Translate errors of the database and its contents, raised inside, into an OutsideError that names it."""
         ...
@@ -201,8 +201,4 @@ class Database(Protocol):
 
     def last_number(self, connection: Connection) -> int:
         """Return the highest number that any mail ever had, even mail that is gone; 0 if there was none."""
-        ...
-
-    def keep_number(self, connection: Connection, number: int) -> None:
-        """Make `last_number` return at least this number once the transaction is committed."""
         ...

@@ -13,9 +13,11 @@ from sqlalchemy import (
     FromClause,
     Select,
     String,
+    TextClause,
     TypeDecorator,
     bindparam,
     select,
+    text,
 )
 from sqlalchemy import literal_column as written
 from sqlalchemy.ext.compiler import compiles
@@ -135,6 +137,11 @@ def _text_on_postgres(element: _Text | _Number, compiler: Any, **options: Any) -
 def _number_on_postgres(element: _Number, compiler: Any, **options: Any) -> str:
     return f"CAST({_text_on_postgres(element, compiler, **options)} AS BIGINT)"
 
+
+KEEP_NUMBER: Final[Mapping[str, TextClause]] = {
+    "postgresql": text("SELECT setval('mail_number_seq', greatest(:number, last_value)) FROM mail_number_seq")
+}
+"""By dialect, how the database is told that mail had a number, so that no later mail gets it; SQLite sees it itself."""
 
 ESCAPE: Final = "\x1a"  # "substitute", the escape character; doubled where the text itself contains it
 _NUL: Final = f"{ESCAPE}0"

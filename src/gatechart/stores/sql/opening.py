@@ -59,8 +59,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
                 raise_epoch(connection)  # stops an owner that has lost its lock and does not know it yet
             return before, after
 
-        with database.write_errors():
-            return await hold.writer.run(upgrade)
+        return await hold.writer.run(upgrade)
 
 
 @asynccontextmanager
@@ -107,8 +106,7 @@ async def _open_to_write(database: Database, claim: Claim, to: str | None = None
             hold.settle()
             return begun
 
-        with database.write_errors():
-            epoch, last = await hold.writer.run(begin)
+        epoch, last = await hold.writer.run(begin)
         async with hold.notifier() as notifier:
             yield SqlStore(database, hold.reader, hold.writer, epoch, last, notifier)
 

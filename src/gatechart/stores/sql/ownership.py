@@ -6,10 +6,11 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, insert, inspect, select, update
 
@@ -18,6 +19,8 @@ from gatechart.stores.sql.columns import from_us, to_us
 from gatechart.stores.sql.database import Database, Hold
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import owner
+
+T = TypeVar("T")
 
 EPOCH: Final = Single(select(owner.c.epoch))
 GUARDED: Final = Single(select(owner.c.epoch).with_for_update(read=True))  # locks the row: no epoch begins meanwhile
@@ -32,12 +35,18 @@ def raise_epoch(connection: Connection) -> int:
     return epoch
 
 
-def check_epoch(connection: Connection, epoch: int, name: str, *, guarded: bool = True) -> None:
-    """Raise OwnershipLostError if a later epoch has begun. None can begin until the transaction ends.
+def in_epoch(epoch: int, name: str, work: Callable[[Connection], T], connection: Connection) -> T:
+    """Return the result of the work, done in the owner's transaction: no later epoch can begin until it ends.
 
-    guarded: False for a transaction that only reads. A later epoch may then begin meanwhile.
+    Raises OwnershipLostError, before the work, if one has begun already.
     """
-    current = _epoch(GUARDED if guarded else EPOCH, connection)
+    check_epoch(connection, epoch, name, GUARDED)
+    return work(connection)
+
+
+def check_epoch(connection: Connection, epoch: int, name: str, question: Single = EPOCH) -> None:
+    """Raise OwnershipLostError if a later epoch has begun. question: how the database is asked for the epoch."""
+    current = _epoch(question, connection)
     if current != epoch:
         raise OwnershipLostError(name, epoch, current)
 

@@ -25,7 +25,6 @@ from gatechart.stores.sql.postgres_connections import (
 from gatechart.stores.sql.postgres_session import HOLDER, Session, opened_session
 
 LAST_NUMBER: Final = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mail_number_seq")
-KEEP_NUMBER: Final = text("SELECT setval('mail_number_seq', :number)")
 
 IS_HELD: Final = text(f"SELECT pid {HOLDER}")
 
@@ -67,7 +66,7 @@ class PostgresDatabase:
         async with opened_reader(reading_engine(self._url), is_cut) as reader:
             engine = writing_engine(self._url)
             try:
-                yield reader, _Transactions(engine)
+                yield reader, _Transactions(self.name, engine)
             finally:
                 await engine.dispose()
 
@@ -84,9 +83,6 @@ class PostgresDatabase:
         """See Database. A server refuses the connection if the database does not exist."""
         return False
 
-    def check_there(self) -> None:
-        """See Database."""
-
     def read_errors(self) -> AbstractContextManager[None]:
         """See Database."""
         return read_errors(self.name)
@@ -100,21 +96,19 @@ class PostgresDatabase:
         last: int = connection.execute(LAST_NUMBER).scalar_one()
         return last
 
-    def keep_number(self, connection: Connection, number: int) -> None:
-        """See Database."""
-        connection.execute(KEEP_NUMBER, {"number": number})
-
 
 class _Transactions:
     """A writer without the owner's lock. See Writer."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, name: str, engine: AsyncEngine) -> None:
+        self._name = name
         self._engine = engine
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """See Writer."""
-        async with self._engine.begin() as connection:
-            return await connection.run_sync(work)
+        with write_errors(self._name):
+            async with self._engine.begin() as connection:
+                return await connection.run_sync(work)
 
 
 class _ServerHold:

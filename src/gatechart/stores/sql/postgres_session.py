@@ -12,7 +12,7 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from gatechart.errors import OwnershipLostError, StoreBusyError, StoreFailedError
-from gatechart.stores.sql.postgres_connections import FAILURES, is_cut, state_of
+from gatechart.stores.sql.postgres_connections import FAILURES, is_cut, state_of, write_errors
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +70,13 @@ class Session:
         """Return the result of the work once its transaction is committed. Roll back if the work raises.
 
         Cancelling the caller only stops the wait. Raises StoreFailedError if the connection was lost during the commit,
-        when nobody can know whether the transaction was committed.
+        when nobody can know whether the transaction was committed, and otherwise as `Writer.run` does.
         """
         task = asyncio.create_task(self._run(work))
         self._under_way.add(task)
         task.add_done_callback(self._forget)
-        return await asyncio.shield(task)
+        with write_errors(self._name):
+            return await asyncio.shield(task)
 
     async def end(self) -> None:
         """Release the lock after the transactions under way."""

@@ -141,7 +141,7 @@ class SqlAsking:
             found: int = connection.execute(number).scalar_one()
             return found
 
-        return await self._write(write)
+        return await self._writer.run(write)
 
     async def answer_to(self, number: int) -> str | None:
         """See Asking."""
@@ -157,16 +157,12 @@ class SqlAsking:
             connection.execute(delete(requests).where(is_it, _IS_NEW))
             return connection.execute(select(requests.c.number).where(is_it)).one_or_none() is None
 
-        return await self._write(write)
+        return await self._writer.run(write)
 
     async def forget(self, number: int) -> None:
         """See Asking."""
         gone = delete(requests).where(requests.c.number == number)
-        await self._write(lambda connection: connection.execute(gone))
-
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        with self._database.write_errors():
-            return await self._writer.run(work)
+        await self._writer.run(lambda connection: connection.execute(gone))
 
 
 def empty_answers(connection: Connection, agent_id: AgentId) -> None:

@@ -44,7 +44,6 @@ class SqliteFile:
         """Create a database. path: absolute, the path that the URL names."""
         self._url = url
         self._path = path
-        self._inode: int | None = None  # once the file has been seen
 
     @property
     def name(self) -> str:
@@ -66,7 +65,7 @@ class SqliteFile:
         try:
             async with (
                 opened_reader(reading_engine(self._url)) as reader,
-                opened_writer(writing_engine(self._url)) as writer,
+                opened_writer(self._path, writing_engine(self._url)) as writer,
             ):
                 yield _FileHold(self, self._path, lock, reader, writer)
         finally:
@@ -79,7 +78,7 @@ class SqliteFile:
             raise StoreMissingError(self.name)
         async with (
             opened_reader(reading_engine(self._url)) as reader,
-            opened_writer(writing_engine(self._url)) as writer,
+            opened_writer(self._path, writing_engine(self._url)) as writer,
         ):
             yield reader, writer
 
@@ -98,16 +97,6 @@ class SqliteFile:
         """See Database."""
         return not self._path.exists()
 
-    def check_there(self) -> None:
-        """See Database. SQLite would keep writing to a file that was removed."""
-        try:
-            inode = self._path.stat().st_ino
-        except OSError:
-            inode = None
-        if inode is None or inode != (self._inode or inode):
-            raise StoreMissingError(self.name)
-        self._inode = inode
-
     def read_errors(self) -> AbstractContextManager[None]:
         """See Database."""
         return read_errors(self._path)
@@ -120,9 +109,6 @@ class SqliteFile:
         """See Database. SQLite remembers it for the autoincrement column."""
         found = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = 'mail'"))
         return found.scalar_one_or_none() or 0
-
-    def keep_number(self, connection: Connection, number: int) -> None:
-        """See Database."""
 
 
 class _FileHold:
@@ -148,15 +134,13 @@ class _FileHold:
     async def seize(self) -> None:
         """See Hold. Raises StoreBusyError if the owner is inside a transaction, which only its death would end."""
         try:
-            with self._database.write_errors():
-                await self.writer.run(lambda _connection: None)
+            await self.writer.run(lambda _connection: None)
         except StoreBusyError as error:
             problem = "its owner stopped in the midst of a transaction and keeps SQLite's own lock: end that process"
             raise StoreBusyError(self._database.name, problem) from error
 
     def confirm(self, connection: Connection) -> None:
         """See Hold."""
-        self._database.check_there()
         if self._lock.is_passed_by():
             raise owned(connection, self._database.name)
 
@@ -238,7 +222,6 @@ class _FileNotifier:
     """
 
     def __init__(self, path: Path, writer: ThreadWriter) -> None:
-        self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._writer = writer
         self._seen: tuple[int, int] | None = None
@@ -263,8 +246,7 @@ class _FileNotifier:
 
     async def _has_another_written(self) -> bool:
         before = self._foreign
-        with read_errors(self._path):
-            self._foreign = await self._writer.foreign_commits()
+        self._foreign = await self._writer.foreign_commits()
         return self._foreign != before
 
     def _look(self) -> tuple[int, int] | None:

@@ -22,6 +22,7 @@ from gatechart.errors import (
     StoreBusyError,
     StoreCorruptError,
     StoreFailedError,
+    StoreMissingError,
     StoreReadOnlyError,
     StoreUnreadableError,
     UnwritableError,
@@ -69,21 +70,26 @@ class ThreadWriter:
     Each transaction runs to its end even if its caller is cancelled.
     """
 
-    def __init__(self, engine: Engine, thread: ThreadPoolExecutor) -> None:
+    def __init__(self, path: Path, engine: Engine, thread: ThreadPoolExecutor) -> None:
+        self._path = path
         self._engine = engine
         self._thread = thread
+        self._inode: int | None = None  # of the file, since the first connection
         self._connection: Connection | None = None  # reused until a transaction fails
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Return the result of the work once its transaction is committed. Roll back if the work raises.
 
-        Cancelling the caller withdraws a transaction that has not begun. Otherwise it only stops the wait.
+        Cancelling the caller withdraws a transaction that has not begun. Otherwise it only stops the wait. Raises as
+        `Writer.run` does.
         """
-        return await asyncio.wrap_future(self._thread.submit(self._transaction, work))
+        with write_errors(self._path):
+            return await asyncio.wrap_future(self._thread.submit(self._transaction, work))
 
     async def foreign_commits(self) -> int:
         """Return a number that changes when another connection commits, but not when this one does."""
-        return await asyncio.wrap_future(self._thread.submit(self._data_version))
+        with read_errors(self._path):
+            return await asyncio.wrap_future(self._thread.submit(self._data_version))
 
     async def end(self) -> None:
         """Close the connection after the transaction under way."""
@@ -91,6 +97,7 @@ class ThreadWriter:
 
     def _transaction(self, work: Callable[[Connection], T]) -> T:
         # Begun and ended at the driver: SQLAlchemy's own transaction would take a tenth of the time of a turn's commit.
+        self._check_there()
         connection = self._connected()
         try:
             connection.connection.cursor().execute("BEGIN IMMEDIATE")
@@ -109,7 +116,19 @@ class ThreadWriter:
     def _connected(self) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
+            self._inode = self._inode or self._inode_there()
         return self._connection
+
+    def _check_there(self) -> None:
+        """Raise StoreMissingError if the file was removed: SQLite would keep writing to it."""
+        if self._inode is not None and self._inode != self._inode_there():
+            raise StoreMissingError(str(self._path))
+
+    def _inode_there(self) -> int | None:
+        try:
+            return self._path.stat().st_ino
+        except OSError:
+            return None
 
     def _give_back(self) -> None:
         connection, self._connection = self._connection, None
@@ -125,10 +144,10 @@ class ThreadWriter:
 
 
 @asynccontextmanager
-async def opened_writer(engine: Engine) -> AsyncIterator[ThreadWriter]:
-    """Open a writer on the engine. At the end, wait for the transaction under way and end the thread."""
+async def opened_writer(path: Path, engine: Engine) -> AsyncIterator[ThreadWriter]:
+    """Open a writer to the file on the engine. At the end, wait for the transaction under way and end the thread."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="gatechart-writer")
-    writer = ThreadWriter(engine, thread)
+    writer = ThreadWriter(path, engine, thread)
     try:
         yield writer
     finally:

@@ -32,7 +32,7 @@ from gatechart.stores.sql.mail_rows import (
     waiting_mail,
 )
 from gatechart.stores.sql.mail_rows import to_shown as to_shown_mail
-from gatechart.stores.sql.ownership import check_epoch, current_epoch
+from gatechart.stores.sql.ownership import check_epoch, current_epoch, in_epoch
 from gatechart.stores.sql.pruning import prune_part, tell_part
 from gatechart.stores.sql.requests import SqlRequests, empty_answers
 from gatechart.stores.sql.tables import agents, graphs, history, mail
@@ -89,7 +89,7 @@ class SqlStore:
         self._reader = reader
         self._writer = writer
         self._epoch = epoch
-        self._last_number = self._kept_number = last_number
+        self._last_number = last_number
         self.requests = None if notifier is None else SqlRequests(self, notifier)
 
     def numbers(self, count: int) -> int:
@@ -275,7 +275,7 @@ class SqlStore:
 
     def check_owned(self, connection: Connection) -> None:
         """Raise OwnershipLostError if another owner has begun. For work that only reads."""
-        check_epoch(connection, self._epoch, self._name, guarded=False)
+        check_epoch(connection, self._epoch, self._name)
 
     async def _read_page(
         self,
@@ -294,22 +294,9 @@ class SqlStore:
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         """Return the result of the work, done in one transaction that requires this owner's epoch."""
-        last = self._last_number  # at least as high as any mail that the work accepts
-
-        def owned_work(connection: Connection) -> T:
-            check_epoch(connection, self._epoch, self._name)
-            done = work(connection)
-            if last > self._kept_number:
-                self._database.keep_number(connection, last)
-            return done
-
         if self._writer is None:
             raise OwnershipLostError(self._name, self._epoch, await self._read(current_epoch))
-        self._database.check_there()
-        with self._database.write_errors():
-            done = await self._writer.run(owned_work)
-        self._kept_number = max(self._kept_number, last)
-        return done
+        return await self._writer.run(partial(in_epoch, self._epoch, self._name, work))
 
 
 def _is_damaged(agent: Row[Any]) -> bool:
