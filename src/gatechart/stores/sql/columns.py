@@ -77,18 +77,15 @@ def json_or_null(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str 
     return to_json(value) if value else None
 
 
-class PayloadTexts:
-    """Payloads as JSON text, each written once: the mail of an offer and its handoff hold the same packet."""
+def text_once(texts: dict[int, str], payload: Payload) -> str:
+    """Return a payload as JSON text, written only once if several rows hold it, as for the packet of an offer.
 
-    def __init__(self) -> None:
-        self._by_identity: dict[int, tuple[Payload, str]] = {}  # with the payload, so that its identity stays its own
-
-    def of(self, payload: Payload) -> str:
-        """Return the JSON text of a payload."""
-        known = self._by_identity.get(id(payload))
-        if known is None:
-            known = self._by_identity[id(payload)] = payload, to_json(payload)
-        return known[1]
+    texts: those written so far, by the identity of their payloads, which must exist as long as this does.
+    """
+    text = texts.get(id(payload))
+    if text is None:
+        text = texts[id(payload)] = to_json(payload)
+    return text
 
 
 @lru_cache(maxsize=1024)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, assert_never
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, or_, update
@@ -32,7 +33,7 @@ from gatechart.stores.operations import (
     UpdateMail,
 )
 from gatechart.stores.sql.agent_rows import changes_row, snapshot_row
-from gatechart.stores.sql.columns import PayloadTexts
+from gatechart.stores.sql.columns import text_once
 from gatechart.stores.sql.dialects import KEEP_NUMBER, listed
 from gatechart.stores.sql.handoff_rows import handoff_row, state_row
 from gatechart.stores.sql.history_rows import delta_of, history_row
@@ -40,7 +41,7 @@ from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
 from gatechart.stores.sql.statements import Many, Row, Single, Sparse
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
-from gatechart.values import ActiveInvocation, TurnRecord, Unit, Verdict
+from gatechart.values import ActiveInvocation, Payload, TurnRecord, Unit, Verdict
 
 _Statement: TypeAlias = Many | Sparse
 
@@ -116,7 +117,7 @@ class _Changes:
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._texts = PayloadTexts()
+        self._text: Callable[[Payload], str] = partial(text_once, {})
         self._rows: defaultdict[_Statement, list[Row]] = defaultdict(list)
         self._lists: defaultdict[Single, list[Any]] = defaultdict(list)
 
@@ -161,7 +162,7 @@ class _Changes:
     def _add_mail(self, operation: MailOperation) -> None:
         match operation:
             case InsertMail(new):
-                self._rows[INSERT_MAIL].append(new_mail_row(new, self._texts.of))
+                self._rows[INSERT_MAIL].append(new_mail_row(new, self._text))
             case UpdateMail(changed):
                 self._rows[UPDATE_MAIL].append(mail_row(changed) | {_NUMBER.key: changed.number})
             case DeleteMail(number):
@@ -202,7 +203,7 @@ class _Changes:
     def _add_handoff(self, operation: HandoffOperation) -> None:
         match operation:
             case InsertHandoff(handoff):
-                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._texts.of))
+                self._rows[INSERT_HANDOFF].append(handoff_row(handoff, self._text))
             case UpdateHandoff(handoff_id, state):
                 self._rows[UPDATE_HANDOFF].append({**state_row(state), _ID.key: handoff_id})
             case TakeSlot(handoff_id, graph):
