@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Callable
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -26,8 +29,10 @@ from gatechart.context import (
     patched,
     problems_of,
     read_context,
+    read_only_context,
     write_context,
 )
+from gatechart.errors import ReadOnlyContextError
 from tests.laws.flat_charts import laws
 
 
@@ -356,3 +361,55 @@ def test_only_the_contexts_that_were_kept_last_stay():
         pool.keep(str(number), "{}", context)
     assert [pool.take(str(number), "{}") for number in (0, 2_871)] == [None, None]
     assert pool.take("2872", "{}") is context
+
+
+class Remembering(AgentContext):
+    mood: Mood = Mood.GOOD
+    notes: list[Note] = Field(default_factory=list)
+    _asked: int = 0
+
+    @property
+    def asked(self) -> int:
+        self._asked += 1
+        return self._asked
+
+
+def read_only(notes: int = 1) -> tuple[Remembering, Remembering]:
+    plain = Remembering(notes=[Note(text="well")] * notes)
+    return read_only_context(Remembering, write_context(plain)), plain
+
+
+def test_a_field_of_a_context_that_is_only_read_can_be_neither_set_nor_deleted() -> None:
+    context, plain = read_only()
+    with pytest.raises(ReadOnlyContextError, match="'notes' of a Remembering"):
+        context.notes = []
+    with pytest.raises(ReadOnlyContextError):
+        del context.notes
+    assert context == plain
+
+
+def test_a_context_that_is_only_read_equals_contexts_with_the_same_values() -> None:
+    context, plain = read_only()
+    assert context == plain
+    assert plain == context
+    assert context == read_only()[0]
+    assert context != read_only(notes=2)[0]
+    assert context != read_only(notes=2)[1]
+    assert isinstance(context, Remembering)
+    assert repr(context) == repr(plain)
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda context: pickle.loads(pickle.dumps(context))])
+def test_copies_of_a_context_that_is_only_read_can_be_changed(copied: Callable[[Remembering], Remembering]) -> None:
+    context, plain = read_only()
+    mine = copied(context)
+    mine.notes = []
+    assert type(mine) is Remembering
+    assert context == plain
+    with pytest.raises(ReadOnlyContextError):
+        context.notes = []
+
+
+def test_a_context_that_is_only_read_remembers_what_it_works_out() -> None:
+    context, _ = read_only()
+    assert (context.asked, context.asked) == (1, 2)

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Sequence
 from importlib import import_module
 from typing import Any, Generic
 
-from gatechart.context import ContextT, read_context
+from gatechart.context import ContextT, read_only_context
 from gatechart.errors import PayloadError
 from gatechart.ports import Host
 from gatechart.values import (
@@ -65,8 +65,12 @@ class Agent(Generic[ContextT]):
 
     @property
     def context(self) -> ContextT:
-        """A copy of the committed context, of the graph's context type. Changing it has no effect on the agent."""
-        context: ContextT = read_context(self._host.graph.context, self._host.snapshot.context)
+        """A copy of the committed context, of the graph's context type.
+
+        Only actions change an agent's context. Setting a field here raises ReadOnlyContextError; what is changed inside
+        a field, such as an item of a list, has no effect on the agent.
+        """
+        context: ContextT = read_only_context(self._host.graph.context, self._host.snapshot.context)
         return context
 
     def send(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from gatechart.errors import ContextInvalidError
+from gatechart.errors import ContextInvalidError, ReadOnlyContextError
 
 LISTED: Final = 10
 """How many problems of a value are listed one by one."""
@@ -50,16 +51,42 @@ def read_context(kind: type[ContextT], text: str) -> ContextT:
 
 
 def read_only_context(kind: type[ContextT], text: str) -> ContextT:
-    """Read a context whose fields cannot be set from JSON text. Raises pydantic's ValidationError."""
+    """Read a context from JSON text; setting its fields raises ReadOnlyContextError. Raises pydantic's ValidationError.
+
+    It equals a context of the kind with the same values, and its copies can be changed.
+    """
     context = read_context(kind, text)
-    object.__setattr__(context, "__class__", _frozen(kind))  # only after validation: validators may set fields
+    object.__setattr__(context, "__class__", _read_only(kind))  # only after validation: validators may set fields
     return context
 
 
 @cache
-def _frozen(kind: type[AgentContext]) -> type[AgentContext]:
-    namespace = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "model_config": {"frozen": True}}
-    return type(kind.__name__, (kind,), namespace)
+def _read_only(kind: type[AgentContext]) -> type[AgentContext]:
+    def plain(copied: AgentContext) -> AgentContext:
+        object.__setattr__(copied, "__class__", kind)
+        return copied
+
+    def refuse(self: AgentContext, name: str, *value: Any) -> None:
+        if not name.startswith("_"):  # what a context remembers for itself is not kept anyway
+            raise ReadOnlyContextError(kind.__name__, name)
+        (kind.__setattr__ if value else kind.__delattr__)(self, name, *value)
+
+    def equals(self: AgentContext, other: object) -> bool:
+        return copy(self) == (copy(other) if type(other) is type(self) else other)
+
+    namespace = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__setattr__": refuse,
+        "__delattr__": refuse,
+        "__eq__": equals,
+        "__hash__": kind.__hash__,
+        "__copy__": lambda self: plain(kind.__copy__(self)),
+        "__deepcopy__": lambda self, memo=None: plain(kind.__deepcopy__(self, memo)),
+        "__reduce_ex__": lambda self, _: (copy, (copy(self),)),
+    }
+    made: type[AgentContext] = cast("Any", type(kind))(kind.__name__, (kind,), namespace)
+    return made
 
 
 class ContextPool(Generic[ContextT]):

@@ -48,6 +48,20 @@ def test_the_graph_may_be_left_out_where_there_is_but_one(folder, gatechart):
     assert started.document["graph"] == "strict"
 
 
+def test_an_agent_that_is_there_is_left_as_it_is_on_wish(project, gatechart):
+    start = ("start", "desk", "--at", "LISTENING", "--id", "a", "--or-resume", "--json")
+    first = gatechart(*start)
+    gatechart("send", "a", "ASKED", "--payload", '{"text": "my printer"}')
+    again = gatechart(*start)
+    assert (first.code, again.code) == (0, 0)
+    assert (first.document["version"], again.document["version"]) == (1, 2)
+
+
+def test_only_an_agent_with_an_id_can_be_left_as_it_is(project, gatechart):
+    started = gatechart("start", "desk", "--at", "LISTENING", "--or-resume")
+    assert (started.code, started.err) == (2, "error: --or-resume needs the --id of the agent\n")
+
+
 def test_an_id_is_made_up_where_none_is_given(project, gatechart):
     one, two = (gatechart("start", "desk", "--at", "LISTENING", "--json").document["agent_id"] for _ in range(2))
     assert one != two

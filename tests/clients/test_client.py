@@ -116,6 +116,15 @@ async def test_a_packet_that_nobody_could_read_again_is_refused(served, client):
     assert list(await client.handoffs()) == []
 
 
+async def test_an_agent_is_started_only_if_it_is_not_there(client):
+    once = {"at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
+    started = await client.start_or_resume("shop", **once)
+    assert (await client.start_or_resume("shop", **once)).snapshot == started.snapshot
+    with pytest.raises(AgentExistsError) as exists:
+        await client.start_or_resume("strict", **once)
+    assert (exists.value.agent_id, exists.value.graph) == ("a", "shop")
+
+
 async def test_the_errors_are_those_of_the_runtime_with_their_facts(client):
     await client.start("shop", at="OPEN", payload={"name": "Ada"}, agent_id="a")
     with pytest.raises(AgentExistsError) as exists:

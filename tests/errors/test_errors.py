@@ -83,6 +83,7 @@ REMEDIES: dict[str, str] = {
     "OwnershipLostError": "Open a new runtime",
     "PacketError": "a text",  # the remedy that it was given
     "PayloadError": "Expected: a text",
+    "ReadOnlyContextError": "or change a copy",
     "ReadOnlyError": "open it for writing",
     "RemoteDefinitionError": "its log may tell more",
     "AnswerUnreadableError": "bring both to the same version",

@@ -2,6 +2,7 @@
 
 import asyncio
 from enum import Enum
+from functools import partial
 
 import pytest
 
@@ -16,6 +17,8 @@ from gatechart.errors import (
     EntryRefusedError,
     MicrostepLimitError,
     PayloadError,
+    ReadOnlyContextError,
+    UnknownAgentError,
     UnknownGraphError,
     UnknownTriggerError,
 )
@@ -77,6 +80,51 @@ async def test_a_payload_may_be_a_mapping(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="AT_SEA", payload={"stops": [], "weight": 9})
         assert agent.context == Parcel(stops=["entered"], weight=9)
+
+
+async def test_a_field_of_a_context_cannot_be_set_outside_a_turn(place):
+    async with Runtime.open(place, graphs=[parcel]) as runtime:
+        agent = await runtime.start("parcel", at="AT_SEA", payload={"stops": []})
+        with pytest.raises(ReadOnlyContextError, match=r"'weight' of a Parcel .* send an event"):
+            agent.context.weight = 9
+        assert agent.context == Parcel(stops=["entered"], weight=1)
+
+
+async def test_an_agent_is_started_only_if_it_is_not_there(place):
+    async with Runtime.open(place, graphs=[parcel]) as runtime:
+        once = {"at": "AT_SEA", "agent_id": "p-1"}
+        agent = await runtime.start_or_resume("parcel", payload={"stops": ["Porto"]}, **once)
+        again = await runtime.start_or_resume(parcel, payload={"stops": ["Vigo"]}, **once)
+        assert again.snapshot == agent.snapshot
+        assert again.context.stops == ["Porto", "entered"]
+    async with Runtime.open(place, graphs=[parcel]) as runtime:
+        found = await runtime.start_or_resume("parcel", at="NOWHERE", agent_id="p-1")
+        assert found.snapshot == (await runtime.resume("p-1")).snapshot
+
+
+async def test_callers_at_once_who_start_or_resume_an_agent_get_the_same(place):
+    async with Runtime.open(place, graphs=[parcel]) as runtime:
+        ask = partial(runtime.start_or_resume, "parcel", at="AT_SEA", payload={"stops": []}, agent_id="p-1")
+        agents = await asyncio.gather(*(ask() for _ in range(5)))
+        assert {agent.snapshot.version for agent in agents} == {1}
+        assert len(await agents[0].history()) == 1
+
+
+async def test_an_agent_of_another_graph_is_not_taken_for_the_one_to_resume(place):
+    letter = StateTransitionGraph("letter", states=["WRITTEN"], transitions=[], entry_points=["WRITTEN"])
+    async with Runtime.open(place, graphs=[parcel, letter]) as runtime:
+        agent = await runtime.start(letter, at="WRITTEN", agent_id="p-1")
+        with pytest.raises(AgentExistsError, match="'p-1' of the graph 'letter' already"):
+            await runtime.start_or_resume("parcel", at="AT_SEA", payload={"stops": []}, agent_id="p-1")
+        assert await runtime.read("p-1") == agent.snapshot
+
+
+async def test_who_cannot_be_started_is_not_started_by_start_or_resume(place):
+    async with Runtime.open(place, graphs=[parcel]) as runtime:
+        with pytest.raises(EntryRefusedError, match="NOWHERE"):
+            await runtime.start_or_resume("parcel", at="NOWHERE", agent_id="p-1")
+        with pytest.raises(UnknownAgentError):
+            await runtime.resume("p-1")
 
 
 async def test_names_may_be_members_of_enums(place):

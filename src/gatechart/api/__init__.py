@@ -36,7 +36,8 @@ from gatechart.api.commands import (
     WritingCommand,
 )
 from gatechart.api.errors import ErrorDocument, Reply, facts_of, hidden_under, read_reply
-from gatechart.api.home import AgentHome, check_writable
+from gatechart.api.home import AgentHome
+from gatechart.api.making import check_writable
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.requests import UnderRequest, execute_once, is_about
 from gatechart.api.routes import Route

@@ -5,15 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime, timedelta
-from typing import Any, Final, NoReturn, TypeVar, overload
-
-from pydantic import ValidationError
+from datetime import datetime
+from typing import Any, NoReturn, overload
 
 from gatechart.agent import Agent
 from gatechart.api.commands import (
     AcceptsCommand,
-    BaseCommand,
     CancelHandoffCommand,
     CanCommand,
     Command,
@@ -36,11 +33,11 @@ from gatechart.api.commands import (
     StartOnCommand,
     StopCommand,
 )
+from gatechart.api.making import handoff_fields, made
 from gatechart.api.remote_agent import RemoteAgent
-from gatechart.context import ContextT, problems_of
-from gatechart.errors import ElsewhereError, PayloadError
+from gatechart.context import ContextT
+from gatechart.errors import AgentExistsError, ElsewhereError, UnknownAgentError
 from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
-from gatechart.handoff import fallback_steps
 from gatechart.turn import checked_name, known_number, plain_payload
 from gatechart.values import (
     AcceptedEvent,
@@ -59,10 +56,6 @@ from gatechart.values import (
     Status,
     name_of,
 )
-
-_WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
-
-C = TypeVar("C", bound=BaseCommand)
 
 
 class AgentHome(ABC):
@@ -165,6 +158,34 @@ class AgentHome(ABC):
             idempotency_key=idempotency_key,
         )
         return await self._handle(command)
+
+    @overload
+    async def start_or_resume(
+        self, graph: StateTransitionGraph[ContextT], *, at: Name, agent_id: AgentId, payload: Any = None
+    ) -> Agent[ContextT]: ...
+
+    @overload
+    async def start_or_resume(self, graph: Name, *, at: Name, agent_id: AgentId, payload: Any = None) -> Agent[Any]: ...
+
+    async def start_or_resume(
+        self, graph: Name | AnyGraph, *, at: Name, agent_id: AgentId, payload: Any = None
+    ) -> Agent[Any]:
+        """Return the agent with this id as it was last committed, or start it if there is none.
+
+        Callers at the same time get the same agent. One that is there, even if it has ended, is left as it is: neither
+        `at` nor `payload` is looked at.
+        Raises AgentExistsError if the agent is one of another graph, and what `start` and `resume` raise.
+        """
+        try:
+            agent = await self.resume(agent_id)
+        except UnknownAgentError:
+            try:
+                agent = await self.start(graph_name(graph), at=at, payload=payload, agent_id=agent_id)
+            except AgentExistsError:  # another caller was faster
+                agent = await self.resume(agent_id)
+        if agent.snapshot.graph != graph_name(graph):
+            raise AgentExistsError(agent_id, agent.snapshot.graph)
+        return agent
 
     async def resume(self, agent_id: AgentId) -> Agent[Any]:
         """Return the agent as it was last committed; no action runs.
@@ -330,7 +351,7 @@ class AgentHome(ABC):
         idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
         Raises UnknownAgentError, PayloadError, and EventRefusedError if the agent has ended.
         """
-        command = made(HandoffCommand, agent_id=agent_id, **_handoff_fields(handoff), idempotency_key=idempotency_key)
+        command = made(HandoffCommand, agent_id=agent_id, **handoff_fields(handoff), idempotency_key=idempotency_key)
         handoff_id: str = await self.execute(command)
         return handoff_id
 
@@ -433,41 +454,3 @@ class AgentHome(ABC):
 
     def _elsewhere(self, call: str, instead: str) -> NoReturn:
         raise ElsewhereError(call, self.capabilities.home, instead)
-
-
-def made(kind: type[C], **given: Any) -> C:
-    """Make a command. Raises PayloadError if the arguments do not fit."""
-    try:
-        return kind(**given)
-    except ValidationError as error:
-        verb: str = kind.model_fields["verb"].default
-        shown = tuple(f"{name} is {given[name]!r}" for name in _WORDS if isinstance(given.get(name), str | int))
-        raise PayloadError(verb, (*problems_of(error), *shown), "what the verb takes") from error
-
-
-def _handoff_fields(handoff: Handoff) -> dict[str, Any]:
-    """Return the fields of a command from the handoff. Raises PayloadError if it needs a turn."""
-    if not isinstance(handoff, Handoff):
-        raise PayloadError("handoff", (f"it is {handoff!r}",), 'a Handoff, such as Handoff("refunds", at="REVIEWING")')
-    if handoff.achieved is not None or any(map(callable, handoff.functions)):
-        problem = "it has a function, or says what was achieved, as an action of a graph may"
-        raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
-    deadline, fallbacks = handoff.deadline, handoff.fallbacks
-    return {
-        "to": handoff.to,
-        "at": handoff.at,
-        "packet": handoff.packet,
-        "reason": handoff.reason,
-        "agent": handoff.agent,
-        "mode": handoff.mode,
-        "deadline": deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
-        "fallbacks": None if fallbacks is None else fallback_steps(fallbacks),
-    }
-
-
-def check_writable(command: Command) -> None:
-    """Raise PayloadError if the command has a text that cannot be written in UTF-8."""
-    try:
-        command.model_dump_json(exclude={"payload"})  # the payload has been checked already
-    except ValueError as error:
-        raise PayloadError(command.verb, (str(error),), "texts that can be written in UTF-8") from error

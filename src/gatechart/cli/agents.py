@@ -63,6 +63,9 @@ NewIdOption = Annotated[
     str | None,
     typer.Option("--id", metavar="AGENT", help="The id of the agent. Default: a new one.", show_default=False),
 ]
+OrResumeOption = Annotated[
+    bool, typer.Option("--or-resume", help="Leave the agent with this --id as it is if there is one.")
+]
 VersionArgument = Annotated[
     int, typer.Argument(metavar="VERSION", min=1, help="The version to restore.", show_default=False)
 ]
@@ -91,6 +94,7 @@ async def start_agent(
     on: OnOption = None,
     payload: PayloadOption = None,
     id: NewIdOption = None,  # noqa: A002
+    or_resume: OrResumeOption = False,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
     """Start an agent at an entry point of a graph.
@@ -104,13 +108,19 @@ async def start_agent(
       gatechart start customer_service --at REVIEWING_HISTORY --payload @case.json --id case-1
       gatechart start --on CUSTOMER_INITIATED_CHAT
     """
+    if or_resume and id is None:
+        raise UsageError("--or-resume needs the --id of the agent")
     brought = read_payload(payload)
     chosen, entry = _entry_point(loading.load_graphs(settings.app), graph, at, on)
     # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
     turn.fit_payload(chosen.name, entry, brought)
 
     async def start(reached: Connection) -> None:
-        started = (await reached.home.start(chosen.name, at=entry.name, payload=brought, agent_id=id)).snapshot
+        if or_resume and id is not None:
+            agent = await reached.home.start_or_resume(chosen.name, at=entry.name, payload=brought, agent_id=id)
+        else:
+            agent = await reached.home.start(chosen.name, at=entry.name, payload=brought, agent_id=id)
+        started = agent.snapshot
         _print(settings, chosen, started)
         await reached.hint_at_waiting(settings, chosen, started)
 

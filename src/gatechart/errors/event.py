@@ -158,9 +158,11 @@ class AgentExistsError(EventError):
     """An agent with this id was started before. It is unchanged."""
 
     agent_id: str
+    graph: str = ""  # if it matters
 
     def __str__(self) -> str:
-        return f"there is an agent {self.agent_id!r} already; resume it, or start another with another id"
+        kind = f" of the graph {self.graph!r}" if self.graph else ""
+        return f"there is an agent {self.agent_id!r}{kind} already; resume it, or start another with another id"
 
 
 @dataclass(eq=False)
@@ -275,6 +277,20 @@ class ContextInvalidError(EventError):
         return (
             f"agent {self.agent_id!r}: {self.event!r} left a {self.context} that is not valid: "
             f"{'; '.join(self.problems)}; the turn is undone. Mend the action that set it"
+        )
+
+
+@dataclass(eq=False)
+class ReadOnlyContextError(EventError):
+    """A program set a field of a context outside the actions of a turn, where it would be lost."""
+
+    context: str
+    name: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} of a {self.context} cannot be set here, for only the actions of a turn change an agent's "
+            "context; send an event whose action sets it, or change a copy: context.model_copy()"
         )
 
 

@@ -1,0 +1,56 @@
+"""Commands made of what the caller of a verb gave."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+
+from gatechart.api.commands import BaseCommand, Command
+from gatechart.context import problems_of
+from gatechart.errors import PayloadError
+from gatechart.graph import Handoff
+from gatechart.handoff import fallback_steps
+
+_WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
+
+C = TypeVar("C", bound=BaseCommand)
+
+
+def made(kind: type[C], **given: Any) -> C:
+    """Make a command. Raises PayloadError if the arguments do not fit."""
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        verb: str = kind.model_fields["verb"].default
+        shown = tuple(f"{name} is {given[name]!r}" for name in _WORDS if isinstance(given.get(name), str | int))
+        raise PayloadError(verb, (*problems_of(error), *shown), "what the verb takes") from error
+
+
+def handoff_fields(handoff: Handoff) -> dict[str, Any]:
+    """Return the fields of a command from the handoff. Raises PayloadError if it needs a turn."""
+    if not isinstance(handoff, Handoff):
+        raise PayloadError("handoff", (f"it is {handoff!r}",), 'a Handoff, such as Handoff("refunds", at="REVIEWING")')
+    if handoff.achieved is not None or any(map(callable, handoff.functions)):
+        problem = "it has a function, or says what was achieved, as an action of a graph may"
+        raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
+    deadline, fallbacks = handoff.deadline, handoff.fallbacks
+    return {
+        "to": handoff.to,
+        "at": handoff.at,
+        "packet": handoff.packet,
+        "reason": handoff.reason,
+        "agent": handoff.agent,
+        "mode": handoff.mode,
+        "deadline": deadline.total_seconds() if isinstance(deadline, timedelta) else deadline,
+        "fallbacks": None if fallbacks is None else fallback_steps(fallbacks),
+    }
+
+
+def check_writable(command: Command) -> None:
+    """Raise PayloadError if the command has a text that cannot be written in UTF-8."""
+    try:
+        command.model_dump_json(exclude={"payload"})  # the payload has been checked already
+    except ValueError as error:
+        raise PayloadError(command.verb, (str(error),), "texts that can be written in UTF-8") from error
