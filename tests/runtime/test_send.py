@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart import ANY, OnRefusal, Runtime, State, StateTransitionGraph, Status, Transition
-from gatechart.errors import ActionFailedError, EventRefusedError, PayloadError
+from gatechart.errors import ActionFailedError, EventRefusedError, PayloadError, ReadOnlyContextError
 from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
 from gatechart.values import GuardError
@@ -128,13 +128,14 @@ async def test_what_is_read_during_a_turn_is_what_is_committed(place):
         assert agent.context.stops == ["PASSED"]
 
 
-async def test_the_context_of_a_handle_is_a_copy(place):
+async def test_the_context_of_a_handle_is_a_copy_whose_fields_cannot_be_set(place):
     async with Runtime.open(place, graphs=[parcel]) as runtime:
         agent = await runtime.start("parcel", at="PACKING")
         async with nothing_changes(runtime, agent):
             mine = agent.context
             mine.stops.append("nowhere")
-            mine.weight = 99
+            with pytest.raises(ReadOnlyContextError, match="'weight' of a Parcel cannot be set here"):
+                mine.weight = 99
         assert agent.context is not agent.context
         await agent.send("STAMPED", {"at": "Porto"})
         assert agent.context == Parcel(stops=["entered", "Porto"])

@@ -16,6 +16,7 @@ REMEDIES = {
     of_the_client.ChangesMissedError: "read the history of the agents that matter",
     of_the_client.ClientClosedError: "call it inside `async with HttpClient(...)`",
     of_the_client.ClientTokenError: "give the text that the server's token file has",
+    of_the_client.ItemsMissedError: "read the invoke's result",
     of_the_client.ServerAnswerError: "mend the URL",
     of_the_client.ServerUnreachableError: "start it, or mend the URL",
     of_the_client.UnauthorizedError: "a text",  # the server's own words, which say it

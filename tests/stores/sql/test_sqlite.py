@@ -85,7 +85,7 @@ async def test_a_writing_transaction_holds_the_lock_from_its_beginning(sqlite_ur
             other.execute("BEGIN IMMEDIATE")
 
     async with open_store(sqlite_url) as store:
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(StoreBusyError, match="locked by another program"):
             await store._writer.run(begin_another)
 
 
