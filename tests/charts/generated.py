@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ from gatechart.graph import (
     Then,
     Transition,
 )
-from gatechart.values import Mode, Reason, Retry
+from gatechart.values import Every, Mode, Reason, Retry
 from tests.charts.functions import (
     Brought,
     Case,
@@ -102,6 +103,14 @@ AGENTS = st.builds(
 )
 ACCEPTS = st.builds(Accepts, st.sampled_from([None, 0, 3]), st.sampled_from([None, is_welcome]))
 DELAYS = st.sampled_from(["500ms", "30s", "2m", " 1h", 7, 1.5])
+RECURRENCES = st.sampled_from(["1d", " 90m", 60, 0.5, timedelta(days=2)]).map(Every) | st.sampled_from(
+    [
+        Every("1w", missed="each"),
+        Every(timedelta(hours=3), missed="none"),
+        Every(cron="0 9 * * MON-FRI", zone="Europe/Berlin"),
+        Every(cron="*/5 * * * *", missed="none"),
+    ]
+)
 
 
 @st.composite
@@ -172,6 +181,9 @@ def _state(draw, name, tree, parents, names):
         on_entry=draw(ACTIONS),
         on_exit=draw(ACTIONS),
         after=draw(st.dictionaries(DELAYS, st.lists(_thens(names), min_size=1, max_size=2), max_size=2))
+        if waits
+        else {},
+        every=draw(st.dictionaries(RECURRENCES, st.lists(_thens(names), min_size=1, max_size=2), max_size=2))
         if waits
         else {},
         invoke=_told_apart((*draw(st.sampled_from(INVOKES)), *draw(st.lists(AGENTS, max_size=1))), name, names)

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 
 from gatechart import Every, Runtime, State, StateTransitionGraph, Transition
-from gatechart.charts import dump
 from gatechart.checks import check
 from gatechart.drawing import to_dot
 from gatechart.errors import InvalidGraphError, StoreBusyError
@@ -176,11 +175,6 @@ def test_what_recurs_is_drawn_and_found_to_be_awaited():
     assert [each.code for each in check(DAILY) if each.code in ("GC204", "GC205")] == []
     assert DAILY.fingerprint != waiting(every={"2d": remind}).fingerprint
     assert DAILY.fingerprint != waiting(every={Every("1d", missed="each"): remind}).fingerprint
-
-
-def test_a_graph_with_a_recurring_timer_is_not_written_as_a_chart_file():
-    with pytest.raises(Exception, match="recurring timers"):
-        dump(DAILY)
 
 
 def test_the_faults_of_recurring_timers_are_told_with_the_others():

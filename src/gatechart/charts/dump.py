@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from functools import partial
 from itertools import groupby
@@ -38,7 +38,7 @@ from gatechart.graph import (
     Transition,
     callable_name,
 )
-from gatechart.values import Mode, Retry
+from gatechart.values import Every, Mode, Retry, delay_text
 
 _PLAIN: Final = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*|\d+(?:ms|s|m|h|d)")
 _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -191,6 +191,7 @@ class _Dumping:
             data=self.data(state),
             **self.transitions(state.name),
             after=self.after(state),
+            every=self.every(state),
             states={child.name: self.state(child) for child in state.states},
         )
 
@@ -227,15 +228,19 @@ class _Dumping:
 
     def after(self, state: State[Any]) -> dict[str, Any]:
         """Return the delays with their transitions."""
-        if state.every:
-            problem = f"state {state.name!r} has recurring timers, which no chart file can say"
-            self.fault(problem, "keep this graph in Python")
         found: dict[str, Any] = {}
         for after in state.after:
             if after.delay in found:
                 self.fault(f"state {state.name!r} waits twice for {after.delay!r}", "put both into one delay")
             found[after.delay] = [self.transition(each) for each in after.then]
         return found
+
+    def every(self, state: State[Any]) -> Any:
+        """Return transitions under their periods; recurrences with a transition each where one has more than that."""
+        each = [(recurring.every, [self.transition(then) for then in recurring.then]) for recurring in state.every]
+        if all(every == Every(every.period) for every, _ in each):
+            return {delay_text(every.period or 0): then for every, then in each}
+        return [{**_recurrence(every), **then} for every, several in each for then in several]
 
     def invoke(self, invoke: Invoke) -> Any:
         """Return the invoke of a function or of an agent."""
@@ -379,6 +384,10 @@ def _delay(delay: Any) -> Any:
     return delay.total_seconds() if isinstance(delay, timedelta) else delay
 
 
+def _recurrence(every: Every) -> dict[str, Any]:
+    return _told_apart(replace(every, period=_delay(every.period)), Every())
+
+
 def _fallbacks(fallbacks: Fallbacks | None) -> dict[str, Any]:
     return {} if fallbacks is None else {"fallbacks": [_fallback_step(step) for step in fallbacks.steps]}
 
@@ -391,9 +400,9 @@ def _fallback_step(step: SameTarget | OtherGraph | Human) -> dict[str, Any]:
     return {kind: step.graph, "at": step.at, **_without_blanks(agent=step.agent)}
 
 
-def _told_apart(retry: Retry, usual: Retry) -> dict[str, Any]:
-    """Return the fields in which a retry differs from the usual one."""
-    given = {each.name: getattr(retry, each.name) for each in fields(retry)}
+def _told_apart(value: Retry | Every, usual: Retry | Every) -> dict[str, Any]:
+    """Return the fields in which a retry or a recurrence differs from the usual one."""
+    given = {each.name: getattr(value, each.name) for each in fields(value)}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}
 
 

@@ -53,8 +53,8 @@ from gatechart.graph import (
     Then,
     Transition,
 )
-from gatechart.graph.definition import after_event, beginning
-from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Name, delay_text, name_of, seconds_of
+from gatechart.graph.definition import after_event, beginning, recurring_event
+from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Every, Name, delay_text, name_of, seconds_of
 
 
 def load(
@@ -188,6 +188,7 @@ class _Building:
             on_entry=self.actions(form.entry),
             on_exit=self.actions(form.exit),
             after=dict(self.after(each, form) for each in form.after),
+            every=self.every(form),
             invoke=[self.invoke(each, id_) for each, id_ in zip(form.invoke, self.events.ids[form], strict=True)],
             states=[self.state(each) for each in form.states],
             initial=self.history_default(form) if form.history else self.initial(form, form),
@@ -238,8 +239,18 @@ class _Building:
         event = after_event(self.names.names[form], delay_text(delay))
         return delay, [self.then(each, form, event) for each in after.then]
 
+    def every(self, form: StateForm) -> dict[Delay | Every, list[Then]]:
+        """Return recurrences with their transitions; those of a faulty one are read for their own faults alone."""
+        found: dict[Delay | Every, list[Then]] = {}
+        for each in form.every:
+            event = recurring_event(self.names.names[form], each.every or Every("1d"))
+            then = [self.then(each, form, event) for each in each.then]
+            if each.every is not None:
+                found.setdefault(each.every, []).extend(then)
+        return found
+
     def then(self, then: ThenForm, form: StateForm, event: str) -> Then:
-        """Return a delayed transition. event: its name, for the label."""
+        """Return a delayed or recurring transition. event: its name, for the label."""
         targets, internal = self.aim(then, form)
         label = Transition(self.names.names[form], event, targets).label
         self.places.setdefault(f"transition {label!r}", then.spot)

@@ -17,7 +17,7 @@ from gatechart.charts.faults import Spot
 from gatechart.context import AgentContext, canonical_json
 from gatechart.graph import Fallbacks, callable_name
 from gatechart.graph.callables import takes_third
-from gatechart.values import Delay, Refused, Retry
+from gatechart.values import Delay, Every, Refused, Retry
 
 
 class Dialect(StrEnum):
@@ -136,6 +136,15 @@ class AfterForm:
 
 
 @dataclass(frozen=True, slots=True)
+class EveryForm:
+    """The transitions taken again and again while a state is active."""
+
+    spot: Spot
+    every: Every | None  # None after a fault, which is noted
+    then: tuple[ThenForm, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InvokeForm:
     """A function that runs, or an agent that works, while a state is active."""
 
@@ -181,6 +190,7 @@ class StateForm:
     exit: tuple[ActionForm, ...] = ()
     transitions: tuple[TransitionForm, ...] = ()  # in the order of the file
     after: tuple[AfterForm, ...] = ()
+    every: tuple[EveryForm, ...] = ()
     invoke: tuple[InvokeForm, ...] = ()
     states: tuple[StateForm, ...] = ()
     data: Reference | Values | None = None

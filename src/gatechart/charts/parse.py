@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast, get_args
 
 from gatechart.charts import xstate
 from gatechart.charts.faults import Faults, Fields, Node, Spot, kind_of, retry_of, text_of
@@ -13,6 +13,7 @@ from gatechart.charts.model import (
     ChartForm,
     Dialect,
     EventForm,
+    EveryForm,
     InitialForm,
     InvokeForm,
     Reference,
@@ -23,10 +24,12 @@ from gatechart.charts.model import (
 from gatechart.charts.parts import OF_AN_AGENT, Entries, without
 from gatechart.charts.schema import KEYS
 from gatechart.graph import OnRefusal
-from gatechart.values import Retry
+from gatechart.values import Every, Missed, Retry
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
 _OF_HISTORY: Final = ("history", "target", "actions")
+_OF_RECURRENCE: Final = ("period", "cron")
+_USUAL: Final = Every()
 _SOURCE: Final = "name the function to run, or a graph with `agent:`"
 _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
@@ -114,6 +117,7 @@ class _Shape(Entries):
             defer=() if self.is_xstate else fields.texts("defer"),
             transitions=tuple(self.transitions(spot)),
             after=tuple(self.after(spot.get("after"))),
+            every=() if self.is_xstate else tuple(self.recurring(spot.get("every"))),
             invoke=tuple(self.invoke(each) for each in fields.values("invoke")),
             states=tuple(self.states(spot.get("states"))),
             data=self.data(spot.get("data")) or self.output(spot.get("output")),
@@ -232,9 +236,46 @@ class _Shape(Entries):
             return
         Fields(spot, self.faults)
         for delay, value in spot.items():
-            unit = ("ms" if self.is_xstate else "s") if _NUMBER.fullmatch(delay) else ""
+            unit = "ms" if self.is_xstate else "s"
             then = tuple(self.then(each, known="then") for each in value.elements())
-            yield AfterForm(spot.key(delay), delay + unit, then)
+            yield AfterForm(spot.key(delay), _with_unit(delay, unit), then)
+
+    def recurring(self, spot: Spot | None) -> Iterator[EveryForm]:
+        """Yield recurrences with their transitions: under their periods, or from a list in which each says its own."""
+        if spot is None:
+            return
+        if spot.is_list or any(spot.get(key) is not None for key in _OF_RECURRENCE):
+            for each in spot.elements():
+                every = self.every(each)
+                yield EveryForm(each, every, (self.then(each, known="recurring"),) if each.is_mapping else ())
+            return
+        Fields(spot, self.faults)
+        for period, value in spot.items():
+            key, every = spot.key(period), Every(_with_unit(period, "s"))
+            then = tuple(self.then(each, known="then") for each in value.elements())
+            yield EveryForm(key, self.sound(every, key), then)
+
+    def every(self, spot: Spot) -> Every | None:
+        """Return when it recurs, as its keys say; None after a fault, which is added."""
+        fields = Fields(spot, self.faults)
+        given = spot.get("period")
+        period, cron = self.delay(given), fields.text("cron")
+        if not spot.is_mapping or (given is not None and period is None):
+            return None
+        if (given is None) is (not cron):
+            said = "it has both `period` and `cron`" if cron else "it has neither `period` nor `cron`"
+            self.faults.add(spot, said, "write `period: 1d`, or `cron: 0 9 * * MON-FRI`")
+            return None
+        missed = fields.choice("missed", get_args(Missed), _USUAL.missed)
+        return self.sound(Every(period, cron, fields.text("zone", _USUAL.zone), cast("Missed", missed)), spot)
+
+    def sound(self, every: Every, spot: Spot) -> Every | None:
+        """Return the recurrence; None after a fault, which is added at the value that it is about."""
+        if every.fault is None:
+            return every
+        problem, remedy = every.fault
+        self.faults.add(next((each for _, each in spot.items() if repr(each.value) in problem), spot), problem, remedy)
+        return None
 
     def invoke(self, spot: Spot) -> InvokeForm:
         """Return the name of a function, or a mapping with more about it, or about an agent."""
@@ -266,3 +307,7 @@ class _Shape(Entries):
             value = spot.get(key)
             if value is not None:
                 yield from self.each(EventForm(spot.key(key), event, of_invoke=index), value)
+
+
+def _with_unit(delay: str, unit: str) -> str:
+    return delay + (unit if _NUMBER.fullmatch(delay) else "")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from gatechart.checks import RULES
 from gatechart.graph import OnRefusal
-from gatechart.values import LONGEST_S, PATTERN, Mode, Reason
+from gatechart.values import LONGEST_S, PATTERN, Missed, Mode, Reason
 
 _WAITING: Final = {
     "on": "on",
     "always": "transitions",
     "after": "after",
+    "every": "every",
     "invoke": "invokes",
     "onDone": "transitions",
 }
@@ -57,6 +58,7 @@ _TRANSITION: Final = {
     "internal": "flag",
     "description": "text",
 }
+_THEN: Final = {key: kind for key, kind in _TRANSITION.items() if key != "description"}
 _INVOKE: Final = {
     "src": "function",
     "id": "text",
@@ -119,7 +121,7 @@ _XSTATE_TRANSITION: Final = {
     "description": "text",
     **_IGNORED,
 }
-_XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key not in ("failed", "defer")} | {
+_XSTATE_STATE: Final = {key: kind for key, kind in _STATE.items() if key not in ("failed", "defer", "every")} | {
     "output": "output",
     "meta": "meta",
     "tags": "anything",
@@ -131,7 +133,8 @@ KEYS: Final = {
         "state": {**_STATE, "final": "flag"},
         "transition": _TRANSITION,
         "listed": {"event": "event", **_TRANSITION},
-        "then": {key: kind for key, kind in _TRANSITION.items() if key != "description"},
+        "then": _THEN,
+        "recurring": {"period": "delay", "cron": "text", "zone": "text", "missed": "missed", **_THEN},
         "invoke": {**_INVOKE, **_OF_AN_AGENT},
         **_SHARED,
         **_HANDOFF,
@@ -195,6 +198,11 @@ MEANINGS: Final = {
     "on": "Transitions by event, or a list in which each names its event.",
     "always": "Transitions without an event.",
     "after": "Transitions by delay: 500ms, 30s, 1h30m, 2d, PT1H30M; a bare number is seconds, in XState milliseconds.",
+    "every": "Transitions by period, taken again and again; or a list in which each has its `period` or `cron`.",
+    "period": "Elapsed time from one moment to the next: 30s, 1h30m, 1d; a number is seconds.",
+    "cron": "Minute, hour, day of the month, month and day of the week: 0 9 * * MON-FRI.",
+    "zone": "The time zone of `cron`, such as Europe/Berlin; UTC where left out.",
+    "missed": "Which of the moments that passed while no process ran are made up for: one, each, or none.",
     "invoke": "Functions that run while the state is active.",
     "onDone": "Transitions taken at the end of the state, or of what it invoked.",
     "onError": "Transitions taken when what was invoked fails.",
@@ -240,6 +248,7 @@ _REQUIRED: Final = {
     "send": "event",
     "log": "message",
 }
+_RECURS: Final = ("period", "cron")  # a recurrence has one of them
 _ID: Final = "urn:gatechart:chart:1"
 _NULLABLE: Final = ("chart", "state", "transition", "listed", "then", "invoke")  # parts of an exported machine
 
@@ -273,6 +282,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
         parts["invoke"]["required"] = ["src"]
     else:
         _require_in_handoffs(parts)
+        parts["recurring"]["oneOf"] = [{"required": [key]} for key in _RECURS]
     parts["cel"]["required"], parts["except"]["required"] = ["cel"], ["except"]
     parts["allowance"]["required"] = ["code", "place", "reason"]
     parts["listed_entry_point"] = parts["entry_point"] | {"required": ["state"]}
@@ -349,8 +359,14 @@ def _kinds(dialect: str) -> dict[str, Any]:
         "states": {"type": "object", "additionalProperties": state},
         "entry_points": _entry_points(dialect, text),
     }
-    kinds |= {"meta": {"properties": {"gatechart": _part(dialect, "own")}}} if xstate else _handoff_kinds(dialect)
+    kinds |= {"meta": {"properties": {"gatechart": _part(dialect, "own")}}} if xstate else _own_kinds(dialect, then)
     return {f"kind.{kind}": each for kind, each in kinds.items()}
+
+
+def _every(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
+    """Return transitions by period, or recurrences with a transition each."""
+    by_period = {"type": "object", "additionalProperties": _one_or_many(then), **_without(*_RECURS)}
+    return {"anyOf": [by_period, _one_or_many(_part(dialect, "recurring"))]}
 
 
 def _action(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
@@ -366,9 +382,11 @@ def _action(dialect: str, text: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [text, *(_part(dialect, part) for part in parts)]}
 
 
-def _handoff_kinds(dialect: str) -> dict[str, Any]:
+def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
     """Return the kinds that XState has no counterpart for."""
     return {
+        "every": _every(dialect, then),
+        "missed": {"enum": list(get_args(Missed))},
         "handoff": _part(dialect, "handoff"),
         "mode": {"enum": [mode.value for mode in Mode]},
         "handoff_reason": {"enum": [reason.value for reason in Reason]},

@@ -94,7 +94,7 @@ from gatechart.values.names import (
 )
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
-from gatechart.values.recurrence import Every
+from gatechart.values.recurrence import Every, Missed
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
 
 __all__ = [
@@ -153,6 +153,7 @@ __all__ = [
     "MailStatus",
     "Memory",
     "Migrated",
+    "Missed",
     "Mode",
     "Name",
     "Obstacle",
