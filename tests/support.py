@@ -75,7 +75,7 @@ async def refused(graph: StateTransitionGraph, at: Snapshot, name: str, payload:
 
 def context_of(graph: StateTransitionGraph, after: TurnRecord | Snapshot) -> Any:
     snapshot = after.snapshot if isinstance(after, TurnRecord) else after
-    return read_context(graph.context, snapshot.context)
+    return read_context(graph.context, snapshot.context_text)
 
 
 def trail_of(graph: StateTransitionGraph, after: TurnRecord | Snapshot) -> list[str]:

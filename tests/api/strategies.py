@@ -41,7 +41,7 @@ events = st.builds(Event, texts, payloads, moments, maybe(texts), maybe(texts))
 snapshots = st.builds(
     Snapshot,
     configuration=leaves,
-    context=payloads.map(lambda fields: to_json(fields).decode()),
+    context_text=payloads.map(lambda fields: to_json(fields).decode()),
     memory=some(st.tuples(texts, leaves)),
     entered=some(st.tuples(texts, numbers)),
     handoffs=some(opens),

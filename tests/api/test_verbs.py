@@ -76,10 +76,10 @@ async def test_an_agent_is_started_fed_and_read_from_elsewhere(verbs):
     outcome = await verbs.send("a", "SWITCHED", {"text": "on"}, event_id="1")
     again = await verbs.send("a", "SWITCHED", {"text": "on"}, event_id="1")
     refused = await verbs.send("a", "BURNED")
-    assert (begun.configuration, begun.context) == (("OFF",), '{"text":"hi"}')
+    assert (begun.configuration, begun.context) == (("OFF",), {"text": "hi"})
     assert (outcome.applied, outcome.configuration, again) == (True, ("ON",), outcome.repeated())
     assert set(refused.refusal.accepts) == {"SWITCHED", "SHATTERED"}
-    assert (await verbs.read("a")).context == '{"text":"on"}'
+    assert (await verbs.read("a")).context == {"text": "on"}
     assert (await verbs.snapshot_at("a", 1)) == begun
     assert [entry.version for entry in await verbs.history("a", after=1)] == [2]
     assert (await verbs.stop("a")).status is Status.STOPPED

@@ -51,7 +51,7 @@ class Life:
 
     @property
     def context(self):
-        return read_context(self.graph.context, self.snapshot.context)
+        return read_context(self.graph.context, self.snapshot.context_text)
 
 
 def _finish(turn):

@@ -29,7 +29,7 @@ class Ledger:
         self.mail = mail
         self.running = running
         self.journal = journal
-        self.contexts = {agent_id: Crew.model_validate_json(each.context) for agent_id, each in snapshots.items()}
+        self.contexts = {agent_id: Crew.model_validate_json(each.context_text) for agent_id, each in snapshots.items()}
         self._mail_of, self._running_of = defaultdict(list), defaultdict(set)
         for each in mail:
             self._mail_of[each.recipient].append(each)

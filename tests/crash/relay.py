@@ -70,7 +70,7 @@ async def check_end(store, mode, target, ending):
     assert [each.status for each in taken.changes] == [PENDING, HandoffStatus.ACCEPTED, over]
     source, worker = await store.load("source"), await store.load(taken.target)
     assert source.handoffs == worker.handoffs == ()
-    work = handovers.Talk.model_validate_json(worker.context)
+    work = handovers.Talk.model_validate_json(worker.context_text)
     assert work.entered == 1
     if target == "new":
         assert [message.content for message in work.messages] == ["a fridge"]
@@ -78,7 +78,7 @@ async def check_end(store, mode, target, ending):
     else:
         assert worker.configuration == ("RESTING",)
         assert [each["name"] for each in work.told] == ([] if ending == "done" else ["handoff.cancelled"])
-    told = [each["name"] for each in handovers.Talk.model_validate_json(source.context).told]
+    told = [each["name"] for each in handovers.Talk.model_validate_json(source.context_text).told]
     if mode == Mode.TRANSFER:
         assert (source.status, told) == (Status.DONE, [])
     else:

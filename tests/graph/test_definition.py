@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart.context import AgentContext
-from gatechart.errors import EntryRefusedError, UnknownStateError
+from gatechart.errors import EntryRefusedError, IncompatibleGraphError, ReadOnlyContextError, UnknownStateError
 from gatechart.graph import (
     ANY,
     ROOT,
@@ -26,6 +26,7 @@ from gatechart.graph import (
     callable_name,
 )
 from gatechart.graph.callables import fits, is_async, step_of, takes_third
+from gatechart.values import Snapshot, Status
 from tests.support import Trail, boom, is_yes, leave, note
 
 
@@ -383,6 +384,24 @@ def test_a_graph_of_twelve_states_with_a_transition_from_each_to_each_is_built()
     )
     assert graph.states == tuple(names)
     assert all(len(graph.nodes[name].edges) == 12 for name in names)
+
+
+# A graph reads the contexts of its agents.
+
+
+def test_a_graph_reads_the_context_of_a_snapshot_as_its_type_and_read_only() -> None:
+    graph = StateTransitionGraph("g", context=Trail, states=["A"], entry_points=["A"])
+    snapshot = Snapshot("a", "g", "1", "f", ("A",), '{"trail":["+A"],"number":7,"thing":null}', 1, Status.ACTIVE)
+    assert graph.context_of(snapshot) == Trail(trail=["+A"], number=7)
+    with pytest.raises(ReadOnlyContextError, match="number"):
+        graph.context_of(snapshot).number = 8
+
+
+def test_a_graph_refuses_a_snapshot_whose_context_is_of_another_type() -> None:
+    graph = StateTransitionGraph("g", context=Trail, states=["A"], entry_points=["A"])
+    snapshot = Snapshot("a", "g", "1", "f", ("A",), '{"customer":"Ada"}', 1, Status.ACTIVE)
+    with pytest.raises(IncompatibleGraphError, match="its context is no Trail: customer"):
+        graph.context_of(snapshot)
 
 
 # An entry point's payload becomes fields of the context.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from gatechart.context import AgentContext
 from gatechart.graph import EntryPoint, Handoff, Invoke, State, StateTransitionGraph, Then, Transition
 from gatechart.turn import Turn
-from gatechart.values import Event
+from gatechart.values import Event, Snapshot
 
 
 class Talk(AgentContext):
@@ -85,6 +85,11 @@ reveal_type(StateTransitionGraph("plain", states=["A"], transitions=step))  # no
 "gatechart.graph.graph.StateTransitionGraph[gatechart.context.AgentContext]"
 reveal_type(StateTransitionGraph("kept", context=Talk, transitions=steps).context().query)  # note: Revealed type is \
 "str"
+
+
+def asked(snapshot: Snapshot) -> str:
+    return reveal_type(talk.context_of(snapshot).query)  # note: Revealed type is "str"
+
 
 Transition("A", "GO", guard=is_odd)  # error: Argument "guard" to "Transition" has incompatible type \
 "Callable[[int, str], bool]"

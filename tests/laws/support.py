@@ -53,7 +53,7 @@ def live(graph, snapshot, story):
 
 
 def told(graph, snapshot):
-    return read_context(graph.context, snapshot.context).done
+    return read_context(graph.context, snapshot.context_text).done
 
 
 def life_told(graph, snapshot, story):

@@ -166,7 +166,7 @@ async def test_an_agent_that_lives_there_stops_the_move_before_anything_is_moved
 
 
 async def has(runtime, agent_id, text):
-    return text in (await runtime.resume(agent_id)).snapshot.context
+    return text in (await runtime.resume(agent_id)).snapshot.context_text
 
 
 async def test_what_cannot_travel_is_told_before_anything_is_moved(engine, tmp_path, here):

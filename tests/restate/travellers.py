@@ -194,11 +194,11 @@ def told(snapshot):
             return {name: timeless(each) for name, each in value.items() if name not in ("at", "time", "timestamp")}
         return [timeless(each) for each in value] if isinstance(value, list) else value
 
-    return timeless(json.loads(snapshot.context))
+    return timeless(snapshot.context)
 
 
 async def _has(runtime, agent_id, text):
-    return text in (await runtime.resume(agent_id)).snapshot.context
+    return text in (await runtime.resume(agent_id)).snapshot.context_text
 
 
 async def _is_in(runtime, agent_id, state):

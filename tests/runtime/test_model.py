@@ -651,7 +651,7 @@ class Comparison(RuleBasedStateMachine):
 
 
 def _check_moment(snapshot, moment, version):
-    context = Notes.model_validate_json(snapshot.context)
+    context = Notes.model_validate_json(snapshot.context_text)
     assert (snapshot.configuration, snapshot.status, snapshot.version) == ((moment.state,), moment.status, version)
     assert (tuple(context.notes), tuple(context.told.items())) == (moment.notes, moment.told)
     is_attended = moment.state in ("RESTING", "CALLING") and moment.status is Status.ACTIVE

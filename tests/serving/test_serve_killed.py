@@ -1,7 +1,6 @@
 """Clients that try again, under the same ids, while `gatechart serve` and the database server are killed."""
 
 import asyncio
-import json
 from contextlib import ExitStack
 
 import pytest
@@ -90,9 +89,9 @@ async def check(client, agent):
     """Each note was taken once, in the order in which they were sent."""
     expected = [f"{number}" for number in range(EVENTS)]
     async with asyncio.timeout(20):
-        while len(json.loads((await client.read(agent)).context)["notes"]) < EVENTS:  # noqa: ASYNC110  posts wait
+        while len((await client.read(agent)).context["notes"]) < EVENTS:  # noqa: ASYNC110  posts wait
             await asyncio.sleep(0.02)
-    assert json.loads((await client.read(agent)).context)["notes"] == expected
+    assert (await client.read(agent)).context["notes"] == expected
     history = await client.history(agent)
     assert [entry.version for entry in history] == list(range(1, EVENTS + 2))
     assert [entry.event.id for entry in history[1:]] == [f"e{number}" for number in range(EVENTS)]

@@ -55,7 +55,7 @@ async def test_it_serves_until_sigterm_and_lets_what_is_under_way_end(sqlite_url
     assert code == 0, told
     with process(sqlite_url) as server:
         async with HttpClient(server.url) as client:
-            assert json.loads((await client.read("a")).context)["count"] == 1
+            assert (await client.read("a")).context["count"] == 1
         assert server.end(signal.SIGINT)[0] == 0
 
 
@@ -109,7 +109,7 @@ async def test_a_kill_in_the_middle_doubles_and_loses_nothing(sqlite_url):
                     for number in range(events)
                 ]
                 assert outcomes[0].repeat
-                notes = json.loads((await client.read(agent)).context)["notes"]
+                notes = (await client.read(agent)).context["notes"]
                 assert notes == [f"{number}" for number in range(events)]
         assert server.end()[0] == 0
 

@@ -68,7 +68,7 @@ async def test_a_conversation_is_kept_in_proportion_to_what_was_said(sqlite_url,
             assert await store.snapshot_at("a", turn.snapshot.version) == turn.snapshot
     sizes = "sum(coalesce(length(changed), 0) + coalesce(length(appended), 0) + coalesce(length(context), 0))"
     (kept,) = asked(sqlite_path, f"SELECT {sizes} FROM history")
-    assert kept < 1.5 * len(turns[-1].snapshot.context)
+    assert kept < 1.5 * len(turns[-1].snapshot.context_text)
 
 
 async def test_an_event_takes_little_room_on_the_disk(sqlite_url, sqlite_path):

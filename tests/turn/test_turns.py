@@ -59,7 +59,10 @@ async def test_a_turn_leaves_acts_and_enters_in_this_order() -> None:
     record = await applied(graph, begun, "GO")
     assert trail_of(graph, record) == ["+A", "-A", "1", "2", "+B"]
     assert record.snapshot == replace(
-        begun, configuration=("B",), version=2, context='{"trail":["+A","-A","1","2","+B"],"number":0,"thing":null}'
+        begun,
+        configuration=("B",),
+        version=2,
+        context_text='{"trail":["+A","-A","1","2","+B"],"number":0,"thing":null}',
     )
     assert record.previous is begun
     assert record.taken == ("A --GO--> B",)
@@ -85,7 +88,7 @@ async def test_the_first_turn_makes_the_first_version() -> None:
         graph_version="7",
         fingerprint=graph.fingerprint,
         configuration=("A",),
-        context='{"trail":["+A"],"number":0,"thing":null}',
+        context_text='{"trail":["+A"],"number":0,"thing":null}',
         version=1,
         status=Status.ACTIVE,
     )
@@ -547,7 +550,7 @@ async def test_a_field_that_the_context_does_not_have_cannot_be_set() -> None:
 async def test_a_stored_context_that_the_graph_cannot_read_is_left_as_it_is() -> None:
     graph = graph_of(Transition("A", "GO", "B", actions=boom))
     begun = (await started(graph)).snapshot
-    foreign = replace(begun, context='{"other":1}')
+    foreign = replace(begun, context_text='{"other":1}')
     with pytest.raises(IncompatibleGraphError) as caught:
         await take_turn(graph, foreign, happened("GO"))
     assert caught.value.agent_id == "agent-1"

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 from enum import Enum, IntEnum, StrEnum, auto
 
 import pytest
+from pydantic import TypeAdapter
 
 from gatechart.values import (
     STARTED,
@@ -92,6 +93,19 @@ def test_a_value_is_frozen_and_survives_pickling(value: object) -> None:
     with pytest.raises(FrozenInstanceError):
         setattr(value, next(iter(value.__dataclass_fields__)), None)
     assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_a_snapshot_gives_its_context_as_json_values_that_are_the_callers_own() -> None:
+    context = SNAPSHOT.context
+    context["a"] = 2
+    assert SNAPSHOT.context == {"a": 1}
+
+
+def test_a_stored_snapshot_has_its_context_under_the_key_of_earlier_releases() -> None:
+    stored = TypeAdapter(tuple[Snapshot, ...])
+    text = stored.dump_json((SNAPSHOT,))
+    assert (b'"context":"{\\"a\\":1}"' in text, b"context_text" in text) == (True, False)
+    assert stored.validate_json(text) == (SNAPSHOT,)
 
 
 def test_a_record_tells_the_outcome_of_its_event() -> None:

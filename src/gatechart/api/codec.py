@@ -168,7 +168,7 @@ _Parsed: TypeAlias = Annotated[
     PlainSerializer(from_json, return_type=JsonValue),
     BeforeValidator(lambda parsed: to_json(parsed).decode(), json_schema_input_type=JsonValue),
 ]
-_Snapshot: TypeAlias = Annotated[Snapshot, Shape(kinds={"context": _Parsed})]
+_Snapshot: TypeAlias = Annotated[Snapshot, Shape(kinds={"context_text": _Parsed})]
 _Turn: TypeAlias = Annotated[HistoryEntry, Shape(shows={"origin": Origin})]
 _Mail: TypeAlias = Annotated[Mail, Shape(keys={"recipient": "agent_id"}, shows={"origin": Origin})]
 _Handoff: TypeAlias = Annotated[HandoffRecord, Shape(keys={"id": "handoff"})]

@@ -111,7 +111,7 @@ def print_agent(graph: AnyGraph, snapshot: Snapshot) -> None:
 def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
     """Print an agent with its context and its possible transitions."""
     print_facts(_agent_facts(snapshot))
-    context = json.loads(snapshot.context)
+    context = snapshot.context
     if context:
         print_line()
         print_table(("CONTEXT", ""), ((name, _plain(value)) for name, value in context.items()))

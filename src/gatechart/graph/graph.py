@@ -10,15 +10,17 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, overload
 
-from gatechart.context import AgentContext, ContextPool, ContextT
-from gatechart.errors import EntryRefusedError, InvalidGraphError, UnknownStateError
+from pydantic import ValidationError
+
+from gatechart.context import AgentContext, ContextPool, ContextT, problems_of, read_only_context
+from gatechart.errors import EntryRefusedError, IncompatibleGraphError, InvalidGraphError, UnknownStateError
 from gatechart.graph.compile import ROOT, Node, build_nodes, fingerprint, infer_states, runs_at_once, walk
 from gatechart.graph.definition import Allow, EntryPoint, Initial, OnRefusal, State, Transition, one_or_more
 from gatechart.graph.events import EventType
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration, migration_faults
 from gatechart.graph.validate import Draft, allowance_faults, find_faults
-from gatechart.values import EventName, Name, StateName, name_of
+from gatechart.values import EventName, Name, Snapshot, StateName, name_of
 
 EVERYTHING: Final = Accepts()
 
@@ -187,6 +189,17 @@ class StateTransitionGraph(Generic[ContextT]):
         return tuple(
             node.name for node in self.nodes.values() if node.kind.is_leaf and name in (node.name, *node.ancestors)
         )
+
+    def context_of(self, snapshot: Snapshot) -> ContextT:
+        """Return the context of a snapshot of one of this graph's agents, as its type; read-only like `Agent.context`.
+
+        Raises IncompatibleGraphError if that type cannot read it, as that of another graph, or of another version.
+        """
+        try:
+            return read_only_context(self.context, snapshot.context_text)
+        except ValidationError as error:
+            problem = f"its context is no {self.context.__name__}: {'; '.join(problems_of(error))}"
+            raise IncompatibleGraphError(snapshot.agent_id, self.name, problem) from error
 
 
 def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def migrated(
     graph: AnyGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
 ) -> TurnRecord:
     """Return the turn that migrates the agent to the graph's version. Raises IncompatibleGraphError."""
-    context = json.loads(before.context)
+    context = before.context
     stored = Stored(
         before.configuration, context, before.memory, before.entered, pending.mail, pending.running, before.handoffs
     )
@@ -101,7 +101,7 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
         graph_version=graph.version,
         fingerprint=graph.fingerprint,
         configuration=tuple(name for name in graph.nodes if name in stored.configuration),
-        context=_context_text(graph, before, stored),
+        context_text=_context_text(graph, before, stored),
         version=version,
         memory=stored.memory,
         entered=tuple((state, epochs.get(state, version)) for state in states),
@@ -196,7 +196,7 @@ def _call_effects(
         call = running.invocation
         then = kept.get((call.epoch, call.invoke))
         if then is not None and _is_declared(graph, then.invocation, after):
-            yield ReplaceInvocation(call, replace(then, graph_version=graph.version, context=after.context))
+            yield ReplaceInvocation(call, replace(then, graph_version=graph.version, context=after.context_text))
         else:
             yield ReplaceInvocation(call, None)
 

@@ -190,7 +190,7 @@ def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:
             "a graph was changed without a new version",
             extra={"graph": graph.name, "agent_id": snapshot.agent_id, "version": graph.version},
         )
-    graph.contexts.keep(snapshot.agent_id, snapshot.context, committed_context(graph, snapshot))
+    graph.contexts.keep(snapshot.agent_id, snapshot.context_text, committed_context(graph, snapshot))
 
 
 def handoff_query(command: HandoffsCommand) -> HandoffQuery:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -122,7 +121,7 @@ def differences(recorded: Snapshot, got: TurnRecord) -> tuple[Difference, ...]:
         ("status", recorded.status.value, after.status.value),
         ("history memory", _plain_memory(recorded), _plain_memory(after)),
     ]
-    told, shown = json.loads(recorded.context), json.loads(after.context)
+    told, shown = recorded.context, after.context
     fields = dict.fromkeys((*told, *shown))
     aspects += [(f"context.{name}", told.get(name), shown.get(name)) for name in fields]
     return tuple(Difference(*each) for each in aspects if each[1] != each[2])

@@ -108,7 +108,7 @@ class Effects:
                 self._end(agent_id, effect)
             case StartInvoke(state, invoke):
                 call = Invocation(agent_id, state, after.version, invoke)
-                running = ActiveInvocation(call, after.graph, after.graph_version, after.context)
+                running = ActiveInvocation(call, after.graph, after.graph_version, after.context_text)
                 self.invokes.begin(running, is_new=True)
             case ReplaceMail(number, mail):
                 self.amend(agent_id, number, mail)

@@ -297,7 +297,7 @@ class _Batch:
                     pass
                 case StartInvoke(state, invoke):
                     call = Invocation(agent_id, state, after.version, invoke)
-                    active = ActiveInvocation(call, after.graph, after.graph_version, after.context)
+                    active = ActiveInvocation(call, after.graph, after.graph_version, after.context_text)
                     begun.append(StartInvocation(active))
                 case Cancel() | CancelTimer() | CancelAll():
                     self._end(agent_id, effect)

@@ -9,7 +9,7 @@ from gatechart.values import HistoryEntry, TurnRecord
 def entry_of(turn: TurnRecord) -> HistoryEntry:
     """Return the history entry that a store keeps of a committed turn."""
     before, after = turn.previous, turn.snapshot
-    told = difference(before.context if before else None, after.context)
+    told = difference(before.context_text if before else None, after.context_text)
     return HistoryEntry(
         agent_id=after.agent_id,
         version=after.version,

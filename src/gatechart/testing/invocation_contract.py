@@ -39,7 +39,7 @@ class InvocationContract:
         """`running` returns everything needed to begin it again: graph, graph version, and the turn's own context."""
         first = await calling(store, "a", "f", "g", context={"text": TEXT})
         await commit_each(store, going_on(first, "TOLD", context={"text": ""}))
-        expected = [ActiveInvocation(call_of(first, invoke), "g", "1", first.snapshot.context) for invoke in "fg"]
+        expected = [ActiveInvocation(call_of(first, invoke), "g", "1", first.snapshot.context_text) for invoke in "fg"]
         assert await under_way(store) == expected
 
     async def test_an_invocation_goes_on_in_the_version_of_its_agent(self, store: Store) -> None:
@@ -47,7 +47,7 @@ class InvocationContract:
         first = await calling(store, "a", "f")
         after = going_on(first, "TOLD")
         await commit_each(store, replace(after, snapshot=replace(after.snapshot, graph_version="2")))
-        assert await under_way(store) == [ActiveInvocation(call_of(first, "f"), "g", "2", first.snapshot.context)]
+        assert await under_way(store) == [ActiveInvocation(call_of(first, "f"), "g", "2", first.snapshot.context_text)]
 
     async def test_the_epochs_of_a_snapshot_are_kept(self, store: Store) -> None:
         """`load` returns the epochs as they were committed, and none if there are none."""

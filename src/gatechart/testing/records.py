@@ -54,7 +54,7 @@ def going_on(
     snapshot = replace(
         previous,
         configuration=previous.configuration if target is None else (target,),
-        context=previous.context if context is None else as_json(context),
+        context_text=previous.context_text if context is None else as_json(context),
         version=previous.version + 1,
         status=status,
     )

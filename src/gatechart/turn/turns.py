@@ -108,11 +108,11 @@ async def begin(
 
 def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot) -> ContextT:
     """Return the context that the snapshot holds. Raises IncompatibleGraphError if the graph's type cannot read it."""
-    kept = graph.contexts.take(snapshot.agent_id, snapshot.context)
+    kept = graph.contexts.take(snapshot.agent_id, snapshot.context_text)
     if kept is not None:
         return kept
     try:
-        return read_context(graph.context, snapshot.context)
+        return read_context(graph.context, snapshot.context_text)
     except ValidationError as error:
         problem = f"its context is no {graph.context.__name__}: {'; '.join(problems_of(error))}"
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
@@ -256,7 +256,7 @@ def _entered(macrostep: Macrostep, before: EntryVersions) -> EntryVersions:
 
 
 def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
-    context, before = macrostep.context, None if previous is None else previous.context
+    context, before = macrostep.context, None if previous is None else previous.context_text
     if context is None and before is not None:  # the turn did not need it
         return before
     text, restored = rewritten(context, before, macrostep.turn.agent_id, macrostep.turn.event.name)

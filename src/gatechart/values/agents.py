@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -64,17 +65,29 @@ class Event:
 class Snapshot:
     """The complete stored state of an agent."""
 
+    # As data, because pydantic is not imported here. The key of the context's text is older than the field's name.
+    __pydantic_config__ = {  # noqa: RUF012  a field of the dataclass if it were annotated
+        "alias_generator": lambda name: name.removesuffix("_text"),
+        "serialize_by_alias": True,
+    }
+
     agent_id: AgentId
     graph: str
     graph_version: str
     fingerprint: str
     configuration: tuple[StateName, ...]  # the active leaves, in document order
-    context: str  # JSON text
+    context_text: str  # JSON
     version: int  # of the agent: the number of committed turns, the start included
     status: Status
     memory: Memory = ()
     entered: EntryVersions = ()  # for active states with timers or invokes: the version that entered each
     handoffs: tuple[OpenHandoff, ...] = ()  # those the agent takes part in, in the order it joined them
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The context as JSON values, read from its text each time. `graph.context_of(snapshot)` reads the model."""
+        context: dict[str, Any] = json.loads(self.context_text)
+        return context
 
 
 @value

@@ -58,7 +58,7 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "graph_version": snapshot.graph_version,
         "fingerprint": snapshot.fingerprint,
         "configuration": names_json(snapshot.configuration),
-        "context": snapshot.context,
+        "context": snapshot.context_text,
         "version": snapshot.version,
         "status": snapshot.status.value,
         "memory": json_or_null(snapshot.memory),
@@ -76,7 +76,7 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         "graph_version": after.graph_version,
         "fingerprint": after.fingerprint,
         "configuration": names_json(after.configuration),
-        "context": after.context,
+        "context": after.context_text,
         "version": after.version,
     }
     if before.status is not after.status:
@@ -100,7 +100,7 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         graph_version=row.graph_version,
         fingerprint=row.fingerprint,
         configuration=json_names(row.configuration, "configuration"),
-        context=row.context,
+        context_text=row.context,
         version=row.version,
         status=Status(row.status),
         memory=to_memory(row.memory),
@@ -121,7 +121,7 @@ def to_shown(row: Row[Any]) -> Snapshot:
             graph_version=text_of(row.graph_version),
             fingerprint=text_of(row.fingerprint),
             configuration=(),
-            context="{}",
+            context_text="{}",
             version=number_of(row.version),
             status=Status.UNREADABLE,
         )

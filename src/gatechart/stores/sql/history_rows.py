@@ -90,11 +90,11 @@ def delta_of(turn: TurnRecord, deltas: int) -> Delta:
     before, after = turn.previous, turn.snapshot
     if before is None:
         return Delta(None, None, 0)
-    told = difference(before.context, after.context)
+    told = difference(before.context_text, after.context_text)
     changed, appended = json_or_null(told.changed), json_or_null(told.appended)
     deltas += max(len(changed or "") + len(appended or ""), LEAST)
     is_same_graph = before.fingerprint == after.fingerprint and before.graph_version == after.graph_version
-    is_enough = is_same_graph and told.is_enough and deltas <= 2 * len(after.context) + EXTRA
+    is_enough = is_same_graph and told.is_enough and deltas <= 2 * len(after.context_text) + EXTRA
     return Delta(changed, appended, deltas if is_enough else 0)
 
 
@@ -132,7 +132,7 @@ def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
         "memory": json_or_null(snapshot.memory),
         "entered": json_or_null(snapshot.entered),
         "handoffs": from_open(snapshot.handoffs),
-        "context": snapshot.context,
+        "context": snapshot.context_text,
         "graph_version": snapshot.graph_version,
         "fingerprint": snapshot.fingerprint,
     }
@@ -222,7 +222,7 @@ def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
         graph_version=whole.graph_version,
         fingerprint=whole.fingerprint,
         configuration=json_names(last.target, "target"),
-        context=context,
+        context_text=context,
         version=last.version,
         status=Status(last.status or Status.ACTIVE),
         memory=to_memory(_newest([row.memory for row in rows])),
