@@ -38,6 +38,7 @@ from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, 
 from gatechart.graph import OnRefusal
 from gatechart.restate import runtime as restate_runtime
 from gatechart.runtime import runtime
+from gatechart.runtime.operations import OPERATIONS
 from gatechart.testing.records import NOON
 from tests.api.charts import Note, lamp, shade
 
@@ -364,6 +365,6 @@ async def test_mail_is_discarded_in_every_home(verbs):
     assert not await verbs.mail("a")
 
 
-@pytest.mark.parametrize("executors", [runtime._EXECUTORS, restate_runtime._EXECUTORS])
+@pytest.mark.parametrize("executors", [runtime._EXECUTORS | OPERATIONS, restate_runtime._EXECUTORS])
 def test_a_home_executes_every_command_and_each_has_a_route(executors):
     assert set(executors) == set(KINDS)

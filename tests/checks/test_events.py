@@ -121,6 +121,7 @@ def test_an_invoke_whose_end_is_awaited_is_not_noted():
         "agent.started.A",
         "agent.stopped",
         "agent.rolled_back",
+        "agent.forked",
         "agent.migrated",
         "signal.loop",
         "escape.reroute",

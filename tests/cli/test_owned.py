@@ -130,6 +130,23 @@ def test_an_agent_is_rolled_back_and_stopped_by_the_host(host, gatechart):
 
 
 @on_both
+def test_another_agent_begins_from_an_agent_s_past_by_the_host(host, gatechart):
+    assert gatechart("send", "o-0", "GIVE").code == 0
+    forked = gatechart("fork", "o-0", "1", "--id", "o-9", "--json")
+    assert (forked.code, forked.err) == (0, "")
+    assert (forked.document["agent_id"], forked.document["version"], forked.document["configuration"]) == (
+        "o-9",
+        1,
+        ["TALKING"],
+    )
+    [first] = gatechart("history", "o-9", "--json").document["history"]
+    assert first["event"]["payload"] == {"agent": "o-0", "version": 1}
+    refused = gatechart("fork", "o-0", "7")
+    assert (refused.code, "1 to 3" in refused.err) == (4, True), refused.err
+    assert gatechart("fork", "nobody", "1").code == 4
+
+
+@on_both
 def test_mail_is_discarded_by_the_host_unless_one_of_it_waits(host, gatechart):
     for _ in range(2):
         gatechart("post", "o-0", "NEVER_HEARD_OF")
@@ -235,6 +252,7 @@ DOES = {
     "handoff": ["handoff.requested"],
     "stop": ["agent.stopped"],
     "rollback": ["agent.rolled_back"],
+    "fork": [],
 }
 
 
@@ -247,6 +265,7 @@ DOES = {
         (("handoff", "o-0", "--to", "human_desk", "--at", "HIGH", "--json"), "o-0"),
         (("stop", "o-0", "--json"), "o-0"),
         (("rollback", "o-0", "1", "--reason", "wrong", "--json"), "o-0"),
+        (("fork", "o-0", "1", "--id", "o-1", "--json"), "o-0"),
     ],
 )
 def test_what_an_owner_did_before_it_died_is_told_and_not_done_again(command, agent, app, home, gatechart):

@@ -295,3 +295,17 @@ async def test_who_was_stopped_while_it_handed_on_does_not_get_the_work_back_by_
         for version in (1, 2):
             with pytest.raises(OpenHandoffError):
                 await agent.rollback(version, reason="never asked")
+
+
+async def test_a_fork_asks_another_agent_for_the_work_that_its_state_delegates(place):
+    async with house(place, *ALL, boss()) as runtime:
+        agent = await begun(runtime)
+        target = await target_of(runtime, agent)
+        fork = await runtime.fork(agent.id, agent.snapshot.version)
+        await rest(runtime)
+        other = await target_of(runtime, fork)
+        assert (other.configuration, other.id != target.id) == (("WORKING",), True)
+        await other.send("DONE")
+        await rest(runtime)
+        assert (fork.configuration, agent.configuration) == (("TALKING",), ("DELEGATING",))
+        assert target.configuration == ("WORKING",)

@@ -44,6 +44,7 @@ RESERVED = (
     "agent.started.WAITING",
     "agent.stopped",
     "agent.rolled_back",
+    "agent.forked",
     "agent.migrated",
     "signal.loop",
     "escape.Reroute",

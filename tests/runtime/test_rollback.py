@@ -4,9 +4,8 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from pydantic import Field
 
-from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Status, Transition
+from gatechart import Runtime, StateTransitionGraph, Status, Transition
 from gatechart.errors import (
     ActionFailedError,
     ReadOnlyError,
@@ -15,67 +14,13 @@ from gatechart.errors import (
     UnknownAgentError,
     UnknownVersionError,
 )
-from gatechart.graph import Migration, Then
+from gatechart.graph import Migration
 from gatechart.testing import VirtualClock
 from gatechart.values import Role
 from tests.runtime.support import at_rest, eventually, nothing_changes, soon
+from tests.runtime.trips import trip
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
-
-
-class Trip(AgentContext):
-    notes: list[str] = Field(default_factory=list)
-
-
-def note(context, event):
-    context.notes.append(event.payload.get("n", event.name))
-
-
-def enter(context, event):
-    context.notes.append("entered")
-
-
-def tell(context, event, turn):
-    turn.send("other", "TOLD")
-    turn.after(100, "RANG", {"n": "keyed"}, key="k")
-    turn.send(turn.agent_id, "RANG", {"n": "to itself"}, due=turn.now + timedelta(seconds=100))
-
-
-async def search(context, work):
-    work.services.append((list(context.notes), work.idempotency_key("x")))
-    await asyncio.Event().wait()
-
-
-def trip(version="1", extra=(), **more):
-    return StateTransitionGraph(
-        "trip",
-        version=version,
-        context=Trip,
-        states=[
-            "HOME",
-            State("AWAY", on_entry=enter, after={"60s": Then(actions=note)}, invoke=search),
-            State(
-                "TOURING",
-                states=["SEA", "HILLS", State("PAST", history="shallow", initial="SEA")],
-            ),
-            State("BACK", final=True, on_entry=enter),
-        ],
-        transitions=[
-            Transition("HOME", "LEFT", "AWAY"),
-            Transition("HOME", "TOURED", "TOURING"),
-            Transition("TOURING", "DROVE", "HILLS"),
-            Transition("TOURING", "STOPPED", "HOME"),
-            Transition("HOME", "WENT_ON", "PAST"),
-            Transition("AWAY", "RETURNED", "BACK"),
-            Transition("AWAY", "GAVE_UP", "HOME"),
-            Transition(ANY, "NOTED", actions=note),
-            Transition(ANY, "RANG", actions=note),
-            Transition(ANY, "TOLD_ALL", actions=tell),
-            *extra,
-        ],
-        entry_points=["HOME"],
-        **more,
-    )
 
 
 @pytest.fixture

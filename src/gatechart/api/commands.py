@@ -186,6 +186,20 @@ class RollbackCommand(WritingCommand):
     idempotency_key: str | None = None
 
 
+class ForkCommand(WritingCommand):
+    """`fork`."""
+
+    answer: ClassVar[Answer[Any]] = SNAPSHOT
+    route: ClassVar[Route] = Route(
+        "POST", "/agents/{agent_id}/fork", "Start another agent as this one was at a version", 201
+    )
+    verb: Literal["fork"] = "fork"
+    agent_id: AgentId  # of the agent whose past it is
+    version: int
+    new_id: AgentId | None = None
+    idempotency_key: str | None = None
+
+
 class HandoffCommand(WritingCommand):
     """`handoff`."""
 
@@ -362,6 +376,7 @@ Command: TypeAlias = Annotated[
     | DiscardCommand
     | StopCommand
     | RollbackCommand
+    | ForkCommand
     | HandoffCommand
     | CancelHandoffCommand
     | FireTimerCommand

@@ -19,6 +19,7 @@ from gatechart.api.commands import (
     EraseCommand,
     FindCommand,
     FireTimerCommand,
+    ForkCommand,
     HandoffCommand,
     HandoffsCommand,
     HistoryCommand,
@@ -38,7 +39,7 @@ from gatechart.api.remote_agent import RemoteAgent
 from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, ElsewhereError, UnknownAgentError
 from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
-from gatechart.turn import checked_name, known_number, plain_payload
+from gatechart.turn import check_version, checked_id, checked_name, known_number, plain_payload
 from gatechart.values import (
     AcceptedEvent,
     AgentId,
@@ -132,7 +133,7 @@ class AgentHome(ABC):
             graph=graph_name(graph),
             at=name_of(at),
             payload=None if payload is None else plain_payload(payload, "start"),
-            agent_id=agent_id,
+            agent_id=checked_id(agent_id),
             idempotency_key=idempotency_key,
         )
         return await self._handle(command)
@@ -154,7 +155,7 @@ class AgentHome(ABC):
             StartOnCommand,
             trigger=name_of(trigger),
             payload=None if payload is None else plain_payload(payload, "start_on"),
-            agent_id=agent_id,
+            agent_id=checked_id(agent_id),
             idempotency_key=idempotency_key,
         )
         return await self._handle(command)
@@ -302,11 +303,30 @@ class AgentHome(ABC):
         idempotency_key: str | None = None,
     ) -> Snapshot:
         """Restore an agent as it was at a version: `Agent.rollback` by agent id."""
+        check_version("rollback", version)
         command = made(
             RollbackCommand, agent_id=agent_id, version=version, reason=reason, idempotency_key=idempotency_key
         )
         snapshot: Snapshot = await self.execute(command)
         return snapshot
+
+    async def fork(
+        self, agent_id: AgentId, version: int, *, new_id: AgentId | None = None, idempotency_key: str | None = None
+    ) -> Agent[Any]:
+        """Start another agent as this one was at a version, to try another way on; this one stays as it is.
+
+        No action runs. Timers and invokes of the active states start anew for the new agent, agents that they invoke
+        included; mail, keyed timers and handoffs stay with the one that has them. The new agent's first turn names its
+        origin: the event `agent.forked`, with `agent` and `version`. It is of today's version of the graph.
+
+        version: any that the history has, also of an agent that has ended.
+        new_id, idempotency_key: as `agent_id` and `idempotency_key` of `start`.
+        Raises UnknownAgentError, UnknownVersionError, AgentExistsError, UnknownGraphError, IncompatibleGraphError.
+        """
+        check_version("fork", version)
+        command = made(ForkCommand, agent_id=agent_id, version=version, new_id=new_id, idempotency_key=idempotency_key)
+        snapshot: Snapshot = await self.execute(command)
+        return await self.resume(snapshot.agent_id)
 
     async def end_invoke(
         self,
@@ -401,6 +421,7 @@ class AgentHome(ABC):
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """Return an agent's snapshot at a version: `Agent.snapshot_at` by agent id."""
+        check_version("snapshot_at", version)
         snapshot: Snapshot = await self.execute(made(SnapshotAtCommand, agent_id=agent_id, version=version))
         return snapshot
 

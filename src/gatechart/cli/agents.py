@@ -1,4 +1,4 @@
-"""Commands that change an agent: start, send, stop, rollback, erase."""
+"""Commands that change an agent: start, send, stop, rollback, fork, erase."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ OrResumeOption = Annotated[
     bool, typer.Option("--or-resume", help="Leave the agent with this --id as it is if there is one.")
 ]
 VersionArgument = Annotated[
-    int, typer.Argument(metavar="VERSION", min=1, help="The version to restore.", show_default=False)
+    int,
+    typer.Argument(
+        metavar="VERSION", min=1, help="The version, as `gatechart history` numbers it.", show_default=False
+    ),
 ]
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.", show_default=False)
@@ -245,6 +248,32 @@ async def roll_back_agent(
         await reached.hint_at_waiting(settings, graph, snapshot)
 
     await connection.execute(settings, (graph,), restore, timeout_s=timeout)
+
+
+async def fork_agent(
+    settings: Settings,
+    agent: AgentArgument,
+    version: VersionArgument,
+    id: NewIdOption = None,  # noqa: A002
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Start another agent as this one was at a version.
+
+    The agent itself stays as it is, whether it is active or has ended. No action runs; timers and invokes of the active
+    states start for the new agent, whose history begins with its origin. Mail and handoffs stay with the first agent.
+    If a host is running, such as `gatechart run`, it does this.
+
+    Examples:
+      gatechart fork case-1 7 --id case-1-again
+    """
+    graph, _ = await _stored(agent, settings)
+
+    async def fork(reached: Connection) -> None:
+        started = (await reached.home.fork(agent, version, new_id=id)).snapshot
+        _print(settings, graph, started)
+        await reached.hint_at_waiting(settings, graph, started)
+
+    await connection.execute(settings, (graph,), fork, timeout_s=timeout)
 
 
 def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | None) -> tuple[AnyGraph, EntryPoint]:

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from gatechart.cli.accepts import show_accepted
-from gatechart.cli.agents import erase_agent, roll_back_agent, send_event, start_agent, stop_agent
+from gatechart.cli.agents import erase_agent, fork_agent, roll_back_agent, send_event, start_agent, stop_agent
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
 from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_handoff
@@ -83,6 +83,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "stop": stop_agent,
     "erase": erase_agent,
     "rollback": roll_back_agent,
+    "fork": fork_agent,
     "run": run_agents,
     "serve": serve_agents,
     "post": post_event,

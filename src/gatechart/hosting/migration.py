@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from gatechart.context import problems_of, read_context, rewritten
 from gatechart.errors import ContextInvalidError, IncompatibleGraphError, PayloadError, contained, failure_in
 from gatechart.graph import AnyGraph, Migration, callable_name
+from gatechart.hosting.registry import Registry
 from gatechart.hosting.rollback import attended
 from gatechart.kernel import misfit
 from gatechart.ports import Store
@@ -65,6 +66,17 @@ async def read_pending(store: Store, agent_id: AgentId) -> Pending:
         mail += found
     running = await store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
     return Pending(tuple(mail), tuple(each for _, each in running))
+
+
+def as_of_today(registry: Registry, snapshot: Snapshot, now: datetime) -> tuple[AnyGraph, Snapshot]:
+    """Return a snapshot as its agent would go on from it, in the version to which it migrates, with that version.
+
+    Nothing is stored, and neither mail nor invokes are looked at. Raises as `Registry.graph_for` does.
+    """
+    graph = registry.graph_for(snapshot)
+    if graph.version == snapshot.graph_version:
+        return graph, snapshot
+    return graph, migrated(graph, registry.way_for(snapshot), snapshot, Pending((), ()), now).snapshot
 
 
 def migrated(

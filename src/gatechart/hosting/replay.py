@@ -21,7 +21,7 @@ from gatechart.hosting.replayed_turn import (
     expected,
     played,
 )
-from gatechart.hosting.rollback import ROLLED_BACK, STOPPED
+from gatechart.hosting.rollback import FORKED, ROLLED_BACK, STOPPED
 from gatechart.ports import Store
 from gatechart.turn import REQUESTED
 from gatechart.values import (
@@ -36,7 +36,9 @@ from gatechart.values import (
     TurnRecord,
 )
 
-_OWN: Final = frozenset({STOPPED, ROLLED_BACK, MIGRATED, REQUESTED})  # turns of operators, which no graph decides
+_OWN: Final = frozenset(
+    {STOPPED, ROLLED_BACK, FORKED, MIGRATED, REQUESTED}
+)  # turns of operators; no graph decides them
 _PAGE: Final = 1000
 
 

@@ -1,4 +1,4 @@
-"""Turns without an event of the chart: stopping an agent and rolling it back."""
+"""Turns without an event of the chart: stopping an agent, rolling it back, and beginning another from its past."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from gatechart.values import (
 
 STOPPED: Final = "agent.stopped"
 ROLLED_BACK: Final = "agent.rolled_back"
+FORKED: Final = "agent.forked"
 
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
@@ -59,14 +60,34 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
-    version = before.version + 1
-    states = attended(graph, target.configuration) if target.status is Status.ACTIVE else ()
-    entered = tuple((state, version) for state in states)
-    restored = replace(target, version=version, entered=entered, handoffs=before.handoffs)
-    standing = delegated(graph, restored, states, event, services)
-    after = replace(restored, handoffs=standing.handoffs)
-    begun: list[Effect] = [effect for state in states for effect in beginnings(graph, state, event.time)]
-    return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun, *standing.effects))
+    restored = replace(target, version=before.version + 1, handoffs=before.handoffs)
+    after, begun = _attended(graph, restored, event, services)
+    return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
+
+
+def fork_event(source: AgentId, version: int, now: datetime, idempotency_key: str | None = None) -> Event:
+    """Return the event that records in the history of a new agent where it comes from."""
+    return Event(FORKED, {"agent": source, "version": version}, now, idempotency_key)
+
+
+def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, services: Any = None) -> TurnRecord:
+    """Return the first turn of another agent, which begins as the target was. No action runs.
+
+    target: a snapshot that this graph can drive. Timers and invokes of its states start for the new agent as well.
+    Mail, keyed timers and handoffs stay with the agent that has them.
+    """
+    own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=())
+    after, begun = _attended(graph, own, event, services)
+    return TurnRecord(None, after, event, (), 0, effects=begun)
+
+
+def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) -> tuple[Snapshot, tuple[Effect, ...]]:
+    """Return the snapshot with the timers, invokes and delegations of its states, and the effects that start them."""
+    states = attended(graph, restored.configuration) if restored.status is Status.ACTIVE else ()
+    after = replace(restored, entered=tuple((state, restored.version) for state in states))
+    standing = delegated(graph, after, states, event, services)
+    begun = [effect for state in states for effect in beginnings(graph, state, event.time)]
+    return replace(after, handoffs=standing.handoffs), (*begun, *standing.effects)
 
 
 def _is_withdrawn(each: OpenHandoff) -> bool:

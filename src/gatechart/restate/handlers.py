@@ -27,7 +27,8 @@ from gatechart.errors import (
     contained,
 )
 from gatechart.graph import AnyGraph, OnRefusal
-from gatechart.hosting.rollback import rollback_event, rolled_back, stopped
+from gatechart.hosting.migration import as_of_today
+from gatechart.hosting.rollback import fork_event, forked, rollback_event, rolled_back, stopped
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
@@ -45,7 +46,7 @@ from gatechart.turn import (
     plain_payload,
     requested,
 )
-from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status
+from gatechart.values import STARTED, AgentId, Event, EventName, Mail, MailStatus, Status, TurnRecord
 
 logger = logging.getLogger(__name__)
 
@@ -172,16 +173,36 @@ async def _begin(unit: UnitOfWork, argument: Argument) -> None:
     fitted = fit_payload(graph.name, entry, argument["payload"])
     name = f"{STARTED}{entry.name}"
     event = Event(name, plain_payload(fitted, name), unit.now, idempotency_key)
-    if unit.state.snapshot is not None:
-        if unit.first_outcome(event) is None:
-            raise AgentExistsError(unit.agent_id)
-        _answer_snapshot(unit)
-        return
-    turn = begin(graph, entry, fitted, unit.agent_id, event, unit.config.services)
-    unit.commit(await unit.in_turn(graph, name, turn))
+    if not _has_begun(unit, event):
+        turn = begin(graph, entry, fitted, unit.agent_id, event, unit.config.services)
+        _add(unit, await unit.in_turn(graph, name, turn))
+    _answer_snapshot(unit)
+
+
+async def _fork(unit: UnitOfWork, argument: Argument) -> None:
+    """Start the agent as another one was. target: that agent's snapshot, from the projection."""
+    target = SNAPSHOT.validate_python(argument["target"])
+    event = fork_event(target.agent_id, target.version, unit.now, argument["once"])
+    if not _has_begun(unit, event):
+        graph, today = as_of_today(unit.config.registry, target, unit.now)
+        _add(unit, forked(graph, today, unit.agent_id, event, unit.config.services))
+    _answer_snapshot(unit)
+
+
+def _has_begun(unit: UnitOfWork, event: Event) -> bool:
+    """Return whether this very event began the agent. Raises AgentExistsError if another did, EventIdReusedError."""
+    if unit.state.snapshot is None:
+        return False
+    if unit.first_outcome(event) is None:
+        raise AgentExistsError(unit.agent_id)
+    return True
+
+
+def _add(unit: UnitOfWork, turn: TurnRecord) -> None:
+    """Commit an agent's first turn, and take the mail that waited for the agent."""
+    unit.commit(turn)
     if unit.state.mail:
         unit.order("drain", after_s=0.0)
-    _answer_snapshot(unit)
 
 
 async def _stop(unit: UnitOfWork, _: Argument) -> None:
@@ -355,6 +376,7 @@ VERBS: Final[Mapping[str, Verb]] = MappingProxyType(
         "drain": _drain,
         "wake": _wake,
         "begin": _begin,
+        "fork": _fork,
         "stop": _stop,
         "roll_back": _roll_back,
         "hand_on": _hand_on,

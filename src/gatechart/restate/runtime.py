@@ -21,6 +21,7 @@ from gatechart.api import (
     EraseCommand,
     FindCommand,
     FireTimerCommand,
+    ForkCommand,
     HandoffCommand,
     HandoffsCommand,
     HistoryCommand,
@@ -44,14 +45,14 @@ from gatechart.errors import (
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn
-from gatechart.hosting.migration import Pending, migrated
+from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
 from gatechart.restate.agent_calls import AgentCalls, EngineAgent
 from gatechart.restate.ingress import Ingress
-from gatechart.restate.state import MAIL, MAILS, SNAPSHOT
+from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import Names
 from gatechart.stores import open_store
 from gatechart.turn import (
@@ -243,6 +244,14 @@ class RestateRuntime(AgentHome):
         agent = await self.resume(command.agent_id)
         return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
 
+    async def _fork(self, command: ForkCommand) -> Snapshot:
+        """Fork an agent from a version that is projected, after waiting for the projection."""
+        key, source = checked_id(command.idempotency_key, "idempotency_key"), known_id(command.agent_id)
+        agent_id = checked_id(command.new_id, "new_id") or key or self._ids()
+        target = await self._snapshot_at(SnapshotAtCommand(agent_id=source, version=command.version))
+        told = {"target": plain(SNAPSHOT, target), "once": key}
+        return SNAPSHOT.validate_python((await self._calls.ask("fork", agent_id, told))["snapshot"])
+
     async def _accepts(self, command: AcceptsCommand) -> Sequence[AcceptedEvent]:
         graph, snapshot, now = await self._as_of_today(command.agent_id)
         with OpenTurn(snapshot.agent_id):
@@ -255,12 +264,8 @@ class RestateRuntime(AgentHome):
 
     async def _as_of_today(self, agent_id: AgentId) -> tuple[AnyGraph, Snapshot, datetime]:
         """Return an agent as it will be when something comes to it, with its graph, and the time."""
-        snapshot, now = await self.read(agent_id), datetime.now(UTC)
-        graph = self._registry.graph_for(snapshot)
-        if graph.version != snapshot.graph_version:
-            nothing = Pending((), ())
-            snapshot = migrated(graph, self._registry.way_for(snapshot), snapshot, nothing, now).snapshot
-        return graph, snapshot, now
+        now = datetime.now(UTC)
+        return *as_of_today(self._registry, await self.read(agent_id), now), now
 
     async def _find(self, command: FindCommand) -> Page:
         """Find agents. Results lag behind the engine, in the order in which agents were projected."""
@@ -393,6 +398,7 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     StopCommand: RestateRuntime._stop,
     EraseCommand: RestateRuntime._erase,
     RollbackCommand: RestateRuntime._rollback,
+    ForkCommand: RestateRuntime._fork,
     EndInvokeCommand: RestateRuntime._end_invoke,
     HandoffCommand: RestateRuntime._handoff,
     HandoffsCommand: RestateRuntime._handoffs,

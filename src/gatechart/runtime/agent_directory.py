@@ -21,8 +21,9 @@ from gatechart.errors import AgentExistsError, DefinitionError, EventError, Inbo
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.hosting.idempotency import AppliedIds, turn_of, with_id
 from gatechart.hosting.limits import WhenFull
-from gatechart.hosting.migration import migrated, read_pending
+from gatechart.hosting.migration import as_of_today, migrated, read_pending
 from gatechart.hosting.registry import Registry, in_full
+from gatechart.hosting.rollback import forked
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.runtime.core import Core, Surroundings
 from gatechart.runtime.live_agent import LiveAgent
@@ -292,7 +293,21 @@ class AgentDirectory:
         """
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
+        return await self._add(graph, turn)
+
+    async def fork(self, target: Snapshot, agent_id: AgentId, event: Event) -> LiveAgent | None:
+        """Start an agent as another one was, and return it; None if its event has started it already.
+
+        Raises AgentExistsError, UnknownGraphError and IncompatibleGraphError.
+        """
+        with OpenTurn(agent_id):
+            graph, today = as_of_today(self._registry, target, event.time)
+            turn = forked(graph, today, agent_id, event, self._core.services)
+        return await self._add(graph, turn)
+
+    async def _add(self, graph: AnyGraph, turn: TurnRecord) -> LiveAgent | None:
         turn = self._core.numbered(turn)
+        agent_id, event = turn.snapshot.agent_id, turn.event
         with self.holding((agent_id,)), self._core.telemetry.begin(turn) as turn:
             if await self._core.committer.commit(turn) is Verdict.STALE:
                 if event.id is not None and await turn_of(self._core.store, agent_id, event, event.id) is not None:

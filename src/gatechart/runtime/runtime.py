@@ -17,27 +17,15 @@ from gatechart.api import (
     AcceptsCommand,
     AgentHome,
     BaseCommand,
-    CancelHandoffCommand,
     CanCommand,
     Command,
-    DiscardCommand,
-    EndInvokeCommand,
-    EraseCommand,
-    FindCommand,
-    FireTimerCommand,
-    HandoffCommand,
-    HandoffsCommand,
-    HistoryCommand,
-    MailCommand,
     PostCommand,
     ReadCommand,
-    RetryCommand,
     RollbackCommand,
     SendCommand,
     SnapshotAtCommand,
     StartCommand,
     StartOnCommand,
-    StopCommand,
     execute_once,
 )
 from gatechart.errors import OwnershipLostError
@@ -46,15 +34,15 @@ from gatechart.handoff import PacketMigration
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.limits import Limits
-from gatechart.hosting.registry import Registry, handoff_query
+from gatechart.hosting.registry import Registry
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
-from gatechart.runtime.maintenance import Age, Maintenance, cancel_handoff, end_invoke, fire_timer, pruning_of
-from gatechart.runtime.posted_mail import shown_mail
+from gatechart.runtime.maintenance import Age, Maintenance, pruning_of
+from gatechart.runtime.operations import Operations
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
 from gatechart.stores.opening import checked_role
@@ -74,14 +62,11 @@ from gatechart.values import (
     Capabilities,
     Event,
     Forgotten,
-    HandoffRecord,
     HistoryEntry,
     Mail,
-    MailQuery,
     Migrated,
     Name,
     Outcome,
-    Page,
     Receipt,
     Role,
     Snapshot,
@@ -101,6 +86,7 @@ class Runtime(AgentHome):
         self._registry = registry
         self._effects = Effects(core, registry)
         self._maintenance = Maintenance(core, registry, self._effects)
+        self._operations = Operations(core, registry, self._effects, self._maintenance)
 
     @classmethod
     @asynccontextmanager
@@ -197,7 +183,8 @@ class Runtime(AgentHome):
 
     async def execute(self, command: Command) -> Any:
         """Execute a command and return its result. Raises what the verb raises."""
-        return await _EXECUTORS[type(command)](self, command)
+        executor = _EXECUTORS.get(type(command))
+        return await (self._operations.execute(command) if executor is None else executor(self, command))
 
     async def _start_agent(
         self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
@@ -321,73 +308,6 @@ class Runtime(AgentHome):
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
         return await (await self.resume(command.agent_id)).snapshot_at(command.version)
 
-    async def _find(self, command: FindCommand) -> Page:
-        self._core.admit("find", writes=False)
-        query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
-        return await self._core.store.find(query)
-
-    async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
-        self._core.admit("history", writes=False)
-        store, agent_id = self._core.store, known_id(command.agent_id)
-        return await store.history(agent_id, after=command.after, limit=command.limit)
-
-    async def _stop(self, command: StopCommand) -> Snapshot:
-        self._core.admit("stop", writes=True)
-        return await (await self._effects.directory.get(known_id(command.agent_id))).stop()
-
-    async def _erase(self, command: EraseCommand) -> None:
-        self._core.admit("erase", writes=True)
-        agent_id = known_id(command.agent_id)
-        agent = self._effects.directory.known(agent_id)
-        await (self._maintenance.erase(agent_id) if agent is None else agent.erase())
-
-    async def _mail(self, command: MailCommand) -> Sequence[Mail]:
-        self._core.admit("mail", writes=False)
-        to = None if command.to is None else known_id(command.to)
-        found = await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
-        return await shown_mail(self._core, self._registry, found)
-
-    async def _retry(self, command: RetryCommand) -> Mail:
-        self._core.admit("retry", writes=True)
-        return await self._effects.posted.retry(command.number)
-
-    async def _discard(self, command: DiscardCommand) -> Mail:
-        self._core.admit("discard", writes=True)
-        return await self._effects.posted.discard(command.number)
-
-    async def _fire_timer(self, command: FireTimerCommand) -> Mail:
-        self._core.admit("fire_timer", writes=True)
-        return await fire_timer(self._core, self._effects, command.number, command.reason)
-
-    async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
-        self._core.admit("end_invoke", writes=True)
-        return await end_invoke(
-            self._core,
-            self._effects,
-            command.agent_id,
-            command.invoke,
-            result=command.result,
-            error=command.error,
-            reason=command.reason,
-            idempotency_key=command.idempotency_key,
-        )
-
-    async def _handoff(self, command: HandoffCommand) -> str:
-        self._core.admit("handoff", writes=True)
-        key = checked_id(command.idempotency_key, "idempotency_key")
-        agent = await self._effects.directory.get(known_id(command.agent_id))
-        return await agent.hand_on(lambda turn: turn.handoff(**command.arguments), key)
-
-    async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
-        self._core.admit("handoffs", writes=False)
-        return await self._core.store.handoffs(handoff_query(command))
-
-    async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
-        self._core.admit("cancel_handoff", writes=True)
-        return await cancel_handoff(
-            self._core, self._effects, command.handoff_id, command.reason, command.idempotency_key
-        )
-
     @asynccontextmanager
     async def changes(self) -> AsyncIterator[Subscription[HistoryEntry]]:
         """Subscribe to the turns of all agents as they are committed from now on, for dashboards and tests.
@@ -476,20 +396,8 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[Runtime, Any], Awaitable[
     ReadCommand: Runtime._read,
     SendCommand: Runtime._send,
     PostCommand: Runtime._post,
-    MailCommand: Runtime._mail,
-    RetryCommand: Runtime._retry,
-    DiscardCommand: Runtime._discard,
-    FireTimerCommand: Runtime._fire_timer,
-    StopCommand: Runtime._stop,
-    EraseCommand: Runtime._erase,
     RollbackCommand: Runtime._rollback,
-    EndInvokeCommand: Runtime._end_invoke,
-    HandoffCommand: Runtime._handoff,
-    HandoffsCommand: Runtime._handoffs,
-    CancelHandoffCommand: Runtime._cancel_handoff,
     AcceptsCommand: Runtime._accepts,
     CanCommand: Runtime._can,
     SnapshotAtCommand: Runtime._snapshot_at,
-    HistoryCommand: Runtime._history,
-    FindCommand: Runtime._find,
 }

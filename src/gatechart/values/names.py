@@ -44,6 +44,7 @@ _RESERVED: Final = (
     "agent.started",
     "agent.stopped",
     "agent.rolled_back",
+    "agent.forked",
     "agent.migrated",
 )
 RECURRING: Final = "every."

@@ -1,0 +1,135 @@
+"""What a runtime does for commands that name an agent, mail or a handoff by id, without a handle of the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from gatechart.api import (
+    BaseCommand,
+    CancelHandoffCommand,
+    Command,
+    DiscardCommand,
+    EndInvokeCommand,
+    EraseCommand,
+    FindCommand,
+    FireTimerCommand,
+    ForkCommand,
+    HandoffCommand,
+    HandoffsCommand,
+    HistoryCommand,
+    MailCommand,
+    RetryCommand,
+    StopCommand,
+)
+from gatechart.hosting.idempotency import turn_of
+from gatechart.hosting.registry import Registry, handoff_query
+from gatechart.hosting.rollback import fork_event
+from gatechart.runtime.core import Core
+from gatechart.runtime.delivery import JobQueue
+from gatechart.runtime.effects import Effects
+from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
+from gatechart.runtime.posted_mail import shown_mail
+from gatechart.turn import check_version, checked_id, known_id
+from gatechart.values import AgentId, Event, HandoffRecord, HistoryEntry, Mail, MailQuery, Page, Receipt, Snapshot
+
+
+class Operations:
+    """Executes these commands for a runtime."""
+
+    def __init__(self, core: Core, registry: Registry, effects: Effects, maintenance: Maintenance) -> None:
+        self._core = core
+        self._registry = registry
+        self._effects = effects
+        self._maintenance = maintenance
+
+    async def execute(self, command: Command) -> Any:
+        """Execute a command and return its result. Raises what the verb raises."""
+        self._core.admit(command.verb, writes=command.writes)
+        return await OPERATIONS[type(command)](self, command)
+
+    async def _find(self, command: FindCommand) -> Page:
+        query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
+        return await self._core.store.find(query)
+
+    async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
+        store, agent_id = self._core.store, known_id(command.agent_id)
+        return await store.history(agent_id, after=command.after, limit=command.limit)
+
+    async def _stop(self, command: StopCommand) -> Snapshot:
+        return await (await self._effects.directory.get(known_id(command.agent_id))).stop()
+
+    async def _erase(self, command: EraseCommand) -> None:
+        agent_id = known_id(command.agent_id)
+        agent = self._effects.directory.known(agent_id)
+        await (self._maintenance.erase(agent_id) if agent is None else agent.erase())
+
+    async def _mail(self, command: MailCommand) -> Sequence[Mail]:
+        to = None if command.to is None else known_id(command.to)
+        found = await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
+        return await shown_mail(self._core, self._registry, found)
+
+    async def _retry(self, command: RetryCommand) -> Mail:
+        return await self._effects.posted.retry(command.number)
+
+    async def _discard(self, command: DiscardCommand) -> Mail:
+        return await self._effects.posted.discard(command.number)
+
+    async def _fire_timer(self, command: FireTimerCommand) -> Mail:
+        return await fire_timer(self._core, self._effects, command.number, command.reason)
+
+    async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
+        return await end_invoke(
+            self._core,
+            self._effects,
+            command.agent_id,
+            command.invoke,
+            result=command.result,
+            error=command.error,
+            reason=command.reason,
+            idempotency_key=command.idempotency_key,
+        )
+
+    async def _handoff(self, command: HandoffCommand) -> str:
+        key = checked_id(command.idempotency_key, "idempotency_key")
+        agent = await self._effects.directory.get(known_id(command.agent_id))
+        return await agent.hand_on(lambda turn: turn.handoff(**command.arguments), key)
+
+    async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
+        return await self._core.store.handoffs(handoff_query(command))
+
+    async def _cancel_handoff(self, command: CancelHandoffCommand) -> Receipt:
+        return await cancel_handoff(
+            self._core, self._effects, command.handoff_id, command.reason, command.idempotency_key
+        )
+
+    async def _fork(self, command: ForkCommand) -> Snapshot:
+        key, source = checked_id(command.idempotency_key, "idempotency_key"), known_id(command.agent_id)
+        check_version("fork", command.version)
+        agent_id = checked_id(command.new_id, "new_id") or key or self._core.ids()
+        event = fork_event(source, command.version, self._core.clock.now(), key)
+        if key is None or await turn_of(self._core.store, agent_id, event, key) is None:
+            target = await self._core.store.snapshot_at(source, command.version)
+            await JobQueue(self._core).run(lambda: self._begin_fork(target, agent_id, event))
+        return (await self._effects.directory.get(agent_id)).snapshot
+
+    async def _begin_fork(self, target: Snapshot, agent_id: AgentId, event: Event) -> None:
+        if await self._effects.directory.fork(target, agent_id, event) is not None:
+            await self._effects.inboxes.collect(agent_id)
+
+
+OPERATIONS: Final[Mapping[type[BaseCommand], Callable[[Operations, Any], Awaitable[Any]]]] = {
+    FindCommand: Operations._find,
+    HistoryCommand: Operations._history,
+    ForkCommand: Operations._fork,
+    StopCommand: Operations._stop,
+    EraseCommand: Operations._erase,
+    MailCommand: Operations._mail,
+    RetryCommand: Operations._retry,
+    DiscardCommand: Operations._discard,
+    FireTimerCommand: Operations._fire_timer,
+    EndInvokeCommand: Operations._end_invoke,
+    HandoffCommand: Operations._handoff,
+    HandoffsCommand: Operations._handoffs,
+    CancelHandoffCommand: Operations._cancel_handoff,
+}
