@@ -7,6 +7,7 @@ import types
 import pytest
 
 from gatechart.charts import load
+from gatechart.context import AgentContext
 from gatechart.graph import callable_name
 from gatechart.graph.callables import is_async
 from tests.charts import functions
@@ -117,3 +118,25 @@ def test_parameters_are_passed_on_by_name():
 
 def test_a_function_without_a_signature_is_trusted():
     load("id: x\nentry_points: [A]\nstates: {A: {entry: {type: max, params: {key: 1}}}}\n", bind={"max": max})
+
+
+UNBOUND = """\
+id: lamp
+context: Lamp
+entry_points: [OFF]
+states:
+  OFF: {on: {PRESSED: {target: ON, guard: is_dark, actions: note}}}
+  ON:
+"""
+
+
+def test_what_nothing_is_bound_to_may_have_stand_ins():
+    asked = []
+
+    def stand_in(kind, name):
+        asked.append((kind, name))
+        return type(name, (AgentContext,), {}) if kind == "AgentContext" else is_ready
+
+    graph = load(UNBOUND, bind={"note": note}, unbound=stand_in)
+    assert graph.context.__name__ == "Lamp"
+    assert sorted(asked) == [("AgentContext", "Lamp"), ("guard", "is_dark")]

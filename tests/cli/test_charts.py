@@ -175,3 +175,88 @@ def test_the_schema_of_chart_files_is_printed(style, folder, gatechart):
     assert (printed.code, printed.err) == (0, "")
     assert printed.document == schema()
     Draft202012Validator.check_schema(printed.document)
+
+
+TOGGLE = """\
+{"id": "toggle", "initial": "off", "states": {
+  "off": {"on": {"PRESSED": "on"}, "after": {"2000": "on"}}, "on": {"on": {"PRESSED": "off"}}}}
+"""
+SCXML = '<scxml name="light" initial="off"><state id="off"><transition event="on" target="on"/></state><final id="on"/>'
+MACHINE = {"states": ["off", "on"], "initial": "off", "transitions": [["pressed", "off", "on"]]}
+
+
+@pytest.fixture
+def foreign(folder):
+    """The working directory, with charts of other tools."""
+    (folder / "toggle.json").write_text(TOGGLE)
+    (folder / "light.scxml").write_text(f"{SCXML}</scxml>")
+    (folder / "lamp.json").write_text(json.dumps(MACHINE))
+    return folder
+
+
+def graph_of(gatechart, *arguments):
+    [graph] = gatechart("check", "--json", *arguments).document["graphs"]
+    return graph["graph"], graph["transitions"], [each["name"] for each in graph["entry_points"]]
+
+
+def test_a_file_says_nothing_of_its_dialect_where_the_command_line_does(foreign, gatechart):
+    told = gatechart("check", "--app", "toggle.json")
+    assert told.code == 3
+    assert "entry_points" in told.err
+    app = ("--app", "toggle.json", "--dialect", "xstate")
+    assert graph_of(gatechart, *app) == ("toggle", ["off --PRESSED--> on", "on --PRESSED--> off"], ["off"])
+    assert gatechart("draw", *app).out.startswith('digraph "toggle"')
+
+
+@pytest.mark.parametrize("where", ["environment", "project"])
+def test_the_dialect_may_be_set_in_the_environment_or_the_project(where, foreign, gatechart, monkeypatch):
+    dialect = '\ndialect = "xstate"' if where == "project" else ""
+    (foreign / "pyproject.toml").write_text(f'[tool.gatechart]\napp = "toggle.json"{dialect}\n')
+    if where == "environment":
+        monkeypatch.setenv("GATECHART_DIALECT", "xstate")
+    assert graph_of(gatechart)[0] == "toggle"
+    assert gatechart("start", "toggle", "--at", "off").code == 0
+
+
+def test_an_unknown_dialect_of_a_project_is_told_with_those_that_there_are(foreign, gatechart):
+    (foreign / "pyproject.toml").write_text('[tool.gatechart]\napp = "toggle.json"\ndialect = "x"\n')
+    failed = gatechart("check")
+    assert failed.code == 3
+    assert "dialect is 'x', not one of scxml, xstate, transitions" in failed.err
+
+
+def test_scxml_documents_and_configurations_of_transitions_are_apps(foreign, gatechart):
+    assert graph_of(gatechart, "--app", "light.scxml") == ("light", ["off --on--> on"], ["off"])
+    app = ("--app", "lamp.json", "--dialect", "transitions")
+    assert graph_of(gatechart, *app) == ("lamp", ["off --pressed--> on"], ["off"])
+
+
+def test_entry_points_may_be_named_in_place_of_those_of_the_file(foreign, gatechart):
+    (foreign / "light.yaml").write_text("id: light\nentry_points: [OFF]\nstates: {OFF: {on: {PRESSED: ON}}, ON: }\n")
+    for app in (("light.yaml",), ("light.scxml",), ("lamp.json", "--dialect", "transitions")):
+        on = "ON" if app == ("light.yaml",) else "on"
+        assert graph_of(gatechart, "--app", *app, "--entry", on, "--entry", on.replace("n", "ff").replace("N", "FF"))[
+            2
+        ] == [on, "OFF" if on == "ON" else "off"]
+    failed = gatechart("check", "--app", "light.yaml", "--entry", "UN")
+    assert (failed.code, failed.out) == (3, "")
+    assert "'UN'" in failed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("desk:desk", "--dialect", "xstate"), 2, "--dialect is for chart files, and the app 'desk:desk' is Python"),
+        (("desk:desk", "--entry", "LISTENING"), 2, "--entry is for chart files"),
+        (("light.scxml", "--dialect", "xstate"), 3, "an .scxml file has its own; leave out --dialect"),
+        (("light.scxml:desk",), 3, "name the class of the context behind it, as in module:Context"),
+        (("dark.scxml",), 3, "dark.scxml: it cannot be read (No such file or directory)"),
+        (("toggle.json", "--dialect", "yaml"), 2, "'yaml' is not one of 'scxml', 'xstate', 'transitions'"),
+        (("list.json", "--dialect", "transitions"), 3, "the file does not hold the keywords of a machine"),
+    ],
+)
+def test_a_dialect_or_an_entry_point_that_does_not_fit_the_app_is_refused(arguments, code, told, foreign, gatechart):
+    (foreign / "list.json").write_text("[1]")
+    failed = gatechart("check", "--app", *arguments)
+    assert (failed.code, failed.out) == (code, "")
+    assert told in failed.err

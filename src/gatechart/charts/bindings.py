@@ -20,6 +20,7 @@ from gatechart.graph.callables import is_async
 from gatechart.values import is_reserved
 
 Bind: TypeAlias = "Mapping[str, Any] | Sequence[Any] | object | None"
+Unbound: TypeAlias = Callable[[str, str], Any]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _MISSING: Final = object()
@@ -28,16 +29,18 @@ _MISSING: Final = object()
 class Bindings:
     """What the names of a chart are bound to. A name that begins with an underscore is never bound."""
 
-    def __init__(self, bind: Bind, faults: Faults) -> None:
+    def __init__(self, bind: Bind, faults: Faults, unbound: Unbound | None = None) -> None:
+        """See `gatechart.charts.load` for `bind` and `unbound`."""
         self.sources = tuple(bind) if isinstance(bind, list | tuple) else (bind,)
         self.faults = faults
+        self.unbound = unbound
         self.renamed: dict[str, Callable[..., Any]] = {}  # one for each name, so that equal names stay equal
 
     def function(self, reference: Reference, what: str) -> Callable[..., Any]:
         """Return the function of a reference under the reference's name; `nothing` after a fault, which is added."""
         if not reference.name:  # which is noted already
             return nothing
-        found = self._look_up(reference.name)
+        found = self._look_up(reference.name, what)
         if found is _MISSING or not callable(found) or isinstance(found, type):
             self._note(reference, what, found, (name for name, each in self._all() if _is_function(each)))
             return nothing
@@ -90,7 +93,7 @@ class Bindings:
 
     def type(self, reference: Reference, base: type[ModelT]) -> type[ModelT] | None:
         """Return the type of a reference, which must have that very name; None after a fault, which is added."""
-        found = self._look_up(reference.name)
+        found = self._look_up(reference.name, base.__name__)
         if not (isinstance(found, type) and issubclass(found, base)):
             known = (name for name, each in self._all() if isinstance(each, type) and issubclass(each, base))
             self._note(reference, base.__name__, found, known)
@@ -105,14 +108,14 @@ class Bindings:
         found = self._look_up(name)
         return None if found is _MISSING else found
 
-    def _look_up(self, name: str) -> Any:
+    def _look_up(self, name: str, what: str = "") -> Any:
         for source in self.sources:
             if isinstance(source, Mapping):
                 if name in source:
                     return source[name]
             elif source is not None and name in _public(source):
                 return getattr(source, name)
-        return _MISSING
+        return self.unbound(what, name) if self.unbound is not None and what else _MISSING
 
     def _all(self) -> Iterator[tuple[str, Any]]:
         for source in self.sources:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gatechart.charts import xstate
-from gatechart.charts.bindings import Bind, Bindings
+from gatechart.charts.bindings import Bind, Bindings, Unbound
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import (
     ActionForm,
@@ -64,6 +64,7 @@ def load(
     dialect: str | None = None,
     entry_points: Sequence[EntryPoint | Name] | None = None,
     migrations: Iterable[Migration] | Migration = (),
+    unbound: Unbound | None = None,
 ) -> AnyGraph:
     r"""Return the graph of a chart in YAML or JSON.
 
@@ -72,6 +73,8 @@ def load(
     that knows a name being asked. The chart itself can neither import nor run code.
     dialect: "xstate" or "scxml", whatever the file says. entry_points: in place of the file's.
     migrations: how agents of earlier versions come to this one.
+    unbound: called with a kind and a name that nothing is bound to, and returns what stands in for it. The kinds are
+    "guard", "action", "invoke", "data" and "function", and "AgentContext" and "BaseModel" for subclasses.
 
     Raises InvalidChartError with every fault, each with line, column and path of keys.
 
@@ -83,7 +86,7 @@ def load(
     chart = read_chart(top, faults, None if dialect is None else Dialect(dialect))
     if chart.dialect is Dialect.XSTATE:
         chart = xstate.wrapped(chart)
-    return _Building(chart, Bindings(bind, faults), faults).graph(entry_points, migrations)
+    return _Building(chart, Bindings(bind, faults, unbound), faults).graph(entry_points, migrations)
 
 
 class _Building:

@@ -47,7 +47,7 @@ async def show_accepted(
     """
     if event is None and payload is not None:
         raise UsageError("a payload needs its event; name it behind the agent")
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     async with connection.inspect(settings, graphs) as runtime:
         if event is None:
             found = await runtime.accepts(agent)

@@ -114,7 +114,7 @@ async def start_agent(
     if or_resume and id is None:
         raise UsageError("--or-resume needs the --id of the agent")
     brought = read_payload(payload)
-    chosen, entry = _entry_point(loading.load_graphs(settings.app), graph, at, on)
+    chosen, entry = _entry_point(loading.load_graphs(settings), graph, at, on)
     # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
     turn.fit_payload(chosen.name, entry, brought)
 
@@ -294,7 +294,7 @@ def _entry_point(graphs: Graphs, name: str | None, at: str | None, on: str | Non
 
 async def _stored(agent: str, settings: Settings) -> tuple[AnyGraph, Snapshot]:
     """Load an agent and its graph, reading only, so that an unknown agent does not create a database."""
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await store.load(agent)
     return registry.Registry(graphs).graph_for(snapshot), snapshot

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gatechart.cli.late import late
-from gatechart.cli.options import chosen_option
+from gatechart.cli.options import settings_of
 from gatechart.values import Query, Role
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def complete_events(context: typer.Context) -> list[str]:
 
     def accepted() -> Iterable[str]:
         snapshot = next(each for each in _agents(context) if each.agent_id == context.params.get("agent"))
-        graphs = loading.load_graphs(chosen_option(context, "app", context.params.get("app")))
+        graphs = loading.load_graphs(settings_of(context, context.params))
         return agent_views.accepted_by(registry.Registry(graphs).graph_for(snapshot), snapshot)
 
     return _offered(accepted)
@@ -72,13 +72,12 @@ def _offered(find: Callable[[], Iterable[str]]) -> list[str]:
 
 
 def _graphs(context: typer.Context) -> tuple[AnyGraph, ...]:
-    return loading.newest(loading.load_graphs(chosen_option(context, "app", context.params.get("app"))))
+    return loading.newest(loading.load_graphs(settings_of(context, context.params)))
 
 
 def _agents(context: typer.Context) -> tuple[Snapshot, ...]:
     async def read() -> tuple[Snapshot, ...]:
-        url = chosen_option(context, "store", context.params["store"])
-        async with stores.open_store(url, role=Role.READER) as store:
+        async with stores.open_store(settings_of(context, context.params).store, role=Role.READER) as store:
             return (await store.find(Query(limit=_MOST))).agents
 
     return asyncio.run(read())

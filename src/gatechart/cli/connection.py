@@ -1,22 +1,27 @@
-"""How commands reach agents: with a runtime of their own, or through the process that owns the database."""
+"""How commands reach agents: with a runtime of their own and its services, or through the owner of the database."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from inspect import isawaitable, isroutine
+from pathlib import Path
 from time import monotonic
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from gatechart.api import AgentHome, UnderRequest
-from gatechart.cli.loading import load_packet_migrations, opened_services
-from gatechart.cli.options import SHORTEST_S, TIMEOUT_S, Settings
+from gatechart.cli.errors import PacketMigrationsError, ServicesError
+from gatechart.cli.loading import App, imported, of_project
+from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, SHORTEST_S, TIMEOUT_S, Settings
 from gatechart.cli.output import print_hint
 from gatechart.clients.database import DatabaseClient, open_database_client
 from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, StoreOwnedError
 from gatechart.graph import AnyGraph
+from gatechart.handoff import PacketMigration
 from gatechart.hosting.system import SystemClock
 from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.runtime import DEFAULTS
@@ -24,6 +29,61 @@ from gatechart.stores import open_store
 from gatechart.stores.memory import MEMORY_URL
 from gatechart.stores.opening import open_asking
 from gatechart.values import MailStatus, Role, Side, Snapshot
+
+
+@asynccontextmanager
+async def opened_services(settings: Settings) -> AsyncIterator[Any]:
+    """Open the services that the settings or the project name; None if neither does.
+
+    A function or class is called, what it returns is awaited if it can be, and entered if it is an async context
+    manager. Raises ServicesError, AppModuleError, AppImportError.
+    """
+    folder = Path.cwd()
+    app = App(settings.services, folder) if settings.services else of_project(folder, "services")
+    if app is None:
+        yield None
+        return
+    value = _services_attribute(app)
+    async with AsyncExitStack() as stack:
+        try:
+            made = value() if isroutine(value) or isinstance(value, type) else value
+            services = await made if isawaitable(made) else made
+            if hasattr(services, "__aenter__") and hasattr(services, "__aexit__"):
+                services = await stack.enter_async_context(services)
+        except Exception as error:
+            raise ServicesError(app.name, f"{type(error).__name__} was raised: {error}") from error
+        yield services
+
+
+def _services_attribute(app: App) -> Any:
+    module_name, _, attribute = app.name.partition(":")
+    if not module_name or not attribute or module_name.startswith((".", "/")):
+        raise ServicesError(app.name, "the name is not of the form module:attribute")
+    module = imported(app, module_name)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise ServicesError(app.name, f"module {module_name!r} has no {attribute!r}") from None
+
+
+def load_packet_migrations() -> tuple[PacketMigration, ...]:
+    """Load the packet migrations that the environment or the project names, if any.
+
+    Raises PacketMigrationsError, AppConfigError, AppModuleError, AppImportError.
+    """
+    folder = Path.cwd()
+    name = os.environ.get(PACKET_MIGRATIONS_VARIABLE)
+    app = App(name, folder) if name else of_project(folder, "packet_migrations")
+    if app is None:
+        return ()
+    module_name, _, attribute = app.name.partition(":")
+    if not module_name or not attribute or module_name.startswith((".", "/")):
+        raise PacketMigrationsError(app.name, "the name is not of the form module:attribute")
+    value = getattr(imported(app, module_name), attribute, None)
+    migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
+    if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
+        raise PacketMigrationsError(app.name, f"found {type(value).__name__}, expected a PacketMigration or several")
+    return migrations
 
 
 @asynccontextmanager

@@ -141,7 +141,7 @@ async def list_cases(
       gatechart desk resolve case-7 --rating 5
       gatechart desk return case-7 --note "ask for the order number first"
     """
-    desks = _desks(loading.load_graphs(settings.app), desk)
+    desks = _desks(loading.load_graphs(settings), desk)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         found = [case async for case in _cases(store, desks, state)]
     chosen = sorted((case for case in found if operator in (None, case.context.operator)), key=lambda case: case.rank)
@@ -308,7 +308,7 @@ def _case(desks: Graphs, snapshot: Snapshot) -> desk_views.Case:
 
 async def _found(settings: Settings, name: str) -> tuple[AnyGraph, desk_views.Case]:
     """Find a case and its graph. Raises NoCaseError."""
-    desks = _desks(loading.load_graphs(settings.app))
+    desks = _desks(loading.load_graphs(settings))
     async with stores.open_store(settings.store, role=Role.READER) as store:
         snapshot = await _stored(store, name)
         if snapshot is None or not any(graph.name == snapshot.graph for graph in desks):
@@ -327,7 +327,7 @@ async def _stored(store: Store, name: str) -> Snapshot | None:
 async def _way_back(settings: Settings, found: desk_views.Case, at: str | None) -> str:
     """Find the entry point to return to. Raises UsageError, UnknownGraphError, EntryRefusedError, NoWayBackError."""
     context = found.context
-    asking = registry.Registry(loading.load_graphs(settings.app)).graph(context.asked_graph)
+    asking = registry.Registry(loading.load_graphs(settings)).graph(context.asked_graph)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         try:
             status = (await store.load(context.asked_by)).status

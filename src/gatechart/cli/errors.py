@@ -148,6 +148,18 @@ class AppBindingsError(DefinitionError):
 
 
 @dataclass(eq=False)
+class AppDialectError(DefinitionError):
+    """The chart file cannot be read in this dialect."""
+
+    app: str
+    dialect: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"app {self.app!r} cannot be read in the dialect {str(self.dialect)!r}: {self.problem}"
+
+
+@dataclass(eq=False)
 class AppImportError(DefinitionError):
     """The module raised while it was imported."""
 

@@ -238,7 +238,7 @@ async def check_graphs(
     """
     for name in filter(loading.is_chart, graphs or ()):
         raise UsageError(f"{name!r} is a chart file, not the name of a graph; write --app {name}")
-    found = loading.newest(loading.load_graphs(settings.app))
+    found = loading.newest(loading.load_graphs(settings))
     chosen = tuple(map(registry.Registry(found).graph, dict.fromkeys(graphs))) if graphs else found
     reports = {graph.name: checks.report(graph, among=found) for graph in chosen}
     severities = {finding.severity for each in reports.values() for finding in each.findings}
@@ -294,7 +294,7 @@ async def draw_graph(
       gatechart draw orders refunds human_desk map.svg
       gatechart draw --map --output map.svg
     """
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     names, path = _parted(graphs, drawn or ())
     file = _only_file(path, output, format)
     look = {"theme": theme.value, "legend": legend, "payloads": payloads}

@@ -140,7 +140,7 @@ async def hand_on(
       gatechart handoff case-1 --to human_desk --at URGENT --reason "tool failure" --problem "Refund 4711 by hand"
       gatechart handoff case-1 --to refunds --at REVIEWING --mode delegate --deadline 10m --wait
     """
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     target = _target(graphs, to, at)
     due = read_deadline("--deadline", deadline, datetime.now(UTC))
     async with stores.open_store(settings.store, role=Role.READER) as store:

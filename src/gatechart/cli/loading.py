@@ -1,16 +1,13 @@
-"""Apps: the modules, chart files, services and packet migrations that a project or an option names."""
+"""Apps: the modules and chart files that a project or an option names, and the graphs in them."""
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import tomllib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from inspect import isawaitable, isroutine
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import extract_tb
@@ -21,19 +18,18 @@ from gatechart.cli.errors import (
     AppAttributeError,
     AppBindingsError,
     AppConfigError,
+    AppDialectError,
     AppGraphsError,
     AppImportError,
     AppModuleError,
     AppNameError,
     AppUnnamedError,
-    PacketMigrationsError,
-    ServicesError,
     UsageError,
 )
-from gatechart.cli.options import PACKET_MIGRATIONS_VARIABLE, Settings
+from gatechart.cli.options import Dialect, Settings
+from gatechart.context import AgentContext
 from gatechart.errors import GatechartError, InvalidChartError
 from gatechart.graph import AnyGraph, StateTransitionGraph
-from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry
 
 
@@ -43,6 +39,7 @@ class App:
 
     name: str  # `module:attribute`, or `chart.yaml:module` and the like
     folder: Path
+    dialect: str | None = None  # of a chart file; None leaves it to the file
 
 
 def imported(app: App, module: str) -> ModuleType:
@@ -88,12 +85,12 @@ def _is_own(app: App, file: Path) -> bool:
     return file.is_relative_to(app.folder) and "site-packages" not in file.parts
 
 
+_FILE: Final = r".+?\.(?P<ending>yaml|yml|json|scxml)"
 _BINDING: Final = r"[^:/\\,]+(:\w+)?"
-_FORM: Final = re.compile(
-    rf"(?P<file>.+?\.(yaml|yml|json))(:(?P<bindings>{_BINDING}(,{_BINDING})*))?", re.IGNORECASE | re.DOTALL
-)
-_BEGINNING: Final = re.compile(r".+?\.(yaml|yml|json)(:|$)", re.IGNORECASE | re.DOTALL)
+_FORM: Final = re.compile(rf"(?P<file>{_FILE})(:(?P<bindings>{_BINDING}(,{_BINDING})*))?", re.IGNORECASE | re.DOTALL)
+_BEGINNING: Final = re.compile(rf"{_FILE}(:|$)", re.IGNORECASE | re.DOTALL)
 _UNBOUND: Final = "pass it with bind="  # how `gatechart.charts` puts it, for whoever calls from Python
+Unbound: TypeAlias = Callable[[str, str], Any]
 
 
 def is_chart(name: str) -> bool:
@@ -105,22 +102,72 @@ def is_chart(name: str) -> bool:
     return _BEGINNING.match(name) is not None
 
 
-def load_chart(app: App) -> AnyGraph:
+def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = None) -> AnyGraph:
     """Load the graph of a chart file.
 
-    Raises AppNameError, AppModuleError, AppImportError, AppBindingsError, InvalidChartError with every fault.
+    entries: the entry points, in place of the file's. unbound: see `gatechart.charts.load`.
+    Raises AppNameError, AppModuleError, AppImportError, AppBindingsError, AppDialectError, NotCarriedError, and
+    InvalidChartError with every fault.
     """
-    from gatechart.charts import load  # noqa: PLC0415  only this needs it, and it is slow to import
-
     form = _FORM.fullmatch(app.name)
     if form is None:
         raise AppNameError(app.name)
-    file, names = form["file"], form["bindings"]
-    bind = [_bindings(app, name) for name in names.split(",")] if names else None
+    path = _seen_from_here(app.folder / form["file"])
+    bind = [_bindings(app, name) for name in form["bindings"].split(",")] if form["bindings"] else []
+    if form["ending"].lower() == "scxml":
+        return _scxml(app, path, bind, entries)
+    if app.dialect == Dialect.TRANSITIONS:
+        return _of_transitions(app, path, bind, entries)
+    return _loaded(app, path, form, bind, entries, unbound)
+
+
+def _loaded(
+    app: App, path: Path, form: re.Match[str], bind: list[Any], entries: Sequence[str], unbound: Unbound | None
+) -> AnyGraph:
+    from gatechart.charts import load  # noqa: PLC0415  only this needs it, and it is slow to import
+
     try:
-        return load(_seen_from_here(app.folder / file), bind=bind)
+        return load(path, bind=bind, dialect=app.dialect, entry_points=entries or None, unbound=unbound)
     except InvalidChartError as error:
-        raise _with_remedies(error, file, names) from None
+        raise _with_remedies(error, form["file"], form["bindings"]) from None
+
+
+def _scxml(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> AnyGraph:
+    from gatechart.contrib.scxml import read  # noqa: PLC0415  only this needs it, and it is slow to import
+
+    if app.dialect is not None and app.dialect != Dialect.SCXML:
+        raise AppDialectError(app.name, app.dialect, "an .scxml file has its own; leave out --dialect")
+    context = _only_context(app, bind)
+    return read(path, entry_points=entries, context=context)
+
+
+def _of_transitions(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> AnyGraph:
+    from gatechart.charts.faults import Spot  # noqa: PLC0415  as above
+    from gatechart.charts.source import read  # noqa: PLC0415
+
+    try:
+        from gatechart.contrib.transitions import graph_from  # noqa: PLC0415  it needs a package that may be missing
+    except ModuleNotFoundError:
+        problem = "it needs the package transitions; run `pip install transitions`"
+        raise AppDialectError(app.name, Dialect.TRANSITIONS, problem) from None
+    top, faults = read(path)
+    faults.check()
+    config = Spot(top).plain()
+    if not isinstance(config, Mapping):
+        problem = "the file does not hold the keywords of a machine, such as states, transitions and initial"
+        raise AppDialectError(app.name, Dialect.TRANSITIONS, problem)
+    context = _only_context(app, bind) or AgentContext
+    return graph_from(config, name=path.stem, entry_points=entries, context=context, auto_transitions=False)
+
+
+def _only_context(app: App, bind: list[Any]) -> type[AgentContext] | None:
+    """Return the context that an app names behind a file whose names need no module. Raises AppDialectError."""
+    if not bind:
+        return None
+    if len(bind) == 1 and isinstance(bind[0], type) and issubclass(bind[0], AgentContext):
+        return bind[0]
+    problem = "its functions are not bound by name; leave out the module, or name the class of the context behind it"
+    raise AppDialectError(app.name, app.dialect or Dialect.SCXML, f"{problem}, as in module:Context")
 
 
 def _bindings(app: App, name: str) -> Any:
@@ -160,49 +207,31 @@ Graphs: TypeAlias = tuple[AnyGraph, ...]
 def find_app(name: str | None) -> App | None:
     """Find the app of this name, else that of the project; None if there is none. Raises AppConfigError."""
     folder = Path.cwd()
-    return App(name, folder) if name else _of_project(folder, "app")
+    return App(name, folder) if name else of_project(folder, "app")
 
 
-def find_services(name: str | None) -> App | None:
-    """Find the services of this name, else those of the project; None if there are none. Raises AppConfigError."""
-    folder = Path.cwd()
-    return App(name, folder) if name else _of_project(folder, "services")
+def load_graphs(settings: Settings, unbound: Unbound | None = None) -> Graphs:
+    """Load the graphs of the app that the settings or the project name: every version of each, the newest last.
 
-
-def load_packet_migrations() -> tuple[PacketMigration, ...]:
-    """Load the packet migrations that the environment or the project names, if any.
-
-    Raises PacketMigrationsError, AppConfigError, AppModuleError, AppImportError.
-    """
-    folder = Path.cwd()
-    name = os.environ.get(PACKET_MIGRATIONS_VARIABLE)
-    app = App(name, folder) if name else _of_project(folder, "packet_migrations")
-    if app is None:
-        return ()
-    module_name, _, attribute = app.name.partition(":")
-    if not module_name or not attribute or module_name.startswith((".", "/")):
-        raise PacketMigrationsError(app.name, "the name is not of the form module:attribute")
-    value = getattr(imported(app, module_name), attribute, None)
-    migrations = (value,) if isinstance(value, PacketMigration) else tuple(value) if isinstance(value, Iterable) else ()
-    if not migrations or not all(isinstance(each, PacketMigration) for each in migrations):
-        raise PacketMigrationsError(app.name, f"found {type(value).__name__}, expected a PacketMigration or several")
-    return migrations
-
-
-def load_graphs(name: str | None) -> Graphs:
-    """Load the graphs of this app, else of the project's: every version of each, the newest last.
-
+    unbound: see `gatechart.charts.load`.
     Raises AppUnnamedError and the other errors of `gatechart.cli.errors`, InvalidGraphError, InvalidChartError,
-    DuplicateGraphError.
+    NotCarriedError, DuplicateGraphError, UsageError.
     """
-    app = find_app(name)
+    app = find_app(settings.app)
     if app is None:
         raise AppUnnamedError(str(Path.cwd()))
     if is_chart(app.name):
-        return (load_chart(app),)
+        return (load_chart(replace(app, dialect=settings.dialect or app.dialect), settings.entry or (), unbound),)
+    _check_no_options_of_charts(app, settings)
     graphs = _graphs_in(app, _attribute(app))
     Registry(graphs)  # raises for duplicates
     return graphs
+
+
+def _check_no_options_of_charts(app: App, settings: Settings) -> None:
+    for option, given in (("--dialect", settings.dialect), ("--entry", settings.entry)):
+        if given:
+            raise UsageError(f"{option} is for chart files, and the app {app.name!r} is Python; leave it out")
 
 
 def newest_named(graphs: Graphs, name: str) -> AnyGraph:
@@ -236,7 +265,7 @@ def _attribute(app: App) -> object:
         raise AppAttributeError(app.name, module_name, attribute, _names_of_graphs(module)) from None
 
 
-def _of_project(folder: Path, key: str) -> App | None:
+def of_project(folder: Path, key: str) -> App | None:
     """Read a key of the nearest pyproject.toml that has a [tool.gatechart]; the app is required there."""
     for path in (each / "pyproject.toml" for each in (folder, *folder.parents)):
         settings = _settings(path) if path.is_file() else None
@@ -246,7 +275,9 @@ def _of_project(folder: Path, key: str) -> App | None:
                 return None
             if not isinstance(name, str):
                 raise AppConfigError(str(path), f"{key} is {name!r}" if name else f"it has no {key}")
-            return App(name, path.parent)
+            if settings.get("dialect") not in (None, *Dialect):
+                raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {', '.join(Dialect)}")
+            return App(name, path.parent, settings.get("dialect"))
     return None
 
 
@@ -291,37 +322,3 @@ def _members(value: object) -> tuple[Any, ...] | None:
 def _strangers(members: Iterable[object]) -> tuple[str, ...]:
     kinds = (type(member).__name__ for member in members if not isinstance(member, StateTransitionGraph))
     return tuple(dict.fromkeys(kinds))
-
-
-@asynccontextmanager
-async def opened_services(settings: Settings) -> AsyncIterator[Any]:
-    """Open the services that the settings or the project name; None if neither does.
-
-    A function or class is called, what it returns is awaited if it can be, and entered if it is an async context
-    manager. Raises ServicesError, AppModuleError, AppImportError.
-    """
-    app = find_services(settings.services)
-    if app is None:
-        yield None
-        return
-    value = _services_attribute(app)
-    async with AsyncExitStack() as stack:
-        try:
-            made = value() if isroutine(value) or isinstance(value, type) else value
-            services = await made if isawaitable(made) else made
-            if hasattr(services, "__aenter__") and hasattr(services, "__aexit__"):
-                services = await stack.enter_async_context(services)
-        except Exception as error:
-            raise ServicesError(app.name, f"{type(error).__name__} was raised: {error}") from error
-        yield services
-
-
-def _services_attribute(app: App) -> Any:
-    module_name, _, attribute = app.name.partition(":")
-    if not module_name or not attribute or module_name.startswith((".", "/")):
-        raise ServicesError(app.name, "the name is not of the form module:attribute")
-    module = imported(app, module_name)
-    try:
-        return getattr(module, attribute)
-    except AttributeError:
-        raise ServicesError(app.name, f"module {module_name!r} has no {attribute!r}") from None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from functools import partial, wraps
 from importlib.metadata import version as version_of
 from inspect import Parameter, Signature, signature
@@ -18,6 +19,8 @@ from gatechart.values import DEFAULT_URL, DELAY_REMEDY, delay_text, seconds_of
 P = ParamSpec("P")
 Work: TypeAlias = Coroutine[Any, Any, ExitCode | None]  # None means done
 APP_VARIABLE: Final = "GATECHART_APP"
+DIALECT_VARIABLE: Final = "GATECHART_DIALECT"
+ENTRY_VARIABLE: Final = "GATECHART_ENTRY"
 STORE_VARIABLE: Final = "GATECHART_STORE"
 JSON_VARIABLE: Final = "GATECHART_JSON"
 SERVICES_VARIABLE: Final = "GATECHART_SERVICES"
@@ -27,11 +30,21 @@ DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
 COMMON_PANEL: Final = "Options of every command, before or after its name"
 
 
+class Dialect(StrEnum):
+    """The dialects of chart files."""
+
+    SCXML = "scxml"
+    XSTATE = "xstate"
+    TRANSITIONS = "transitions"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The values of the common options."""
 
     app: str | None  # None leaves it to the project's pyproject.toml
+    dialect: Dialect | None  # None leaves it to the project's pyproject.toml, and to the chart file
+    entry: Sequence[str] | None  # None leaves it to the chart file
     store: str
     services: str | None  # None leaves it to the project's pyproject.toml
     json: bool
@@ -61,8 +74,29 @@ AppOption = Annotated[
         envvar=APP_VARIABLE,
         metavar="APP",
         help="The graphs to use: MODULE:ATTRIBUTE for graphs in Python, or CHART.yaml:MODULE for a chart file (.yaml, "
-        ".yml, .json) and the module with the functions it names. Default: the app in the nearest pyproject.toml, "
-        "under \\[tool.gatechart].",
+        ".yml, .json, .scxml) and the module with the functions it names. Default: the app in the nearest "
+        "pyproject.toml, under \\[tool.gatechart].",
+    ),
+]
+DialectOption = Annotated[
+    Dialect | None,
+    _everywhere(
+        "--dialect",
+        envvar=DIALECT_VARIABLE,
+        help="How to read a chart file, whatever it says itself: with the semantics of SCXML or XState, or as the "
+        "configuration of a machine of the package transitions. Default: the dialect in the nearest pyproject.toml, "
+        "else what the file says.",
+        show_default=False,
+    ),
+]
+EntryOption = Annotated[
+    list[str] | None,
+    _everywhere(
+        "--entry",
+        envvar=ENTRY_VARIABLE,
+        metavar="STATE",
+        help="A state in which agents may start, in place of the entry points of a chart file; may be repeated.",
+        show_default=False,
     ),
 ]
 StoreOption = Annotated[
@@ -149,6 +183,8 @@ PayloadOption = Annotated[
 
 def common_options(
     app: AppOption = None,
+    dialect: DialectOption = None,
+    entry: EntryOption = None,
     store: StoreOption = DEFAULT_URL,
     services: ServicesOption = None,
     json: JsonOption = False,
@@ -171,9 +207,7 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
 
     @wraps(command)
     def parse(context: typer.Context, **given: Any) -> Job:
-        settings = Settings(
-            **{common.name: chosen_option(context, common.name, given.pop(common.name)) for common in _COMMON}
-        )
+        settings = settings_of(context, {common.name: given.pop(common.name) for common in _COMMON})
         return Job(settings, partial(command, settings, **given))
 
     own = [*signature(command, eval_str=True).parameters.values()][1:]
@@ -181,6 +215,11 @@ def with_settings(command: Callable[Concatenate[Settings, P], Work]) -> Callable
     every = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*own, *_COMMON)]
     parse.__signature__ = Signature([first, *every])  # type: ignore[attr-defined]
     return parse
+
+
+def settings_of(context: Any, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a command line. given: the values of the common options behind the command's name."""
+    return Settings(**{each.name: chosen_option(context, each.name, given.get(each.name)) for each in fields(Settings)})
 
 
 def chosen_option(context: Any, name: str, value: Any) -> Any:

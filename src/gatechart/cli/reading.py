@@ -201,7 +201,7 @@ async def show_history(
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
     """Find the events that the agent accepts, or the reason why that is unknown."""
     try:
-        graph = registry.Registry(loading.load_graphs(settings.app)).graph_for(snapshot)
+        graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)
     except GatechartError as error:
         return None, str(error)
     return agent_views.accepted_by(graph, snapshot), None
@@ -214,14 +214,14 @@ def _query(
         return Query(graph, None, status, after, limit)
     if loading.find_app(settings.app) is None:
         return Query(graph, (ActiveIn(graph, (state,)),), status, after, limit)
-    return registry.Registry(loading.load_graphs(settings.app)).query(graph, state, status, after, limit)
+    return registry.Registry(loading.load_graphs(settings)).query(graph, state, status, after, limit)
 
 
 def _check_known(settings: Settings, graph: str) -> None:
     """Raise UnknownGraphError if there is an app and it has no such graph."""
     with suppress(DefinitionError):  # an app that cannot be loaded cannot tell
         if loading.find_app(settings.app) is not None:
-            registry.Registry(loading.load_graphs(settings.app)).graph(graph)
+            registry.Registry(loading.load_graphs(settings)).graph(graph)
 
 
 async def _age(store: Store, snapshot: Snapshot) -> timedelta:

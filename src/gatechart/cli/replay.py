@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     import pydantic_core
 
     from gatechart import stores
-    from gatechart.cli import loading
+    from gatechart.cli import connection, loading
     from gatechart.graph import AnyGraph
     from gatechart.hosting import replay as replaying
 else:
-    pydantic_core, stores, loading, replaying = late(
-        "pydantic_core", "gatechart.stores", "gatechart.cli.loading", "gatechart.hosting.replay"
+    pydantic_core, stores, connection, loading, replaying = late(
+        "pydantic_core",
+        "gatechart.stores",
+        "gatechart.cli.connection",
+        "gatechart.cli.loading",
+        "gatechart.hosting.replay",
     )
 
 _TOLD: Final = (Fidelity.DIFFERS, Fidelity.UNCLEAR)
@@ -115,7 +119,7 @@ async def replay_histories(
         _opened_stand_ins(settings, stand_ins) as services,
         stores.open_store(settings.store, role=Role.READER) as store,
     ):
-        migrations = loading.load_packet_migrations()
+        migrations = connection.load_packet_migrations()
         replay = replaying.Replay(store, new, earlier, services=services, packet_migrations=migrations)
         with working("playing") as tell:
             async for snapshot in replay.agents(tuple(agent or ()), limit):
@@ -130,11 +134,11 @@ async def replay_histories(
 def _versions(settings: Settings, name: str) -> tuple[AnyGraph, tuple[AnyGraph, ...]]:
     """Load the new version and the earlier ones. Raises what `loading.load_graphs` raises, and UnknownGraphError."""
     is_app = ":" in name or loading.is_chart(name)
-    app = loading.load_graphs(settings.app) if not is_app or loading.find_app(settings.app) is not None else ()
+    app = loading.load_graphs(settings) if not is_app or loading.find_app(settings.app) is not None else ()
     if not is_app:
         new = loading.newest_named(app, name)
         return new, replaying.earlier(new, app)
-    given = loading.load_graphs(name)
+    given = loading.load_graphs(replace(settings, app=name))
     new = loading.only_newest(name, given)
     return new, replaying.earlier(new, tuple(dict.fromkeys((*app, *given))))
 
@@ -144,7 +148,7 @@ async def _opened_stand_ins(settings: Settings, stand_ins: str | None) -> AsyncI
     if stand_ins is None:
         yield None
         return
-    async with loading.opened_services(replace(settings, services=stand_ins)) as services:
+    async with connection.opened_services(replace(settings, services=stand_ins)) as services:
         yield services
 
 

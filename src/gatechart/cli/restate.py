@@ -105,9 +105,9 @@ async def serve_engine(
       gatechart restate serve --bind 0.0.0.0:9081 --projection only
     """
     restate = _extra()
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     async with (
-        loading.opened_services(settings) as services,
+        connection.opened_services(settings) as services,
         restate.serving(
             bind,
             graphs=graphs,
@@ -118,7 +118,7 @@ async def serve_engine(
             shares_address=shares_address,
             namespace=namespace,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
-            packet_migrations=loading.load_packet_migrations(),
+            packet_migrations=connection.load_packet_migrations(),
             stops_on_sigterm=True,
         ) as stop,
     ):

@@ -149,7 +149,7 @@ async def run_agents(
     """
     role = _role(standby=standby, take_over=take_over)
     spare_the_collector()
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
         opening = connection.open_host(settings, graphs, clock, runtime_package.Limits(close_s=grace), role=role)

@@ -112,7 +112,7 @@ async def serve_agents(
     serving = _serving()
     secret = serving.read_token(token_file, os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE)
     spare_the_collector()
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     lifecycle = serving.Lifecycle()
     limits = serving.ServerLimits(
         connections=max_connections,

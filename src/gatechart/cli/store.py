@@ -126,7 +126,7 @@ async def migrate_agents(settings: Settings, dry_run: DryRunOption = False) -> E
       gatechart migrate
       gatechart migrate --dry-run --json | jq '.agents[] | select(.fate == "stuck")'
     """
-    graphs = loading.load_graphs(settings.app)
+    graphs = loading.load_graphs(settings)
     await connection.check_there(settings)
     if dry_run:
         async with connection.inspect(settings, graphs) as runtime:

@@ -47,7 +47,7 @@ class Element:
 
 def parse(document: str | bytes | Path) -> Element:
     """Return the root element. A path is read; text and bytes are the document itself. Raises NotCarriedError."""
-    content = document.read_bytes() if isinstance(document, Path) else document
+    content = _bytes_of(document) if isinstance(document, Path) else document
     if len(content) > MOST_BYTES:
         _refuse("document", f"it is {len(content)} long", f"keep it under {MOST_BYTES} bytes")
     building = _Building()
@@ -56,6 +56,14 @@ def parse(document: str | bytes | Path) -> Element:
     except expat.ExpatError as error:
         _refuse(f"line {error.lineno}", expat.ErrorString(error.code), "mend the XML")
     return building.root
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        fault = Fault(str(path), f"it cannot be read ({error.strerror})", "name a file that can be read")
+        raise NotCarriedError("the document", (fault,)) from error
 
 
 class _Building:
