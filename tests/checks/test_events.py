@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart.graph import ANY, Invoke, State, Transition
+from gatechart.graph import ANY, Invoke, OnRefusal, State, Transition
 from tests.checks.support import Raising, found, graph_of, places
 
 
@@ -164,3 +164,21 @@ def test_what_an_action_says_that_it_raises_is_not_waited_for_in_vain():
     ring.raises = ("alarm.tick",)
     graph = graph_of([Transition("A", "RUNG", actions=ring), Transition("A", "alarm.tick", "B")])
     assert found(graph, "GC204") == ()
+
+
+def test_refusals_that_are_to_be_an_event_need_a_transition_that_takes_it():
+    told = graph_of([Transition("A", "GO", "B"), Transition("B", "error", "A")], on_refusal=OnRefusal.EVENT)
+    assert places(told, "GC211") == places(told, "GC204") == []
+    untold = graph_of([Transition("A", "GO", "B")], on_refusal=OnRefusal.EVENT)
+    assert [str(finding) for finding in found(untold, "GC211")] == [
+        "GC211 error: on_refusal: no transition takes 'error.refused'; "
+        "add one to an error state, such as Transition('OPEN', 'error.refused', 'STUCK')"
+    ]
+
+
+def test_a_transition_for_refusals_waits_in_vain_where_they_are_no_event():
+    graph = graph_of([Transition("A", "error.refused", "B")])
+    assert [str(finding) for finding in found(graph, "GC204")] == [
+        "GC204 warning: state 'A', event 'error.refused': nothing raises 'error.refused'; "
+        "declare the graph with on_refusal=OnRefusal.EVENT"
+    ]

@@ -75,7 +75,7 @@ def test_a_turn_may_take_at_least_one_microstep(limit: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["raise", None])
 def test_what_becomes_of_a_refused_event_is_one_of_the_known_policies(policy: Any) -> None:
-    expected = f"on_refusal: {policy!r} is not a policy; pass one of OnRefusal.RETURN, OnRefusal.RAISE"
+    expected = f"on_refusal: {policy!r} is not a policy; pass one of OnRefusal.RETURN, OnRefusal.RAISE, OnRefusal.EVENT"
     assert fault_of(on_refusal=policy) == expected
 
 

@@ -35,6 +35,7 @@ RESERVED = (
     "error.platform",
     "error.invoke.scan",
     "error.mail",
+    "error.refused",
     "after.5d.WAITING",
     "progress.invoke.scan",
     "handoff",

@@ -161,7 +161,7 @@ MEANINGS: Final = {
     "version": "The graph's version; a number counts as it is written.",
     "context": "The name of a bound type, or initial values.",
     "entry_points": "The states in which an agent may begin.",
-    "on_refusal": "Whether an event that is refused returns an outcome or raises an error.",
+    "on_refusal": "Whether a refused event returns an outcome, raises an error, or becomes `error.refused`.",
     "max_microsteps": "How many transitions one turn may take.",
     "allow": "Findings of `gatechart check` that are meant to be so.",
     "accepts": "Which handoffs agents of the graph take: how many at once, and by what policy.",

@@ -9,8 +9,8 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 from gatechart.checks.analysis import EVERY, Analysis, Way, is_taken, is_together, prefixes_of, shadowed, words_of
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors import nearest
-from gatechart.graph import ROOT, AnyGraph, Kind, Node, steps_of
-from gatechart.values import OFFERED, EventName, StateName, is_reserved
+from gatechart.graph import ROOT, AnyGraph, Kind, Node, OnRefusal, steps_of
+from gatechart.values import ERROR_REFUSED, OFFERED, EventName, StateName, is_reserved
 
 
 @rule("GC201", Severity.WARNING, "a transition that an earlier one without a guard always forestalls")
@@ -146,6 +146,8 @@ def _raised_anywhere(graph: AnyGraph) -> Iterator[tuple[EventName, StateName]]:
     """Yield the reserved events that may come in any state, each with the root as its owner."""
     yield from ((event, ROOT) for event in _ANYWHERE)
     yield from ((f"{OFFERED}{door}", ROOT) for door in graph.entry_points)
+    if graph.on_refusal is OnRefusal.EVENT:
+        yield ERROR_REFUSED, ROOT
     for node in graph.nodes.values():
         yield from ((event, ROOT) for event in _raised(node) if is_reserved(event))
 
@@ -159,6 +161,8 @@ def _not_raised(name: EventName, owners: list[StateName], known: tuple[str, ...]
 
 
 def _remedy(name: EventName) -> str:
+    if name == ERROR_REFUSED:
+        return "declare the graph with on_refusal=OnRefusal.EVENT"
     if name.startswith(("done.", "error.invoke", "progress.", "after.", "every.")):
         return "name an invoke, a delay or a state with a final child as the graph does"
     return "only the framework sends events with such names, and it sends none called that; choose another name"
@@ -259,6 +263,15 @@ def deferred_in_vain(analysis: Analysis) -> Iterator[Hit]:
             if not any(_is_awaited(word, awaited) for word in words_of(event)):
                 problem = f"it defers {event!r}, and no later state has a transition for it"
                 yield f"state {node.name!r}", problem, "add one, or defer the event no longer"
+
+
+@rule("GC211", Severity.ERROR, "refusals that are to be an event, which no transition takes")
+def refusals_untold(analysis: Analysis) -> Iterator[Hit]:
+    """With `OnRefusal.EVENT`, a refused event leads where a transition for `error.refused` says."""
+    graph = analysis.graph
+    if graph.on_refusal is OnRefusal.EVENT and not is_taken(ERROR_REFUSED, _awaited(graph)):
+        remedy = "add one to an error state, such as Transition('OPEN', 'error.refused', 'STUCK')"
+        yield "on_refusal", f"no transition takes {ERROR_REFUSED!r}", remedy
 
 
 def _is_awaited(word: EventName, awaited: set[EventName]) -> bool:

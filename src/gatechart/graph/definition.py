@@ -51,6 +51,7 @@ class OnRefusal(Enum):
 
     RETURN = "return"  # the sender gets an outcome with the reason; a warning is logged
     RAISE = "raise"  # the sender gets an EventRefusedError
+    EVENT = "event"  # a transition for `error.refused` is taken; where there is none, as RETURN
 
 
 def names_of(names: Iterable[Name] | Name) -> tuple[str, ...]:

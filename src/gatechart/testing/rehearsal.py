@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Generic
 
 from gatechart.agent import Agent
-from gatechart.context import AgentContext
+from gatechart.context import ContextT
 from gatechart.graph import ANY, ROOT, AnyGraph, Default, EntryPoint, Initial, StateTransitionGraph
 from gatechart.runtime import Runtime
 from gatechart.runtime.live_agent import LiveAgent
@@ -34,14 +34,14 @@ PATIENCE: Final = 100  # rounds of the event loop that an invoke may take withou
 
 @asynccontextmanager
 async def rehearse(
-    graph: AnyGraph,
+    graph: StateTransitionGraph[ContextT],
     at: Name | None = None,
     payload: Any = None,
     *,
     services: Any = None,
     clock: VirtualClock | None = None,
     as_framework: bool = False,
-) -> AsyncIterator[Rehearsal]:
+) -> AsyncIterator[Rehearsal[ContextT]]:
     """Start an agent of the graph in memory, and let it come to rest.
 
     at: the entry point; None for the initial state of the graph, which need not be an entry point of it.
@@ -60,11 +60,11 @@ async def rehearse(
         yield rehearsal
 
 
-class Rehearsal:
+class Rehearsal(Generic[ContextT]):
     """An agent whose clock moves only when the test moves it. Created by `rehearse`."""
 
     def __init__(
-        self, agent: Agent[Any], clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool
+        self, agent: Agent[ContextT], clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool
     ) -> None:
         self.agent = agent
         self.clock = clock
@@ -82,10 +82,9 @@ class Rehearsal:
         return self.agent.snapshot
 
     @property
-    def context(self) -> AgentContext:
+    def context(self) -> ContextT:
         """A copy of the committed context."""
-        context: AgentContext = self.agent.context
-        return context
+        return self.agent.context
 
     async def send(self, event: Name, payload: Any = None) -> Outcome:
         """Send an event, let everything that follows from it at this moment happen, and return the event's outcome.

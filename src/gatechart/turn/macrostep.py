@@ -15,7 +15,17 @@ from gatechart.graph import AnyGraph, Edge, Step
 from gatechart.kernel import Block, Candidates, Done, Plan, accepted_events, candidates, plan_microstep
 from gatechart.turn.arguments import own_copy, plain_payload
 from gatechart.turn.payloads import payload_data, with_data
-from gatechart.turn.turn_context import ERROR_EXECUTION, Failure, Raised, Turn, TurnLog, log_of, one_line, told
+from gatechart.turn.turn_context import (
+    ERROR_EXECUTION,
+    Failure,
+    Raised,
+    Turn,
+    TurnLog,
+    log_of,
+    one_line,
+    refusal_raised,
+    told,
+)
 from gatechart.values import (
     AgentId,
     Event,
@@ -104,6 +114,12 @@ class Macrostep:
         await self._follow(plan)
         if self._raised or self._has_eventless:
             await self._settle()
+
+    async def tell(self, refusal: Refusal) -> bool:
+        """Take the transitions for the refusal of the turn's event, and return whether there was one."""
+        self._raised.append(refusal_raised(self.turn.event, refusal))
+        await self._settle()
+        return bool(self.taken)
 
     def result(self) -> Payload:
         """Return the output of the final state; empty if the agent ended in several regions.

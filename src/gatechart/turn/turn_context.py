@@ -34,6 +34,7 @@ from gatechart.turn.arguments import (
 )
 from gatechart.turn.handoff_offers import conclusion, deadline_of, new_id, offers_of, source_of, stamped
 from gatechart.values import (
+    ERROR_REFUSED,
     OFFERED,
     AgentId,
     CancelTimer,
@@ -48,6 +49,7 @@ from gatechart.values import (
     OpenHandoff,
     Payload,
     Reason,
+    Refusal,
     Send,
     Side,
     StateName,
@@ -86,6 +88,17 @@ class Failure:
         error = ActionFailedError(agent_id, event, self.name, self.place, told(self.error))
         error.__cause__ = self.error
         return error
+
+
+def refusal_raised(refused: Event, refusal: Refusal) -> Raised:
+    """Return the event `error.refused` that tells which event a turn refuses, and why."""
+    payload = {
+        "event": refused.name,
+        "payload": refused.payload,
+        "reason": refusal.reason.value,
+        "message": str(refusal),
+    }
+    return Raised(Event(ERROR_REFUSED, payload, refused.time))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from gatechart.context import (
     rewritten,
 )
 from gatechart.errors import EntryGuardError, IncompatibleGraphError, PayloadError, UndeclaredEventError, is_failure
-from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, callable_name
+from gatechart.graph import AnyGraph, EntryPoint, OnRefusal, StateTransitionGraph, callable_name
 from gatechart.handoff import HandoffPacket, fields_for
 from gatechart.kernel import accepted_events, defers, plan_entry
 from gatechart.turn.arguments import own_copy
@@ -52,6 +52,7 @@ from gatechart.values import (
     Status,
     Timer,
     TurnRecord,
+    is_reserved,
 )
 
 NO_HANDOFFS: Final = Standing()
@@ -82,8 +83,15 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
     elif not macrostep.taken:
         if defers(graph, previous.configuration, event.name):
             return deferred(previous, event)
-        return _refused(previous, event, macrostep.refusal(), tuple(macrostep.guard_errors))
+        refusal = macrostep.refusal()
+        if not (_is_told(graph, event) and await macrostep.tell(refusal)):
+            return _refused(previous, event, refusal, tuple(macrostep.guard_errors))
     return recorded(macrostep, previous, event, started)
+
+
+def _is_told(graph: AnyGraph, event: Event) -> bool:
+    """Whether the chart hears that the event is refused. Events of the framework were not sent by anybody."""
+    return graph.on_refusal is OnRefusal.EVENT and not is_reserved(event.name)
 
 
 async def begin(

@@ -31,6 +31,9 @@ WITHDRAWN: Final = "handoff.withdrawn"
 ERROR_MAIL: Final = "error.mail"
 """Event that tells an agent that mail it may be waiting for is dead."""
 
+ERROR_REFUSED: Final = "error.refused"
+"""Event that a turn raises in place of one that it refuses, in graphs with `OnRefusal.EVENT`."""
+
 _RESERVED: Final = (
     "done.state",
     "done.invoke",
@@ -39,6 +42,7 @@ _RESERVED: Final = (
     "error.platform",
     "error.invoke",
     "error.mail",
+    "error.refused",
     "progress.invoke",
     "handoff",
     "agent.started",
