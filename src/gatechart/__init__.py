@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         PacketMigration,
         SameTarget,
     )
-    from gatechart.runtime import Limits, Runtime, Step, Subscription, WhenFull, Work
+    from gatechart.runtime import Limits, Retention, Runtime, Step, Subscription, WhenFull, Work
     from gatechart.turn import Turn
     from gatechart.values import (
         Event,
@@ -97,6 +97,7 @@ _NAMES: Final = {
     ),
     "runtime": (
         "Limits",
+        "Retention",
         "Runtime",
         "Step",
         "Subscription",
@@ -155,6 +156,7 @@ __all__ = [
     "Reason",
     "Recall",
     "Refused",
+    "Retention",
     "Retry",
     "Role",
     "Runtime",

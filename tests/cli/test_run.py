@@ -71,6 +71,23 @@ def test_a_host_that_finds_nothing_to_do_says_so(folder, gatechart):
     assert gatechart("run", "--once", "--json", *quiet).document == {"turns": 0, "agents": 0}
 
 
+@on_both
+def test_a_host_deletes_as_it_goes_what_it_is_not_to_keep(gatechart):
+    for _ in range(3):
+        gatechart("post", "n", "NOTED")
+    gatechart("run", "--once", "--services", "shop:make_services")
+    before = gatechart("history", "n", "--json").document["history"]
+    done = gatechart("run", "--once", "--keep-turns", "2", "--ids-for", "0s", "--services", "shop:make_services")
+    kept = gatechart("history", "n", "--json").document["history"]
+    assert (done.code, len(before) > 3, len(kept)) == (0, True, 2)
+    assert gatechart("run", "--once", "--prune", "90d").code == 0
+    wrong = gatechart("run", "--once", "--prune", "2026-01-01")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "error: --prune: '2026-01-01' is not a duration; write it like '12h', '7d' or 'PT1H30M'\n",
+    )
+
+
 def test_what_is_watched_can_be_read_by_machines_line_by_line(gatechart):
     done = gatechart("run", "--once", "--watch", "--json", "--services", "shop:make_services")
     lines = [json.loads(line) for line in done.out.splitlines()]

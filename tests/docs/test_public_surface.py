@@ -28,6 +28,7 @@ TOP = {
     *(
         "Recall",
         "Refused",
+        "Retention",
         "Retry",
         "Role",
         "Runtime",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Runtime
+from gatechart import Retention, Runtime
 from gatechart.errors import PayloadError, ReadOnlyError, UnknownAgentError
 from gatechart.testing import VirtualClock
 from gatechart.values import Forgotten, Role, Status
@@ -202,3 +202,59 @@ async def test_an_age_may_be_written_as_a_duration(runtime, clock):
         turns_before=timedelta(days=90), mail_before=DAY, ids_for=timedelta(minutes=90), dry_run=True
     )
     assert by_text == by_delta
+
+
+async def test_a_runtime_deletes_as_it_goes_what_it_does_not_keep(place, clock):
+    keeping = Retention(ended_before="10d", keep_turns=2, ids_for="0s", every="1d")
+    async with Runtime.open(place, graphs=[ledger], clock=clock, services=Faults(), retention=keeping) as runtime:
+        agent = await runtime.start("ledger", at="OPEN", agent_id="a")
+        await runtime.start("ledger", at="OPEN", agent_id="b")
+        await runtime.stop("b")
+        for _ in range(5):
+            await agent.send("NOTED")
+        await at_rest(runtime, clock)
+        assert len(await agent.history()) == 6
+        clock.advance(DAY.total_seconds())
+        await at_rest(runtime, clock)
+        assert [each.version for each in await agent.history()] == [5, 6]
+        assert (await runtime.resume("b")).status is Status.STOPPED
+        for _ in range(10):
+            await at_rest(runtime, clock)
+            clock.advance(DAY.total_seconds())
+        await at_rest(runtime, clock)
+        with pytest.raises(UnknownAgentError):
+            await runtime.resume("b")
+        assert (await agent.send("NOTED")).applied
+
+
+async def test_only_the_owner_deletes_as_it_goes(sqlite_url, clock):
+    keeping = Retention(keep_turns=1, ids_for="0s")
+    async with Runtime.open(sqlite_url, graphs=[ledger], clock=clock, services=Faults()) as runtime:
+        agent = await runtime.start("ledger", at="OPEN", agent_id="a")
+        await agent.send("NOTED")
+    for role in (Role.READER, Role.VISITOR):
+        async with Runtime.open(sqlite_url, graphs=[ledger], clock=clock, role=role, retention=keeping) as runtime:
+            clock.advance(DAY.total_seconds())
+            await at_rest(runtime, clock)
+            assert len(await runtime.history("a")) == 2
+    async with Runtime.open(sqlite_url, graphs=[ledger], clock=clock, services=Faults(), retention=keeping) as runtime:
+        await at_rest(runtime, clock)
+        assert len(await runtime.history("a")) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({}, "it deletes nothing"),
+        ({"ids_for": "1d"}, "it deletes nothing"),
+        ({"ended_before": NOON}, "an age, such as '90d'"),
+        ({"mail_before": 7}, "mail_before is 7"),
+        ({"keep_turns": 0}, "keep_turns is 0"),
+        ({"status": "done", "keep_turns": 1}, "ended_before beside it"),
+        ({"keep_turns": 1, "every": "0s"}, "every is '0s'"),
+        ({"keep_turns": 1, "every": 60}, "every is 60"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused_when_they_are_made(wrong, told):
+    with pytest.raises(PayloadError, match=told):
+        Retention(**wrong)

@@ -23,7 +23,7 @@ from gatechart.errors import OutsideError, OwnerGoneError, StoreMissingError, St
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.system import SystemClock
-from gatechart.runtime import Limits, Runtime
+from gatechart.runtime import Limits, Retention, Runtime
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.stores.memory import MEMORY_URL
@@ -116,6 +116,7 @@ async def open_host(
     *,
     creates: bool = False,
     role: Role = Role.OWNER,
+    retention: Retention | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open a runtime that hosts all agents of the graphs. creates: create the database if it does not exist."""
     if not creates:
@@ -130,6 +131,7 @@ async def open_host(
             clock=clock,
             limits=limits,
             packet_migrations=load_packet_migrations(),
+            retention=retention,
         ) as runtime,
     ):
         yield runtime

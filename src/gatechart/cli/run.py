@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gatechart.cli.errors import ExitCode, UsageError
+from gatechart.cli.inputs import read_duration
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import emit, print_hint, print_json_line, print_line, print_warning
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gatechart.cli import agent_views, connection, loading
     from gatechart.drawing import text as drawing_text
     from gatechart.hosting.subscriptions import Subscription
-    from gatechart.runtime import Runtime
+    from gatechart.runtime import Retention, Runtime
 else:
     agent_views, connection, loading, drawing_text, runtime_package = late(
         "gatechart.cli.agent_views",
@@ -112,6 +113,22 @@ GraceOption = Annotated[
 StandbyOption = Annotated[
     bool, typer.Option("--standby", help="If another process owns the store, wait until it ends.")
 ]
+PruneOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prune",
+        metavar="AGE",
+        help="Delete agents that ended, turns of others, and refused and dead mail once they are older than this.",
+        show_default=False,
+    ),
+]
+KeepTurnsOption = Annotated[
+    int | None,
+    typer.Option("--keep-turns", min=1, metavar="NUMBER", help="Keep no more turns of each agent.", show_default=False),
+]
+IdsOption = Annotated[
+    str, typer.Option("--ids-for", metavar="DURATION", help="How long a repeated event id is recognised, with --prune.")
+]
 TakeOverOption = Annotated[bool, typer.Option("--take-over", help="Take the store over from an owner that has frozen.")]
 _LOOKS_S: Final = 0.02  # between two looks whether something is under way
 _LOOKS: Final = 3  # in a row that must find nothing
@@ -124,6 +141,9 @@ async def run_agents(
     grace: GraceOption = 10.0,
     standby: StandbyOption = False,
     take_over: TakeOverOption = False,
+    prune: PruneOption = None,
+    keep_turns: KeepTurnsOption = None,
+    ids_for: IdsOption = "7d",
 ) -> ExitCode | None:
     """Host the agents of the app: deliver mail, fire timers and run invokes.
 
@@ -140,8 +160,11 @@ async def run_agents(
     One process owns the store. With --standby, this one waits and takes over within two seconds after the owner ends.
     With --take-over, it takes over at once; if the old owner was only frozen, it can write nothing when it wakes up.
 
+    With --prune, and with --keep-turns, it deletes old data when it starts and every hour.
+
     Examples:
       gatechart run
+      gatechart run --prune 90d --keep-turns 1000
       gatechart run --standby
       gatechart run --watch
       gatechart run --once
@@ -152,7 +175,8 @@ async def run_agents(
     graphs = loading.load_graphs(settings)
     clock = _CountingClock()
     with told_to_go(grace) as gone:
-        opening = connection.open_host(settings, graphs, clock, runtime_package.Limits(close_s=grace), role=role)
+        limits, retention = runtime_package.Limits(close_s=grace), retention_of(prune, keep_turns, ids_for)
+        opening = connection.open_host(settings, graphs, clock, limits, role=role, retention=retention)
         if standby:
             print_hint(f"standing by for {settings.store}")
         async with _unless(gone, opening) as runtime, runtime.changes() as changes:
@@ -192,6 +216,20 @@ def _told_of(dead_letters: int) -> ExitCode | None:
         return None
     print_warning(f"agents may be waiting for dead mail ({dead_letters}); see `gatechart mail --status dead`")
     return ExitCode.REFUSED
+
+
+def retention_of(prune: str | None, keep_turns: int | None, ids_for: str) -> Retention | None:
+    """Return what a host keeps of the past; None if everything. Raises UsageError."""
+    if prune is None and keep_turns is None:
+        return None
+    age = None if prune is None else read_duration("--prune", prune)
+    return runtime_package.Retention(
+        ended_before=age,
+        turns_before=age,
+        keep_turns=keep_turns,
+        mail_before=age,
+        ids_for=read_duration("--ids-for", ids_for),
+    )
 
 
 def _role(*, standby: bool, take_over: bool) -> Role:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,7 +16,15 @@ from gatechart.cli.errors import ExtraMissingError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
-from gatechart.cli.run import spare_the_collector, told_or_lost, told_to_go
+from gatechart.cli.run import (
+    IdsOption,
+    KeepTurnsOption,
+    PruneOption,
+    retention_of,
+    spare_the_collector,
+    told_or_lost,
+    told_to_go,
+)
 from gatechart.hosting.system import SystemClock
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from gatechart import runtime as runtime_package
     from gatechart.cli import connection, loading
     from gatechart.graph import AnyGraph
+    from gatechart.runtime import Runtime
     from gatechart.serving import Lifecycle, Server
 else:
     connection, loading, runtime_package = late(
@@ -93,6 +103,9 @@ async def serve_agents(
     body_time: BodyTimeOption = 30.0,
     idle_time: IdleOption = 75.0,
     max_answer: AnswerOption = 8 * 2**20,
+    prune: PruneOption = None,
+    keep_turns: KeepTurnsOption = None,
+    ids_for: IdsOption = "7d",
 ) -> None:
     """Host the agents of the app behind an HTTP interface.
 
@@ -104,9 +117,12 @@ async def serve_agents(
     It runs until Ctrl-C or SIGTERM. Then it accepts nothing more, ends streams, and gives requests, turns and invokes
     --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
 
+    With --prune, and with --keep-turns, it deletes old data when it starts and every hour.
+
     Examples:
       gatechart serve
       gatechart serve --port 0 --json
+      gatechart serve --prune 90d --keep-turns 1000
       gatechart serve --host 0.0.0.0 --token-file /run/secrets/gatechart
     """
     serving = _serving()
@@ -129,22 +145,31 @@ async def serve_agents(
         application, host=host, port=port, has_token=secret is not None, grace_s=grace, limits=limits
     )
     with logging_of_a_server(as_json=settings.json), told_to_go(grace, drain + grace, log=settings.json) as gone:
-        await _serve(settings, graphs, listening, lifecycle, gone, runtime_package.Limits(close_s=grace), drain)
+        hosting = partial(
+            connection.open_host,
+            settings,
+            graphs,
+            SystemClock(),
+            runtime_package.Limits(close_s=grace),
+            creates=True,
+            retention=retention_of(prune, keep_turns, ids_for),
+        )
+        await _serve(settings, graphs, listening, hosting, lifecycle, gone, drain)
 
 
 async def _serve(
     settings: Settings,
     graphs: tuple[AnyGraph, ...],
     listening: AbstractAsyncContextManager[Server],
+    hosting: Callable[[], AbstractAsyncContextManager[Runtime]],
     lifecycle: Lifecycle,
     gone: asyncio.Event,
-    limits: runtime_package.Limits,
     drain_s: float,
 ) -> None:
     """Host and serve until told to stop. Raises OwnershipLostError if another runtime takes over."""
     async with (
         listening as server,
-        connection.open_host(settings, graphs, SystemClock(), limits, creates=True) as runtime,
+        hosting() as runtime,
         lifecycle.hosting(runtime),
     ):
         _tell_ready(settings, server.url, [graph.name for graph in loading.newest(graphs)])

@@ -2,7 +2,8 @@
 
 from gatechart.hosting.invoke_context import Step, Work
 from gatechart.hosting.limits import Limits, WhenFull
+from gatechart.hosting.retention import Retention
 from gatechart.hosting.subscriptions import Subscription
 from gatechart.runtime.runtime import Runtime
 
-__all__ = ["Limits", "Runtime", "Step", "Subscription", "WhenFull", "Work"]
+__all__ = ["Limits", "Retention", "Runtime", "Step", "Subscription", "WhenFull", "Work"]

@@ -7,8 +7,8 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final
 
 from gatechart.context import canonical_json
 from gatechart.errors import (
@@ -17,7 +17,7 @@ from gatechart.errors import (
     NoHandoffError,
     NoInvokeError,
     NoTimerError,
-    PayloadError,
+    OwnershipLostError,
     RuntimeClosedError,
     StoreCorruptError,
     UnknownAgentError,
@@ -28,6 +28,7 @@ from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn, turn_of
 from gatechart.hosting.invoke_context import report_mail
 from gatechart.hosting.registry import Registry
+from gatechart.hosting.retention import Retention
 from gatechart.hosting.rollback import stopped
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
@@ -64,16 +65,12 @@ from gatechart.values import (
     TurnRecord,
     Verdict,
     is_count,
-    seconds_of,
 )
 
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 1000
-ENDED: Final = (Status.DONE, Status.FAILED, Status.STOPPED)
 TOGETHER: Final = 100  # agents migrated concurrently, and so mostly in one commit
-
-Age: TypeAlias = datetime | timedelta | str  # no bare number: nobody may take days for seconds where data is deleted
 
 
 class Maintenance:
@@ -141,6 +138,18 @@ class Maintenance:
             await asyncio.sleep(0)
             self._core.admit("prune", writes=not dry_run)
 
+    async def retain(self, retention: Retention) -> None:
+        """Delete what the rules no longer keep, again and again until the runtime closes."""
+        with suppress(OwnershipLostError, RuntimeClosedError):
+            while True:
+                pruning = retention.pruning(self._core.clock.now())
+                done = await self._core.ask(partial(self.prune, pruning, None, dry_run=False))
+                if done != Forgotten():
+                    facts = {"agents": done.agents, "turns": done.turns, "mail": done.mail}
+                    text = "old data is deleted: %(agents)d agents, %(turns)d turns of others, %(mail)d mail"
+                    logger.info(text, facts, extra=facts)
+                await self._core.sleep(retention.every_s)
+
     async def _part(self, pruning: Pruning, after: int, *, dry_run: bool) -> Pruned:
         if dry_run:
             return await self._core.store.prune(pruning, after=after, dry_run=True)
@@ -177,52 +186,6 @@ class Maintenance:
         if snapshot.status is Status.ACTIVE:
             turn = self._core.numbered(stopped(snapshot, self._core.clock.now()))
             await self._core.committer.commit(turn, lambda: self._effects.carry_out(turn))
-
-
-def pruning_of(
-    now: datetime,
-    *,
-    ended_before: Age | None,
-    status: Status | str | None,
-    turns_before: Age | None,
-    keep_turns: int | None,
-    mail_before: Age | None,
-    ids_for: timedelta | str,
-) -> Pruning:
-    """Return what the store is to delete. Raises PayloadError."""
-    if status is not None and ended_before is None:
-        raise PayloadError("prune", (f"status is {status!r}",), "ended_before beside it: it says which of them go")
-    if keep_turns is not None and (not isinstance(keep_turns, int) or keep_turns < 1):
-        raise PayloadError("prune", (f"keep_turns is {keep_turns!r}",), "a whole number of 1 or more")
-    if not isinstance(ids_for, timedelta | str) or seconds_of(ids_for) is None:
-        raise PayloadError("prune", (f"ids_for is {ids_for!r}",), "a timedelta, '7d' or 'P7D'")
-    return Pruning(
-        ids_since=_moment("ids_for", ids_for, now),
-        ended_before=None if ended_before is None else _moment("ended_before", ended_before, now),
-        turns_before=None if turns_before is None else _moment("turns_before", turns_before, now),
-        keep_turns=keep_turns,
-        mail_before=None if mail_before is None else _moment("mail_before", mail_before, now),
-        status=None if status is None else _ended(status),
-    )
-
-
-def _ended(status: Status | str) -> Status:
-    if status not in ENDED:
-        raise PayloadError("prune", (f"status is {status!r}",), " or ".join(repr(each.value) for each in ENDED))
-    return Status(status)
-
-
-def _moment(name: str, given: Age, now: datetime) -> datetime:
-    """Return the moment: the one given, or this long before now."""
-    with suppress(OverflowError):
-        if isinstance(given, datetime) and given.tzinfo is not None:
-            return given
-        seconds = seconds_of(given)
-        if seconds is not None and isinstance(given, timedelta | str):
-            return now - timedelta(seconds=seconds)
-    raise PayloadError(
-        "prune", (f"{name} is {given!r}",), "an aware datetime, or the age: a timedelta, '90d' or 'P90D'"
-    )
 
 
 def _staying(snapshot: Snapshot, graph: AnyGraph) -> Migrated:

@@ -35,13 +35,14 @@ from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.registry import Registry
+from gatechart.hosting.retention import Age, Retention, pruning_of
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue, run_at_once
 from gatechart.runtime.effects import Effects
-from gatechart.runtime.maintenance import Age, Maintenance, pruning_of
+from gatechart.runtime.maintenance import Maintenance
 from gatechart.runtime.operations import Operations
 from gatechart.runtime.requests import RequestServer
 from gatechart.stores import DEFAULT_URL, open_store
@@ -101,6 +102,7 @@ class Runtime(AgentHome):
         clock: Clock | None = None,
         ids: Ids = random_id,
         packet_migrations: Sequence[PacketMigration] = (),
+        retention: Retention | None = None,
     ) -> AsyncIterator[Runtime]:
         """Open a runtime on the store; it continues with work that was accepted and not finished before.
 
@@ -113,6 +115,7 @@ class Runtime(AgentHome):
         services: what actions and invokes need from outside, as `turn.services` and `work.services`.
         role: this process's role for the database, by default its owner; see `Role`.
         packet_migrations: convert handoff packets made by older versions of gatechart.
+        retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
 
         Raises StoreOwnedError if another runtime owns the database, and the fitting OutsideError if the database is
         missing, unreachable, locked, read-only or damaged, or has an older or newer schema.
@@ -134,6 +137,8 @@ class Runtime(AgentHome):
                     await runtime._effects.recover()
                 if server is not None:
                     server.begin()
+                if retention is not None and attend and not read_only:
+                    core.attend(runtime._maintenance.retain(retention), "delete old data")
                 yield runtime
             finally:
                 # Stop taking requests first; those already taken are tasks of the core, which end as it closes.
