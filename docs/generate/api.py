@@ -19,7 +19,9 @@ Everything that `from gatechart import …` imports, with what it returns ([resu
 made from the code.
 """
 INTRODUCED: Final = {
-    "ANY": "Stands for any state: `Transition(ANY, …)` is taken from wherever the agent is, after all others."
+    "ANY": "Stands for any state: `Transition(ANY, …)` is taken from wherever the agent is, after all others.",
+    "sync": "A module: `open`, `use`, and a `Runtime` and an `Agent` whose verbs are those of the classes above, but "
+    "without `await` ([scripts and notebooks](../how-to/sync.md)).",
 }
 
 

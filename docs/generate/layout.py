@@ -15,7 +15,20 @@ SECTIONS: Final = {
     "explanation": "Explanation",
 }
 FIRST: Final = (
-    *("index", "long-lived", "send", "llm", "hand-over", "web", "test", "operations", "deploy", "serve", "scale"),
+    *(
+        "index",
+        "long-lived",
+        "send",
+        "llm",
+        "hand-over",
+        "web",
+        "sync",
+        "test",
+        "operations",
+        "deploy",
+        "serve",
+        "scale",
+    ),
     *(
         "python",
         "statecharts",

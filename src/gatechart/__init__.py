@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from gatechart import sync
     from gatechart.agent import Agent
     from gatechart.charts import dump, load
     from gatechart.checks import check
@@ -104,6 +105,7 @@ _NAMES: Final = {
         "WhenFull",
         "Work",
     ),
+    "sync": ("sync",),
     "turn": ("Turn",),
     "values": (
         "Event",
@@ -177,13 +179,15 @@ __all__ = [
     "draw_async",
     "dump",
     "load",
+    "sync",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = import_module(f"{__name__}.{_HOMES[name]}")
+    found = home if name == _HOMES[name] else getattr(home, name)
     globals()[name] = found  # asked once
     return found
 

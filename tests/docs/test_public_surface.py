@@ -39,7 +39,7 @@ TOP = {
         "Status",
     ),
     *("Step", "Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
-    *("dump", "load"),
+    *("dump", "load", "sync"),
 }
 RESULTS = {
     *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),

@@ -73,6 +73,7 @@ REMEDIES: dict[str, str] = {
     "GuardBudgetError": "write a function, and name it",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
     "IncompatibleGraphError": "register the graph that it was started with",
+    "InsideLoopError": "await asyncio.to_thread(...)",
     "InsideTurnError": "use turn.send",
     "InvalidChartError": "even it out",
     "InvalidGraphError": "even it out",

@@ -450,7 +450,7 @@ class AgentHome(ABC):
         page: Page = await self.execute(made(FindCommand, **names, status=status, after=after, limit=limit))
         return page
 
-    def changes(self) -> AbstractAsyncContextManager[Any]:
+    def changes(self) -> AbstractAsyncContextManager[AsyncIterator[HistoryEntry]]:
         """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported."""
         self._elsewhere("changes", "read the history of its agents, a page at a time")
 

@@ -209,6 +209,19 @@ class InsideTurnError(EventError):
 
 
 @dataclass(eq=False)
+class InsideLoopError(EventError):
+    """A call of `gatechart.sync` was made in the event loop that has to do it, so it would wait forever."""
+
+    call: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.call}() was called in the event loop of gatechart.sync, which it would block; "
+            "call it in a thread: `await asyncio.to_thread(...)`"
+        )
+
+
+@dataclass(eq=False)
 class IncompatibleGraphError(EventError):
     """The registered graph cannot continue the stored agent. The agent is unchanged."""
 
@@ -232,7 +245,10 @@ class RuntimeClosedError(EventError):
     call: str
 
     def __str__(self) -> str:
-        return f"{self.call}() came after the runtime was closed; call it inside `async with Runtime.open(...)`"
+        return (
+            f"{self.call}() came after the runtime was closed; call it inside `async with Runtime.open(...)`, "
+            "or inside `with sync.open(...)`"
+        )
 
 
 @dataclass(eq=False)

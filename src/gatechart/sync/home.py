@@ -1,0 +1,112 @@
+"""The homes of agents, without `await`: each verb is the one of the asynchronous home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from functools import partial, wraps
+from typing import ParamSpec
+
+from gatechart import runtime
+from gatechart.api import AgentHome
+from gatechart.graph import AnyGraph
+from gatechart.sync.agent import handing
+from gatechart.sync.loop_thread import LoopThread
+from gatechart.sync.verbs import called, iterating, subscribing, waiting
+from gatechart.values import Capabilities
+
+P = ParamSpec("P")
+
+
+class Home:
+    """A home of agents whose verbs wait, from `use`."""
+
+    def __init__(self, thread: LoopThread, mirrored: AgentHome) -> None:
+        self._thread = thread
+        self._mirrored = mirrored
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this home supports, compared with other homes."""
+        return self._mirrored.capabilities
+
+    execute = waiting(AgentHome.execute)
+    start = handing(AgentHome.start)
+    start_on = handing(AgentHome.start_on)
+    start_or_resume = handing(AgentHome.start_or_resume)
+    resume = handing(AgentHome.resume)
+    read = waiting(AgentHome.read)
+    send = waiting(AgentHome.send)
+    post = waiting(AgentHome.post)
+    mail = waiting(AgentHome.mail)
+    retry = waiting(AgentHome.retry)
+    discard = waiting(AgentHome.discard)
+    fire_timer = waiting(AgentHome.fire_timer)
+    stop = waiting(AgentHome.stop)
+    erase = waiting(AgentHome.erase)
+    rollback = waiting(AgentHome.rollback)
+    end_invoke = waiting(AgentHome.end_invoke)
+    handoff = waiting(AgentHome.handoff)
+    handoffs = waiting(AgentHome.handoffs)
+    cancel_handoff = waiting(AgentHome.cancel_handoff)
+    accepts = waiting(AgentHome.accepts)
+    can = waiting(AgentHome.can)
+    snapshot_at = waiting(AgentHome.snapshot_at)
+    history = waiting(AgentHome.history)
+    find = waiting(AgentHome.find)
+    changes = subscribing(AgentHome.changes)
+    stream = subscribing(AgentHome.stream)
+    graph_of = called(AgentHome.graph_of)
+
+
+class Runtime(Home):
+    """The embedded runtime with verbs that wait, from `open`."""
+
+    _mirrored: runtime.Runtime
+
+    @property
+    def graphs(self) -> tuple[AnyGraph, ...]:
+        """The newest version of each graph that this runtime hosts."""
+        return self._mirrored.graphs
+
+    @property
+    def pending_work(self) -> int:
+        """Number of pending turns, timers and invokes, including those that wait for the clock."""
+        return self._mirrored.pending_work
+
+    @property
+    def dead_letters(self) -> int:
+        """Number of messages that died since the runtime opened and that agents may wait for in vain."""
+        return self._mirrored.dead_letters
+
+    register = called(runtime.Runtime.register)
+    migrate = iterating(runtime.Runtime.migrate)
+    prune = waiting(runtime.Runtime.prune)
+    ownership_lost = waiting(runtime.Runtime.ownership_lost)
+
+
+@contextmanager
+def use(home: AbstractAsyncContextManager[AgentHome]) -> Iterator[Home]:
+    """Open any home of agents in a thread, such as a client: `with sync.use(HttpClient(url)) as client`.
+
+    home: what `async with` would open, such as a client, or a context manager of your own that opens what a runtime's
+    services need, too. Raises what opening it raises.
+    """
+    with LoopThread.open() as thread, thread.entered("use", lambda: home) as opened:
+        yield Home(thread, opened)
+
+
+def _opening(
+    opens: Callable[P, AbstractAsyncContextManager[runtime.Runtime]],
+) -> Callable[P, AbstractContextManager[Runtime]]:
+    @wraps(opens)
+    @contextmanager
+    def call(*args: P.args, **kwargs: P.kwargs) -> Iterator[Runtime]:
+        with LoopThread.open() as thread, thread.entered("open", partial(opens, *args, **kwargs)) as opened:
+            yield Runtime(thread, opened)
+
+    return call
+
+
+open = _opening(runtime.Runtime.open)  # noqa: A001
+"""Open a runtime on a store: `Runtime.open`, as `with open("sqlite+aiosqlite:///agents.db", graphs=[g]) as runtime`."""
