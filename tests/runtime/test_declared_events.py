@@ -1,5 +1,7 @@
 """Declared events at the door of every home: what does not fit is an error that changes nothing."""
 
+from datetime import UTC, datetime
+
 import pytest
 from pydantic import BaseModel
 
@@ -65,6 +67,23 @@ async def test_what_is_posted_to_an_agent_that_exists_must_fit(place):
             await runtime.post("a", "DECIDED", {}, event_id="1")
         assert list(await runtime.mail("a")) == []
         await runtime.post("a", "NOTED", {"anything": 1})
+
+
+@pytest.mark.not_on_restate("what was applied is known to the agent alone")
+@pytest.mark.parametrize("due", [None, datetime(2200, 1, 1, tzinfo=UTC)], ids=["applied", "waiting"])
+async def test_mail_that_was_accepted_before_the_events_had_types_is_a_repeat_when_it_is_posted_again(place, due):
+    before = StateTransitionGraph(
+        "opened", context=Case, transitions=[Transition("WAITING", "DECIDED", "DONE")], entry_points=["WAITING"]
+    )
+    async with Runtime.open(place, graphs=[before]) as runtime:
+        agent = await runtime.start(before, at="WAITING", agent_id="a")
+        await runtime.post("a", "DECIDED", {"approved": "perhaps"}, event_id="1", due=due)
+        if due is None:
+            await agent.until("DONE")
+    async with Runtime.open(place, graphs=[opened]) as runtime:
+        assert (await runtime.post("a", "DECIDED", {"approved": "perhaps"}, event_id="1", due=due)).repeat
+        with pytest.raises(PayloadError):
+            await runtime.post("a", "DECIDED", {"approved": "perhaps"}, event_id="2")
 
 
 @pytest.mark.not_on_restate("mail to an agent that does not exist is listed with the agent")

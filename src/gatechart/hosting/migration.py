@@ -68,6 +68,15 @@ async def read_pending(store: Store, agent_id: AgentId) -> Pending:
     return Pending(tuple(mail), tuple(each for _, each in running))
 
 
+async def is_known(store: Store, mail: Mail) -> bool:
+    """Return whether the recipient has mail with this id, or has applied an event under it."""
+    if mail.id is None:
+        return False
+    if await store.applied(mail.recipient, mail.id) is not None:
+        return True
+    return any(each.id == mail.id for each in (await read_pending(store, mail.recipient)).mail)
+
+
 def as_of_today(registry: Registry, snapshot: Snapshot, now: datetime) -> tuple[AnyGraph, Snapshot]:
     """Return a snapshot as its agent would go on from it, in the version to which it migrates, with that version.
 

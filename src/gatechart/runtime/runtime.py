@@ -28,12 +28,13 @@ from gatechart.api import (
     StartOnCommand,
     execute_once,
 )
-from gatechart.errors import OwnershipLostError
+from gatechart.errors import OwnershipLostError, PayloadError, UndeclaredEventError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.limits import Limits
+from gatechart.hosting.migration import is_known
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Age, Retention, pruning_of
 from gatechart.hosting.subscriptions import Feeds, Subscription
@@ -261,9 +262,13 @@ class Runtime(AgentHome):
         return await self._effects.posted.post(mail)
 
     async def _check_posted(self, mail: Mail) -> None:
-        """Raise what `Registry.check_posted` raises, if the recipient exists."""
+        """Raise what `Registry.check_posted` raises, if the recipient exists and has not had the mail before."""
         for snapshot in await self._stored(mail.recipient):
-            self._registry.check_posted(snapshot, mail.event, mail.payload)
+            try:
+                self._registry.check_posted(snapshot, mail.event, mail.payload)
+            except (PayloadError, UndeclaredEventError):
+                if not await is_known(self._core.store, mail):
+                    raise
 
     async def _stored(self, agent_id: AgentId) -> Sequence[Snapshot]:
         """Return the agent's newest snapshot, or nothing if there is no such agent."""

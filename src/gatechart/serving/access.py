@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gatechart.errors import DefinitionError
-from gatechart.serving.answers import Refused
+from gatechart.serving.answers import NotServed
 
 LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
 
@@ -74,14 +74,14 @@ class Access:
         return self._expected is not None
 
     def check(self, headers: dict[bytes, bytes]) -> None:
-        """Raise Refused if the caller may not come in. headers: by name, in lower case; the last of several counts."""
+        """Raise NotServed if the caller may not come in. headers: by name, in lower case; the last counts."""
         if self._expected is None:
             _check_host(headers.get(b"host", b"").decode("latin-1"))
             _check_page(headers)
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._expected):
-            raise Refused(
+            raise NotServed(
                 401,
                 "Unauthorized",
                 "missing or wrong token; send the header `Authorization: Bearer TOKEN` with the server's token",
@@ -92,7 +92,7 @@ class Access:
 def _check_host(host: str) -> None:
     """Keep out web pages whose own host name was made to resolve to this machine (DNS rebinding)."""
     if not _is_here(host):
-        raise Refused(
+        raise NotServed(
             403,
             "ForeignHost",
             f"host {host!r} is not this machine, and a server without a token answers only to this machine; "
@@ -105,7 +105,7 @@ def _check_page(headers: dict[bytes, bytes]) -> None:
     origin = headers.get(b"origin")
     is_foreign = origin is not None and not _is_here(origin.decode("latin-1").partition("://")[2])
     if is_foreign or headers.get(b"sec-fetch-site", b"").lower() in _OTHER_SITES:
-        raise Refused(
+        raise NotServed(
             403,
             "ForeignPage",
             "the request comes from a web page of another site, and a server without a token answers none; "

@@ -84,7 +84,7 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
 )
 
 
-class Refused(Exception):  # noqa: N818  an answer, rather than an error
+class NotServed(Exception):  # noqa: N818  an answer, rather than an error
     """The server refused a request before it reached an agent."""
 
     def __init__(self, status: int, error: str, message: str, **headers: str) -> None:
@@ -178,7 +178,7 @@ def _outcome_for_a_stranger(call: Command, outcome: Outcome) -> Outcome:
     return replace(outcome, guard_errors=hidden)
 
 
-def answer_refusal(refused: Refused) -> Response:
+def answer_refusal(refused: NotServed) -> Response:
     """Answer a request that did not reach an agent."""
     return _error(document_of(refused), refused.status, refused.headers)
 
@@ -206,7 +206,7 @@ def _error(document: ErrorDocument, status: int, headers: Mapping[str, str] | No
     return Response(document.model_dump_json(), status, headers, JSON)
 
 
-def document_of(refused: Refused) -> ErrorDocument:
+def document_of(refused: NotServed) -> ErrorDocument:
     """Make the document of a refusal."""
     return ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
 

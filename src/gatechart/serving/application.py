@@ -25,7 +25,7 @@ from gatechart.graph import AnyGraph
 from gatechart.serving.access import Access
 from gatechart.serving.answers import (
     JSON,
-    Refused,
+    NotServed,
     answer_error,
     answer_fault,
     answer_page,
@@ -102,7 +102,7 @@ class Application:
 
     async def _unknown_path(self, request: Request) -> ASGIApp:
         self._access.check(dict(request.scope["headers"]))
-        raise Refused(404, "NotFound", "unknown path; GET /openapi.json lists those that exist")
+        raise NotServed(404, "NotFound", "unknown path; GET /openapi.json lists those that exist")
 
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
         async def endpoint(request: Request) -> ASGIApp:
@@ -171,7 +171,7 @@ class _Answering:
     async def _answer(self, request: Request) -> ASGIApp:
         try:
             return await self._endpoint(request)
-        except Refused as refused:
+        except NotServed as refused:
             return answer_refusal(refused)
         except GatechartError as error:
             if isinstance(error, OwnershipLostError):  # another runtime has taken over: nothing is hosted here any more
@@ -200,18 +200,18 @@ def _with_quoted_path(scope: Scope) -> Scope:
 
 
 def _cursor(request: Request) -> Cursor | None:
-    """Return the place of a reader that reconnects; None for a new one. Raises Refused."""
+    """Return the place of a reader that reconnects; None for a new one. Raises NotServed."""
     last_id = request.headers.get("last-event-id")
     cursor = parse_cursor(last_id) if last_id else None
     if last_id and cursor is None:
-        raise Refused(422, "BadRequest", "invalid Last-Event-ID; send the id of an event, or leave it out")
+        raise NotServed(422, "BadRequest", "invalid Last-Event-ID; send the id of an event, or leave it out")
     return cursor
 
 
 def _for_method(methods: Mapping[str, Endpoint], method: str) -> Endpoint:
-    """Find the endpoint of a method; that of GET answers HEAD, too. Raises Refused."""
+    """Find the endpoint of a method; that of GET answers HEAD, too. Raises NotServed."""
     wanted = "GET" if method == "HEAD" else method
     if wanted in methods:
         return methods[wanted]
     allowed = ", ".join([*methods, *(["HEAD"] if "GET" in methods else [])])
-    raise Refused(405, "MethodNotAllowed", f"this path does not allow {method}; it allows {allowed}", allow=allowed)
+    raise NotServed(405, "MethodNotAllowed", f"this path does not allow {method}; it allows {allowed}", allow=allowed)

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from gatechart.serving.answers import RETRY_AFTER, Refused, document_of
+from gatechart.serving.answers import RETRY_AFTER, NotServed, document_of
 
 _ABORT: Final = "gatechart.abort"
 _BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message
@@ -158,16 +158,18 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
             return
         message = f"the server has {most:,} connections already; close those you do not need, or try again in a moment"
-        self._refuse(Refused(503, "TooManyConnections", message, retry_after=RETRY_AFTER["retry-after"]))
+        self._refuse(NotServed(503, "TooManyConnections", message, retry_after=RETRY_AFTER["retry-after"]))
 
     def _refuse_size(self) -> None:
         most = self.config.limits.header_bytes
-        self._refuse(Refused(431, "TooLarge", f"the request line and headers have more than {most:,} bytes; send less"))
+        self._refuse(
+            NotServed(431, "TooLarge", f"the request line and headers have more than {most:,} bytes; send less")
+        )
 
     def _refuse_slow_head(self) -> None:
         seconds = self.config.limits.header_s
         message = f"the headers did not arrive within {seconds:g} s; send them without pausing"
-        self._refuse(Refused(408, "TooSlow", message))
+        self._refuse(NotServed(408, "TooSlow", message))
 
     def _cut_slow_body(self) -> None:
         """End a request that the application has not read, unless it waits for earlier answers on its connection."""
@@ -176,7 +178,7 @@ class Connection(HttpToolsProtocol):
         else:
             self.transport.abort()
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: NotServed) -> None:
         """Answer in place of the application, and close. After an answer under route nothing can be said."""
         self._is_refused = True
         self._unwatch()
@@ -189,7 +191,7 @@ class Connection(HttpToolsProtocol):
         self._watch(_LINGER_S, self.transport.close)
 
 
-def _plain_answer(refused: Refused) -> bytes:
+def _plain_answer(refused: NotServed) -> bytes:
     """Write a whole HTTP response, for when there is no application to do it."""
     text = document_of(refused).model_dump_json().encode()
     lines = [

@@ -11,7 +11,7 @@ from typing import Final
 
 from gatechart.api import TURN
 from gatechart.runtime import Runtime
-from gatechart.serving.answers import RETRY_AFTER, Refused
+from gatechart.serving.answers import RETRY_AFTER, NotServed
 from gatechart.serving.event_stream import ReplayBuffer, record
 from gatechart.serving.streams import InvokeStreams
 from gatechart.values import HistoryEntry
@@ -44,19 +44,19 @@ class Lifecycle:
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime. Raises Refused if it is not open yet, or closed already."""
+        """The runtime. Raises NotServed if it is not open yet, or closed already."""
         if self._runtime is None:
             raise self._not_ready()
         return self._runtime
 
     def check_open(self) -> None:
-        """Raise Refused if the server is starting or stopping."""
+        """Raise NotServed if the server is starting or stopping."""
         if self.phase is not Phase.OPEN:
             raise self._not_ready()
 
-    def _not_ready(self) -> Refused:
+    def _not_ready(self) -> NotServed:
         message = f"the server is {self.phase}; try again in a moment"
-        return Refused(503, "NotReady", message, retry_after=RETRY_AFTER["retry-after"])
+        return NotServed(503, "NotReady", message, retry_after=RETRY_AFTER["retry-after"])
 
     @asynccontextmanager
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from gatechart.context import describe_fields, problems_of
 from gatechart.errors import PayloadError
 from gatechart.graph import AnyGraph, EntryPoint
 from gatechart.handoff.packet import FallbackKind, Time
-from gatechart.serving.answers import Refused
+from gatechart.serving.answers import NotServed
 from gatechart.serving.connections import ServerLimits
 from gatechart.values import HIGHEST_NUMBER, LONGEST_NAME, LONGEST_REASON, PATTERN, RESERVED_PATTERN
 
@@ -153,7 +153,7 @@ OPERATIONS: Final = tuple(map(Operation, KINDS))
 
 
 async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> BaseCommand:
-    """Read the call that a request makes. Raises Refused.
+    """Read the call that a request makes. Raises NotServed.
 
     operations: those of its method and path; if there are several, the body tells which one is meant.
     """
@@ -165,14 +165,14 @@ async def read_call(operations: Sequence[Operation], request: Request, limits: S
 
 
 async def _body(request: Request, limits: ServerLimits) -> bytes:
-    """Read the body. Raises Refused if it is too large, too slow, or declared as something other than JSON."""
+    """Read the body. Raises NotServed if it is too large, too slow, or declared as something other than JSON."""
     text = await _received(request, limits)
     if not text:
         return _NO_BODY
     _check_type(request.headers)
     if _count_values(text, limits.body_values) > limits.body_values:
         message = f"the body has more than {limits.body_values:,} values; send fewer at once"
-        raise Refused(413, "TooLarge", message)
+        raise NotServed(413, "TooLarge", message)
     return text
 
 
@@ -181,10 +181,10 @@ def _check_type(headers: Headers) -> None:
     if kind != "application/json":
         found = f"the content type is {kind!r}" if kind else "the body has no content type"
         message = f"{found}; send JSON, with `Content-Type: application/json`"
-        raise Refused(415, "UnsupportedMediaType", message)
+        raise NotServed(415, "UnsupportedMediaType", message)
     encoding = headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
-        raise Refused(415, "UnsupportedMediaType", f"the body is encoded as {encoding!r}; send it without encoding")
+        raise NotServed(415, "UnsupportedMediaType", f"the body is encoded as {encoding!r}; send it without encoding")
 
 
 async def _received(request: Request, limits: ServerLimits) -> bytes:
@@ -196,7 +196,7 @@ async def _received(request: Request, limits: ServerLimits) -> bytes:
             return await _joined(request, limits.body_bytes)
     except TimeoutError:
         message = f"the body did not arrive within {limits.body_s:g} s; send it without pausing"
-        raise Refused(408, "TooSlow", message, connection="close") from None
+        raise NotServed(408, "TooSlow", message, connection="close") from None
 
 
 async def _joined(request: Request, most: int) -> bytes:
@@ -209,8 +209,8 @@ async def _joined(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _too_large(most: int) -> Refused:
-    return Refused(413, "TooLarge", f"the body has more than {most:,} bytes; send less", connection="close")
+def _too_large(most: int) -> NotServed:
+    return NotServed(413, "TooLarge", f"the body has more than {most:,} bytes; send less", connection="close")
 
 
 def _count_values(text: bytes, most: int) -> int:
@@ -234,7 +234,7 @@ def _parsed(text: bytes) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise Refused(400, "BadRequest", f"the body is not valid JSON: {error}") from None
+        raise NotServed(400, "BadRequest", f"the body is not valid JSON: {error}") from None
 
 
 def _located(operation: Operation, given: Mapping[str, str]) -> dict[str, Any]:
@@ -243,20 +243,20 @@ def _located(operation: Operation, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def decoded(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a path without percent-encoding. Raises Refused if they are not UTF-8."""
+    """Return the fields of a path without percent-encoding. Raises NotServed if they are not UTF-8."""
     try:
         return {name: unquote(text, errors="strict") for name, text in given.items()}
     except UnicodeDecodeError:
-        raise Refused(400, "BadRequest", "the path is not valid UTF-8") from None
+        raise NotServed(400, "BadRequest", "the path is not valid UTF-8") from None
 
 
 def _of_query(model: type[BaseModel], query: str) -> BaseModel:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError as error:
-        raise Refused(400, "BadRequest", f"the query is invalid: {error}") from None
+        raise NotServed(400, "BadRequest", f"the query is invalid: {error}") from None
     if len(given := dict(pairs)) < len(pairs):
-        raise Refused(422, "BadRequest", "the query repeats a field; give each field once")
+        raise NotServed(422, "BadRequest", "the query repeats a field; give each field once")
     return _checked(model.model_validate_strings, given, "query")
 
 
@@ -277,7 +277,7 @@ def _checked(validate: Any, given: Any, where: str) -> BaseModel:
     except ValidationError as error:
         is_malformed = error.error_count() == 1 and error.errors()[0]["type"] == "json_invalid"
         problems = "; ".join(problems_of(error))
-        raise Refused(400 if is_malformed else 422, "BadRequest", f"the {where} is invalid: {problems}") from None
+        raise NotServed(400 if is_malformed else 422, "BadRequest", f"the {where} is invalid: {problems}") from None
     return model
 
 
