@@ -2,8 +2,8 @@
 
 import pytest
 
-from gatechart import AgentContext, State, StateTransitionGraph, Transition
-from gatechart.errors import UndeclaredEventError, UnknownStateError
+from gatechart import AgentContext, Invoke, Retry, State, StateTransitionGraph, Transition
+from gatechart.errors import NoInvokeError, UndeclaredEventError, UnknownStateError
 from gatechart.testing import rehearse
 
 LATE = StateTransitionGraph(
@@ -58,3 +58,53 @@ async def test_a_rehearsal_from_the_initial_state_knows_the_declared_events():
         with pytest.raises(UndeclaredEventError):
             await agent.send("DECIDEDD")
         assert (await agent.send("DECIDED")).applied
+
+
+class Order(AgentContext):
+    paid: bool = False
+
+
+async def never(context, work):
+    raise AssertionError("it runs")
+
+
+ORDER = StateTransitionGraph(
+    "order",
+    context=Order,
+    states=[State("PRINTING", invoke=Invoke(never, id="print", retry=Retry(attempts=2))), State("SHIPPED")],
+    transitions=[
+        Transition("UNPAID", "PAID", "PRINTING"),
+        Transition("PRINTING", "done.invoke.print", "SHIPPED", actions=lambda context, event: None),
+        Transition("PRINTING", "error.invoke.print", "UNPAID"),
+    ],
+    entry_points=["UNPAID"],
+)
+
+
+async def test_a_rehearsal_begins_in_any_state_with_any_context():
+    async with rehearse(ORDER, "SHIPPED", context={"paid": True}) as agent:
+        assert (agent.leaves, agent.context) == (("SHIPPED",), Order(paid=True))
+    with pytest.raises(UnknownStateError):
+        async with rehearse(ORDER, "LOST", context={}):
+            pass
+
+
+async def test_an_invoke_that_is_held_ends_as_the_test_says():
+    async with rehearse(ORDER, "UNPAID", holds_invokes=True) as agent:
+        await agent.send("PAID")
+        assert agent.invokes == ("print",)
+        await agent.end_invoke("print", {"number": 7})
+        assert (agent.leaves, agent.invokes) == (("SHIPPED",), ())
+        with pytest.raises(NoInvokeError):
+            await agent.end_invoke("print")
+
+
+async def test_an_invoke_that_is_held_and_fails_is_tried_again_as_it_says():
+    async with rehearse(ORDER, "UNPAID", holds_invokes=True) as agent:
+        await agent.send("PAID")
+        await agent.end_invoke("print", error=OSError("no paper"))
+        assert (agent.leaves, agent.invokes) == (("PRINTING",), ())
+        await agent.advance("1m")
+        assert agent.invokes == ("print",)
+        await agent.end_invoke("print", error=OSError("no paper"))
+        assert agent.leaves == ("UNPAID",)

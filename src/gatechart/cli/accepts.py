@@ -60,13 +60,15 @@ async def show_accepted(
 
 def _print(found: Sequence[AcceptedEvent]) -> None:
     if found:
-        print_table(("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in found for row in _rows(each)))
+        print_table(
+            ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in found for row in accepted_rows(each))
+        )
     else:
         print_hint("nothing is accepted")
 
 
-def _rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
-    """Yield a row for each transition, the first with the event."""
+def accepted_rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
+    """Yield a row for each transition, the first with the event: event, verdict, targets, guard, and why not."""
     if not event.transitions:
         yield event.event, event.agrees.value, "", "", event.why_not
     for place, each in enumerate(event.transitions):

@@ -125,7 +125,7 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
     for guard in outcome.guard_errors:
         print_warning(f"guard {guard.guard} of {guard.transition} raised {guard.raised}; this counts as false")
     if outcome.refusal is not None:
-        print_error(_refusal_text(snapshot.agent_id, outcome.event, outcome.refusal))
+        print_error(f"agent {snapshot.agent_id!r} {refusal_text(outcome.event, outcome.refusal)}")
         return
     if outcome.deferred:
         where = ", ".join(outcome.configuration)
@@ -172,11 +172,12 @@ def _accepted_rows(accepted: Accepted) -> Iterator[Sequence[Cell]]:
             yield "" if place else event, ", ".join(edge.targets) or "(stays)", guard, doing
 
 
-def _refusal_text(agent_id: str, event: EventName, refusal: Refusal) -> str:
+def refusal_text(event: EventName, refusal: Refusal) -> str:
+    """Say why an event was refused, and which one may have been meant."""
     is_unknown = refusal.reason is RefusalReason.NO_TRANSITION
     near = nearest(event, refusal.accepts) if is_unknown else ()
     meant = f". Did you mean {near[0]!r}?" if near else ""
-    return f"agent {agent_id!r} refused {event!r}: {refusal}{meant}"
+    return f"refused {event!r}: {refusal}{meant}"
 
 
 def _agent_row(snapshot: Snapshot, age: timedelta) -> Sequence[Cell]:
@@ -185,13 +186,17 @@ def _agent_row(snapshot: Snapshot, age: timedelta) -> Sequence[Cell]:
 
 
 def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:
+    return str(entry.version), moment_text(entry.event.time), origin_text(entry.event), turn_text(entry)
+
+
+def turn_text(entry: HistoryEntry) -> Text:
+    """Write a turn: its event, where it led, the transitions that it took, and what they changed."""
     moved = "" if entry.source == entry.target else f" → {', '.join(entry.target)}"
     begins = not entry.source  # then every field has changed; show those with a value
     told = Text(f"{entry.event.name}{moved}").append("".join(f"\n  {label}" for label in entry.taken), "dim cyan")
     changes = [f"{name}={_short(value)}" for name, value in entry.changed.items() if value or not begins]
     changes += [f"{name}+={_short(list(items))}" for name, items in entry.appended.items()]
-    told.append("".join(f"\n  {change}" for change in changes), "dim")
-    return str(entry.version), moment_text(entry.event.time), origin_text(entry.event), told
+    return told.append("".join(f"\n  {change}" for change in changes), "dim")
 
 
 def _plain(value: Any) -> str:

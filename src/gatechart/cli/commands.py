@@ -24,6 +24,7 @@ from gatechart.cli.replay import replay_histories
 from gatechart.cli.restate import move_agents, register_service, serve_engine
 from gatechart.cli.run import run_agents
 from gatechart.cli.serve import serve_agents
+from gatechart.cli.simulate import simulate_chart
 from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
 from gatechart.cli.tail import follow_agents
 
@@ -73,6 +74,7 @@ COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "check": check_graphs,
     "schema": print_schema,
     "draw": draw_graph,
+    "simulate": simulate_chart,
     "start": start_agent,
     "send": send_event,
     "show": show_agent,

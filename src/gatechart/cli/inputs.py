@@ -13,18 +13,18 @@ from gatechart.cli.errors import UsageError
 from gatechart.values import seconds_of
 
 
-def read_payload(given: str | None) -> dict[str, Any] | None:
+def read_payload(given: str | None, option: str = "--payload") -> dict[str, Any] | None:
     """Read the JSON object that an option holds, or names as `@FILE` or `-`. Raises UsageError.
 
     >>> read_payload('{"text": "help"}'), read_payload(None)
     ({'text': 'help'}, None)
     """
-    payload = read_json("--payload", given)
+    payload = read_json(option, given)
     if payload is None and given is None:
         return None
     if not isinstance(payload, dict):
         problem = f"it is not a JSON object but {_KINDS[type(payload)]}; write it like '{{\"text\": ...}}'"
-        raise _wrong("--payload", given or "", problem)
+        raise _wrong(option, given or "", problem)
     return payload
 
 

@@ -104,9 +104,16 @@ def is_confirmed(settings: Settings, question: str) -> bool:
     if settings.json or not sys.stdin.isatty():
         raise UsageError("this needs a confirmation, and there is nobody to ask; add --yes")
     typer.echo(f"{question} [y/N]: ", err=True, nl=False)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's handler would wait for the event loop
-    try:
+    with interruptible():
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt where a line is read: asyncio's handler would wait for the event loop."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from copy import copy
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic
 
 from gatechart.agent import Agent
 from gatechart.context import ContextT
-from gatechart.graph import ANY, ROOT, AnyGraph, Default, EntryPoint, Initial, StateTransitionGraph
-from gatechart.runtime import Runtime
+from gatechart.errors import NoInvokeError
+from gatechart.graph import ANY, ROOT, AnyGraph, Default, EntryPoint, Initial, Invoke, State, StateTransitionGraph
+from gatechart.graph.callables import callable_name
+from gatechart.runtime import Limits, Runtime
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.testing.clock import VirtualClock
 from gatechart.turn import plain_payload, raised_name
@@ -29,6 +33,7 @@ from gatechart.values import (
 )
 
 START: Final = "initial state of the graph"  # the entry point that a rehearsal adds
+DEFAULTS: Final = Limits()
 PATIENCE: Final = 100  # rounds of the event loop that an invoke may take without sleeping on the clock
 
 
@@ -41,6 +46,9 @@ async def rehearse(
     services: Any = None,
     clock: VirtualClock | None = None,
     as_framework: bool = False,
+    context: Mapping[str, Any] | None = None,
+    holds_invokes: bool = False,
+    limits: Limits = DEFAULTS,
 ) -> AsyncIterator[Rehearsal[ContextT]]:
     """Start an agent of the graph in memory, and let it come to rest.
 
@@ -48,14 +56,20 @@ async def rehearse(
     payload: what the entry point takes; at the initial state, the fields of the context.
     services: passed to actions and invokes. clock: starts in the year 2000 by default.
     as_framework: let `send` accept the framework's own events too, such as the end of an invoke.
+    context: the fields of the context; the agent then begins in the state `at`, which need not be an entry point.
+    holds_invokes: let invoked functions wait for `Rehearsal.end_invoke` instead of running. limits: of the runtime.
 
-    Raises what `Runtime.start` raises.
+    Raises what `Runtime.start` raises, and UnknownStateError.
     """
     time = clock or VirtualClock()
-    played = _with_start(graph, takes_payload=payload is not None) if at is None else graph
-    async with Runtime.open("memory:", graphs=[played], services=services, clock=time) as runtime:
-        agent = await runtime.start(played.name, at=START if at is None else at, payload=payload)
-        rehearsal = Rehearsal(agent, time, lambda: runtime.pending_work, as_framework=as_framework)
+    held: dict[str, asyncio.Future[Any]] = {}
+    is_anywhere = at is None or context is not None
+    start = _start(graph, at, takes_fields=payload is not None or context is not None) if is_anywhere else None
+    played = _played(graph, start, held if holds_invokes else None) if start or holds_invokes else graph
+    async with Runtime.open("memory:", graphs=[played], services=services, clock=time, limits=limits) as runtime:
+        given = payload if context is None else context
+        agent = await runtime.start(played.name, at=START if start or at is None else at, payload=given)
+        rehearsal = Rehearsal(agent, time, runtime, held, as_framework=as_framework)
         await rehearsal.settle()
         yield rehearsal
 
@@ -64,11 +78,18 @@ class Rehearsal(Generic[ContextT]):
     """An agent whose clock moves only when the test moves it. Created by `rehearse`."""
 
     def __init__(
-        self, agent: Agent[ContextT], clock: VirtualClock, under_way: Callable[[], int], *, as_framework: bool
+        self,
+        agent: Agent[ContextT],
+        clock: VirtualClock,
+        runtime: Runtime,
+        held: dict[str, asyncio.Future[Any]],
+        *,
+        as_framework: bool,
     ) -> None:
         self.agent = agent
         self.clock = clock
-        self._under_way = under_way
+        self.runtime = runtime  # in memory, which hosts the agent
+        self._held = held
         self._as_framework = as_framework
 
     @property
@@ -136,6 +157,25 @@ class Rehearsal(Generic[ContextT]):
         await self.settle()
         return True
 
+    @property
+    def invokes(self) -> tuple[str, ...]:
+        """The ids of the invoked functions that wait for their end."""
+        return tuple(self._held)
+
+    async def end_invoke(self, invoke: str, result: Any = None, *, error: Exception | None = None) -> None:
+        """End an invoked function that waits for it, with a result or with an exception, which may be retried.
+
+        Raises NoInvokeError.
+        """
+        waiting = self._held.get(invoke)
+        if waiting is None:
+            raise NoInvokeError(self.agent.id, invoke, self.invokes)
+        if error is None:
+            waiting.set_result(result)
+        else:
+            waiting.set_exception(error)
+        await self.settle()
+
     async def settle(self) -> None:
         """Wait until all pending work waits for the clock.
 
@@ -144,21 +184,31 @@ class Rehearsal(Generic[ContextT]):
         for _ in range(PATIENCE):
             await asyncio.sleep(0)
             # Everything under way sleeps on the clock, so nothing more happens until it moves.
-            if self._under_way() == self.clock.sleeping:
+            if self.runtime.pending_work == self.clock.sleeping:
                 return
 
 
-def _with_start(graph: AnyGraph, *, takes_payload: bool) -> AnyGraph:
-    """Return the graph with one more entry point, at its initial state."""
+def _start(graph: AnyGraph, at: Name | None, *, takes_fields: bool) -> EntryPoint:
+    """Return an entry point at a state, by default the initial one. It takes fields of the context, or nothing."""
+    state = ANY if at is None else name_of(at)
+    if state in graph.entry_points:
+        state = graph.entry_points[state].state
+    if state != ANY:
+        graph.leaves(state)  # raises UnknownStateError
+    # A function, so that a context that allows further fields gets those, too.
+    return EntryPoint(state, START, takes=graph.context, maps=dict) if takes_fields else EntryPoint(state, START)
+
+
+def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.Future[Any]] | None) -> AnyGraph:
+    """Return the graph with one more entry point. held: where invoked functions wait, instead of running."""
     default = graph.nodes[ROOT].default
-    start = EntryPoint(ANY, START, takes=graph.context if takes_payload else None)
     return StateTransitionGraph(
         graph.name,
         version=graph.version,
         context=graph.context,
-        states=graph.tree,
+        states=graph.tree if held is None else [_holding(state, held) for state in graph.tree],
         transitions=graph.transitions,
-        entry_points=[*graph.entry_points.values(), start],
+        entry_points=[*graph.entry_points.values(), *([start] if start else [])],
         initial=None if default is None else _initial(default),
         on_refusal=graph.on_refusal,
         description=graph.description,
@@ -168,6 +218,26 @@ def _with_start(graph: AnyGraph, *, takes_payload: bool) -> AnyGraph:
         events=graph.event_types.values(),
         events_closed=graph.events_closed,
     )
+
+
+def _holding(state: State[Any], held: dict[str, asyncio.Future[Any]]) -> State[Any]:
+    """Return the state, with invoked functions that wait."""
+    other = copy(state)
+    invokes = tuple(replace(each, function=_waits(each, held)) if each.function else each for each in state.invoke)
+    vars(other).update(invoke=invokes, states=tuple(_holding(each, held) for each in state.states))
+    return other
+
+
+def _waits(invoke: Invoke, held: dict[str, asyncio.Future[Any]]) -> Callable[..., Any]:
+    async def wait(_context: Any, _work: Any) -> Any:
+        held[invoke.id] = asyncio.get_running_loop().create_future()
+        try:
+            return await held[invoke.id]
+        finally:
+            del held[invoke.id]
+
+    wait.__name__ = callable_name(invoke.function)  # as it is drawn
+    return wait
 
 
 def _initial(default: Default) -> Initial:

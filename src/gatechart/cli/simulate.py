@@ -1,0 +1,346 @@
+"""`gatechart simulate`: play with a chart in memory, event by event, on a clock that the player moves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from gatechart.cli.accepts import accepted_rows
+from gatechart.cli.completion import complete_graphs
+from gatechart.cli.errors import ExitCode, UsageError
+from gatechart.cli.inputs import read_payload
+from gatechart.cli.late import late
+from gatechart.cli.options import PayloadOption, Settings
+from gatechart.cli.output import (
+    Cell,
+    Document,
+    print_document,
+    print_error,
+    print_facts,
+    print_hint,
+    print_json_line,
+    print_line,
+    print_table,
+    status_text,
+)
+from gatechart.cli.times import age_text, zoned_text
+from gatechart.errors import GatechartError, InvalidChartError
+from gatechart.values import Outcome, Status
+
+if TYPE_CHECKING:
+    from gatechart import drawing, runtime, testing
+    from gatechart.cli import agent_views, connection, loading, simulation
+    from gatechart.cli.simulation import Choice, Game, Lines, StandIns
+    from gatechart.graph import AnyGraph
+    from gatechart.testing import Rehearsal
+else:
+    drawing, runtime, testing, agent_views, connection, loading, simulation = late(
+        "gatechart.drawing",
+        "gatechart.runtime",
+        "gatechart.testing",
+        "gatechart.cli.agent_views",
+        "gatechart.cli.connection",
+        "gatechart.cli.loading",
+        "gatechart.cli.simulation",
+    )
+
+ChartArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[CHART]",
+        autocompletion=complete_graphs,
+        help="A graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE, whose module may be left out. Default: the "
+        "only graph of the app.",
+        show_default=False,
+    ),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="JSON|@FILE",
+        help="Begin with these fields of the context, in the state --entry, which need not be an entry point then.",
+        show_default=False,
+    ),
+]
+HELP: Final = """\
+NUMBER [JSON]   let what has the number happen: an event with its payload, a timer when it is due, or the end of an
+                invoke, done with {"result": ...} or failed with {"message": ...}
+EVENT [JSON]    send an event by its name
++DELAY          move the clock: +2d, +1h30m; what falls due on the way happens in order
+draw [FILE]     draw the chart with its active states and the way so far; without a file, open the picture
+context         show the context
+back            undo the last step
+help, quit      this help; the end, as is Ctrl-D"""
+_UNHURRIED_S: Final = 86_400.0  # a turn may wait for the player's answers
+
+
+async def simulate_chart(
+    settings: Settings, chart: ChartArgument = None, fields: ContextOption = None, payload: PayloadOption = None
+) -> ExitCode | None:
+    r"""Play with a chart, without a database: choose events, move the clock, go back.
+
+    What can happen now is listed with numbers: events, timers, and the ends of invokes. Type a number or the name of an
+    event, with a payload in JSON behind it; +2d to move the clock; draw, context, back, help or quit.
+
+    Functions that a chart file names and nothing is bound to are played: a guard is asked of you, an action is noted.
+    Bound guards and actions run; invokes never do, and services are opened only if --services names them.
+
+    It begins at --entry, an entry point (with a --payload if it takes one) or any state, or else at the only entry
+    point. If stdin is not a terminal, it is a script: one line for each step and answer. The first line that fails ends
+    it, with the exit code that the error has elsewhere; 1 if an event is refused. With --json, each position is a line.
+
+    Examples:
+      gatechart simulate customer_service --entry GREETING_CUSTOMER
+      gatechart simulate charts/lamp.yaml
+      gatechart simulate machine.json --dialect xstate
+      gatechart simulate orders --entry PAID --context '{"total": 70}'
+      printf 'PRESSED\n+2d\n' | gatechart simulate charts/lamp.yaml --json
+    """
+    context, given = read_payload(fields, "--context"), read_payload(payload)
+    lines = simulation.Lines(lambda line: None if settings.json else print_line(line))
+    answers = simulation.Answers(lines)
+    stand_ins = simulation.StandIns(answers)
+    graph = _graph(settings, chart, stand_ins)
+    entry = _entry(graph, settings.entry, is_anywhere=context is not None)
+    if context is None and entry not in (None, *graph.entry_points):
+        context = {}
+    begun = datetime.now(UTC).replace(microsecond=0)
+    async with _services(settings) as services:
+
+        def opening() -> AbstractAsyncContextManager[Rehearsal[Any]]:
+            return testing.rehearse(
+                graph,
+                entry,
+                given,
+                context=context,
+                services=services,
+                clock=testing.VirtualClock(begun),
+                as_framework=True,
+                holds_invokes=True,
+                limits=runtime.Limits(turn_s=_UNHURRIED_S),
+            )
+
+        async with simulation.Game(opening, answers) as game:
+            try:
+                return await _Player(settings, graph, game, lines, stand_ins, begun).play()
+            except asyncio.CancelledError:  # Ctrl-C while something is done
+                raise KeyboardInterrupt("nothing of a simulation is kept") from None
+
+
+def _graph(settings: Settings, chart: str | None, unbound: StandIns) -> AnyGraph:
+    """Load the graph: of this name in the app, or of this module or file; or the only one."""
+    is_app = chart is not None and (":" in chart or loading.is_chart(chart))
+    named = replace(settings, app=chart if is_app else settings.app)
+    try:
+        # Without the entry points of the command line, so that those of the file keep what they take.
+        graphs = loading.load_graphs(replace(named, entry=None), unbound)
+    except InvalidChartError:
+        if not settings.entry:
+            raise
+        graphs = loading.load_graphs(named, unbound)
+    if chart is not None and not is_app:
+        return loading.newest_named(graphs, chart)
+    found = loading.newest(graphs)
+    if len(found) > 1:
+        raise UsageError(f"several graphs; name one to play: {', '.join(graph.name for graph in found)}")
+    return found[0]
+
+
+def _entry(graph: AnyGraph, given: Sequence[str] | None, *, is_anywhere: bool) -> str | None:
+    """Choose where to begin: as said, else at the only entry point, or with a context at the initial state."""
+    if given:
+        if len(given) > 1:
+            raise UsageError("--entry is given several times; a simulation begins in one place")
+        return given[0]
+    if is_anywhere:
+        return None
+    if len(graph.entry_points) > 1:
+        raise UsageError(f"where to begin? Add --entry with one of {', '.join(graph.entry_points)}, or another state")
+    return next(iter(graph.entry_points))
+
+
+@asynccontextmanager
+async def _services(settings: Settings) -> AsyncIterator[Any]:
+    if settings.services is None:
+        yield None
+        return
+    async with connection.opened_services(settings) as services:
+        yield services
+
+
+class _Player:
+    """The conversation with the player."""
+
+    def __init__(
+        self, settings: Settings, graph: AnyGraph, game: Game, lines: Lines, stand_ins: StandIns, begun: datetime
+    ) -> None:
+        self._settings = settings
+        self._graph = graph
+        self._game = game
+        self._lines = lines
+        self._stand_ins = stand_ins
+        self._begun = begun
+        self._seen = 0  # the last version that was shown
+        self._choices: tuple[Choice, ...] = ()
+
+    async def play(self) -> ExitCode | None:
+        """Show where the agent is and do what the player types, until the end."""
+        await self._show()
+        while (line := self._lines.next("> ")) not in (None, "quit", "exit"):
+            try:
+                is_done = await self._obey(line or "")
+            except (GatechartError, typer.TyperException) as error:
+                if self._lines.is_script:
+                    raise
+                print_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+            else:
+                if self._lines.is_script and not is_done:
+                    return ExitCode.REFUSED
+        return None
+
+    async def _obey(self, line: str) -> bool:
+        """Do what a line says; return whether that could be done."""
+        word, _, rest = line.partition(" ")
+        commands: Mapping[str, Callable[[str], Awaitable[None]]] = {
+            "": self._show_again,
+            "draw": self._draw,
+            "context": self._show_context,
+            "back": self._back,
+            "help": self._help,
+        }
+        choice = self._chosen(word)
+        if choice is None and word in commands:
+            await commands[word](rest.strip())
+            return True
+        if choice is None and word.startswith("+"):
+            return await self._move(_advance(line[1:]))
+        payload = read_payload(rest.strip() or None, "the payload")
+        if choice is not None:
+            return await self._move(lambda now: choice.play(now, payload))
+        return await self._move(lambda now: now.send(word, payload))
+
+    def _chosen(self, word: str) -> Choice | None:
+        """Find what a number or a name stands for; a name of the chart goes before a command. Raises UsageError."""
+        if not word.isdecimal():
+            return next((each for each in self._choices if each.name == word), None)
+        if not 0 < int(word) <= len(self._choices):
+            numbers = f"type 1 to {len(self._choices)}" if self._choices else "nothing can happen any more; type back"
+            raise UsageError(f"there is no {word}; {numbers}")
+        return self._choices[int(word) - 1]
+
+    async def _move(self, move: simulation.Move) -> bool:
+        outcome = await self._game.play(move)
+        if outcome is not None and outcome.refusal is not None:
+            self._stand_ins.acted.clear()
+            print_error(agent_views.refusal_text(outcome.event, outcome.refusal))
+            return False
+        await self._show()
+        return True
+
+    async def _back(self, _rest: str) -> None:
+        await self._game.back()
+        self._stand_ins.acted.clear()
+        self._seen = self._game.now.snapshot.version
+        await self._show()
+
+    async def _show_again(self, _rest: str) -> None:
+        await self._show()
+
+    async def _show_context(self, _rest: str) -> None:
+        (print_json_line if self._settings.json else print_document)(self._game.now.context.model_dump(mode="json"))
+
+    async def _help(self, _rest: str) -> None:
+        self._tell(HELP)
+
+    async def _draw(self, rest: str) -> None:
+        now = self._game.now
+        file = Path(rest) if rest else Path(mkdtemp(prefix="gatechart-")) / "chart.svg"
+        trail = await now.agent.history()
+        path = await drawing.draw_async(now.runtime.graph_of(now.snapshot), file, highlight=now.snapshot, trail=trail)
+        self._tell(f"drew {self._graph.name} to {path}")
+        if not rest and not self._lines.is_script:
+            typer.launch(str(path))
+
+    def _tell(self, text: str) -> None:
+        """Print a text; with --json on stderr, as stdout has lines of JSON."""
+        (print_hint if self._settings.json else print_line)(text)
+
+    async def _show(self) -> None:
+        """Show what happened since the last time, and what can happen now."""
+        now = self._game.now
+        entries = await now.agent.history(after=self._seen)
+        acted = tuple(self._stand_ins.acted)
+        self._stand_ins.acted.clear()
+        self._seen = now.snapshot.version
+        self._choices = await simulation.choices_of(now, self._graph)
+        if self._settings.json:
+            print_json_line({"turns": list(map(agent_views.entry_document, entries)), **self._document(acted)})
+            return
+        print_line()
+        for entry in entries:
+            print_line(agent_views.turn_text(entry))
+        if acted:
+            print_line(Text(f"  not bound, so not done: {', '.join(acted)}", "dim"))
+        print_facts(await self._facts())
+        if self._choices:
+            print_table(("", "EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), self._rows(), whole=("",))
+
+    async def _facts(self) -> list[tuple[str, Cell]]:
+        now = self._game.now
+        state = Text(", ".join(now.leaves), "bold")
+        passed = now.clock.at - self._begun
+        clock = zoned_text(now.clock.at) + (f", {age_text(passed)} after the beginning" if passed else "")
+        deferred = await simulation.deferred_in(now)
+        ended = now.snapshot.status is not Status.ACTIVE
+        return [
+            ("state", state),
+            *([("status", status_text(now.snapshot.status))] if ended else []),
+            ("time", clock),
+            *([("deferred", ", ".join(deferred))] if deferred else []),
+        ]
+
+    def _rows(self) -> Iterator[Sequence[Cell]]:
+        for number, choice in enumerate(self._choices, 1):
+            for place, (event, *others) in enumerate(accepted_rows(choice.asked)):
+                yield (str(number), _label(choice), *others) if place == 0 else ("", event, *others)
+
+    def _document(self, acted: Sequence[str]) -> Document:
+        now = self._game.now
+        return {
+            "state": now.leaves,
+            "status": now.snapshot.status,
+            "elapsed_s": (now.clock.at - self._begun).total_seconds(),
+            "context": now.context.model_dump(mode="json"),
+            "not_bound": acted,
+            "choices": [
+                {"number": number, "event": each.name, "agrees": each.asked.agrees, "due_s": each.due_s}
+                for number, each in enumerate(self._choices, 1)
+            ],
+        }
+
+
+def _advance(delay: str) -> simulation.Move:
+    async def advance(now: Rehearsal[Any]) -> Outcome | None:
+        try:
+            await now.advance(delay)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return None
+
+    return advance
+
+
+def _label(choice: Choice) -> str:
+    if choice.due_s is None:
+        return choice.name
+    return f"{choice.name}, in {age_text(timedelta(seconds=choice.due_s)) if choice.due_s >= 1 else 'a moment'}"

@@ -1,0 +1,254 @@
+"""A chart that is played: what the player may choose, the questions that it asks, and the way back."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+import typer
+from pydantic import BaseModel
+
+from gatechart.cli.errors import UsageError
+from gatechart.cli.output import interruptible, print_hint
+from gatechart.context import AgentContext
+from gatechart.graph import AnyGraph
+from gatechart.testing import Rehearsal
+from gatechart.turn import possible
+from gatechart.values import AcceptedEvent, Mail, MailStatus, Outcome
+
+_MOST_WAITING: Final = 100  # mail that is shown
+_YES_OR_NO: Final = {"y": True, "yes": True, "n": False, "no": False}
+
+
+class Lines:
+    """The lines that a player types at a terminal; or those of a script, which stdin is otherwise."""
+
+    def __init__(self, echo: Callable[[str], None]) -> None:
+        """echo: called with each line of a script, behind its prompt."""
+        self.is_script = not sys.stdin.isatty()
+        self.are_over = False
+        self._echo = echo
+        if not self.is_script:
+            with suppress(ImportError):  # some systems have none
+                import_module("readline")  # with it, `input` edits lines and remembers them
+
+    def next(self, prompt: str) -> str | None:
+        """Return the next line; None after the last one, and after Ctrl-D and Ctrl-C. Raises UsageError."""
+        if self.are_over:
+            return None
+        try:
+            with interruptible():
+                return (self._scripted(prompt) if self.is_script else input(prompt)).strip()
+        except (EOFError, KeyboardInterrupt):
+            self.are_over = True
+            if not self.is_script:
+                typer.echo()  # what is printed next begins on a line of its own
+            return None
+
+    def _scripted(self, prompt: str) -> str:
+        try:
+            line = sys.stdin.readline()
+        except UnicodeDecodeError:
+            raise UsageError("stdin: it is not valid UTF-8") from None
+        if not line:
+            raise EOFError
+        self._echo(f"{prompt}{line.rstrip()}")
+        return line
+
+
+class Answers:
+    """The answers of the player to questions of the chart, which can be given again in the same order."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.given: list[bool] = []
+        self._lines = lines
+        self._repeated: deque[bool] = deque()
+
+    def ask(self, question: str) -> bool:
+        """Return whether the player says yes. If nothing is typed any more, the answer is no."""
+        answer = self._repeated.popleft() if self._repeated else self._asked(question)
+        self.given.append(answer)
+        return answer
+
+    def repeat(self, count: int) -> None:
+        """Give the first answers again, to the questions that come next."""
+        self._repeated = deque(self.given[:count])
+        self.given = []
+
+    def stop_repeating(self) -> None:
+        """Ask the player again."""
+        self._repeated.clear()
+
+    def _asked(self, question: str) -> bool:
+        while (line := self._lines.next(f"{question}? [y/n] ")) is not None:
+            if line.lower() in _YES_OR_NO:
+                return _YES_OR_NO[line.lower()]
+            print_hint("type y or n")
+        return False
+
+
+class StandIns:
+    """What stands in for the names of a chart file that nothing is bound to: guards ask, and actions are noted."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.acted: list[str] = []  # the calls of actions that did nothing
+        self._answers = answers
+
+    def __call__(self, kind: str, name: str) -> Any:
+        """See `gatechart.charts.load`."""
+        if kind in _ANYTHING:
+            return type(name, (_ANYTHING[kind],), {})
+        made: Callable[..., Any] = {"guard": self._guard, "action": self._action}.get(kind, _nothing)(name)
+        made.__name__ = name
+        return made
+
+    def _guard(self, name: str) -> Callable[..., Any]:
+        def guard(_context: Any, event: Any, **params: Any) -> bool:
+            event.payload  # noqa: B018  where nobody may be asked, the payload is unknown and ends the guard here
+            return self._answers.ask(_call(name, params))
+
+        return guard
+
+    def _action(self, name: str) -> Callable[..., Any]:
+        def action(_context: Any, _event: Any, **params: Any) -> None:
+            self.acted.append(_call(name, params))
+
+        return action
+
+
+class _AnyContext(AgentContext, extra="allow"):
+    """A context with any fields."""
+
+
+class _AnyPayload(BaseModel, extra="allow"):
+    """A payload with any fields."""
+
+
+_ANYTHING: Final[dict[str, type[BaseModel]]] = {"AgentContext": _AnyContext, "BaseModel": _AnyPayload}
+
+
+def _nothing(_name: str) -> Callable[..., Any]:
+    """Return a function without an effect: the data of a final state, or an invoke, which is held anyway."""
+    return lambda *_args, **_params: {}
+
+
+def _call(name: str, params: dict[str, Any]) -> str:
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in params.items())})" if params else name
+
+
+Move: TypeAlias = Callable[[Rehearsal[Any]], Awaitable[Outcome | None]]
+
+
+class Game:
+    """A rehearsal that can go back: it begins again and repeats all moves but the last, with the same answers."""
+
+    now: Rehearsal[Any]
+
+    def __init__(self, opening: Callable[[], AbstractAsyncContextManager[Rehearsal[Any]]], answers: Answers) -> None:
+        self._opening = opening
+        self._answers = answers
+        self._moves: list[tuple[Move, int]] = []  # each with the number of answers before it
+        self._opened = AsyncExitStack()
+
+    async def __aenter__(self) -> Game:
+        await self._begin()
+        return self
+
+    async def __aexit__(self, *_raised: object) -> None:
+        await self._opened.aclose()
+
+    async def play(self, move: Move) -> Outcome | None:
+        """Make a move, and remember it unless it was refused or raised. Raises what it raises."""
+        before, is_made = len(self._answers.given), False
+        try:
+            outcome = await move(self.now)
+            is_made = outcome is None or outcome.refusal is None
+        finally:
+            if is_made:
+                self._moves.append((move, before))
+            else:
+                del self._answers.given[before:]
+        return outcome
+
+    async def back(self) -> None:
+        """Undo the last move. Raises UsageError if there is none."""
+        if not self._moves:
+            raise UsageError("nothing to undo: this is the beginning")
+        _, kept = self._moves.pop()
+        self._answers.repeat(kept)
+        await self._begin()
+        for move, _ in self._moves:
+            await move(self.now)
+        self._answers.stop_repeating()
+
+    async def _begin(self) -> None:
+        await self._opened.aclose()
+        self.now = await self._opened.enter_async_context(self._opening())
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something that the player can let happen."""
+
+    name: str  # of the event
+    asked: AcceptedEvent
+    play: Callable[[Rehearsal[Any], dict[str, Any] | None], Awaitable[Outcome | None]]
+    due_s: float | None = None  # until the timer; None if it is none
+
+
+async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[Choice, ...]:
+    """List what can happen now: events, timers, and the ends of invokes."""
+    waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
+    events = [_event(each.event, each) for each in await now.agent.accepts()]
+    timers = [_timer(now, graph, mail) for mail in waiting if mail.due is not None]
+    ends = [_end(now, graph, invoke, kind) for invoke in now.invokes for kind in ("done", "error")]
+    return (*events, *sorted(timers, key=lambda each: each.due_s or 0.0), *ends)
+
+
+async def deferred_in(now: Rehearsal[Any]) -> tuple[str, ...]:
+    """List the events that wait for a state that does not defer them."""
+    waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
+    return tuple(mail.event for mail in waiting if mail.due is None)
+
+
+def _event(name: str, asked: AcceptedEvent) -> Choice:
+    return Choice(name, asked, lambda now, payload: now.send(name, payload))
+
+
+def _timer(now: Rehearsal[Any], graph: AnyGraph, mail: Mail) -> Choice:
+    assert mail.due is not None
+    due = mail.due
+
+    async def wait(then: Rehearsal[Any], payload: dict[str, Any] | None) -> None:
+        if payload is not None:
+            raise UsageError(f"{mail.event} is a timer, which takes no payload; type its number alone")
+        await then.advance(max(due - then.clock.at, timedelta()))
+
+    left = (due - now.clock.at).total_seconds()
+    return Choice(mail.event, _asked(now, graph, mail.event), wait, left)
+
+
+def _end(now: Rehearsal[Any], graph: AnyGraph, invoke: str, kind: str) -> Choice:
+    """Return the end of an invoke. The payload is an object with its result, or the message of its error."""
+
+    async def end(then: Rehearsal[Any], payload: dict[str, Any] | None) -> None:
+        given = payload or {}
+        error = None if kind == "done" else SimulatedError(str(given.get("message", "simulated")))
+        await then.end_invoke(invoke, given.get("result"), error=error)
+
+    name = f"{kind}.invoke.{invoke}"
+    return Choice(name, _asked(now, graph, name), end)
+
+
+class SimulatedError(Exception):
+    """The error of an invoke that the player let fail."""
+
+
+def _asked(now: Rehearsal[Any], graph: AnyGraph, event: str) -> AcceptedEvent:
+    return possible(graph, now.snapshot, event, None, now.clock.at)
