@@ -82,3 +82,34 @@ def on_a_terminal(arguments):
     os.close(ours)
     assert process.returncode == 0
     return printed.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def full():
+    """A disk that is full."""
+    with Path("/dev/full").open("w", encoding="utf-8") as disk:
+        yield disk
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("--help",), ("draw", "desk"), ("history", "a")])
+def test_output_that_no_disk_takes_is_told_with_an_exit_code_of_its_own(arguments, project, gatechart, processes, full):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    done = subprocess.run(
+        [GATECHART, *arguments], cwd=project, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 5
+    told = "the output cannot be written (No space left on device); free some space or send it elsewhere"
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_exit_code_tells_even_if_no_error_can_be_written(project, processes, full):
+    done = subprocess.run([GATECHART, "show", "a"], cwd=project, stdout=full, stderr=full, timeout=60, check=False)
+    assert done.returncode == 5
+
+
+def test_output_that_is_closed_is_left_out(project, gatechart, processes):
+    gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        command = f"{GATECHART} show a {closed}"
+        assert subprocess.run(command, shell=True, cwd=project, timeout=60, check=False).returncode == 0, closed

@@ -52,7 +52,7 @@ EPILOG: Final = """[bold]Examples[/]
     2  wrong command line
     3  wrong definition: a graph, the --app, or an error that `check` found
     4  wrong at this moment: an unknown agent, an action that raised, and the like
-    5  failure outside: the database, a file, Graphviz
+    5  failure outside: the database, a file, Graphviz, a full disk
    70  a bug in gatechart
   130  interrupted with Ctrl-C
   141  the reader of the output has gone"""

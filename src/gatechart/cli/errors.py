@@ -50,6 +50,19 @@ class UsageError(typer.TyperException):
 
 
 @dataclass(eq=False)
+class OutputError(OutsideError):
+    """The output of a command cannot be written."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the output cannot be written ({self.problem}); free some space or send it elsewhere, and run the command "
+            "again if it only reads: what it changed stays changed"
+        )
+
+
+@dataclass(eq=False)
 class ExtraMissingError(OutsideError):
     """A command needs packages that are not installed."""
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import UnsupportedOperation
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import typer
 
 from gatechart.cli.commands import parse
-from gatechart.cli.errors import ExitCode, UsageError, code_of
+from gatechart.cli.errors import ExitCode, OutputError, UsageError, code_of
 from gatechart.cli.late import late
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line
@@ -43,15 +44,40 @@ _PERHAPS: Final = "a turn under way may have been committed; see `gatechart show
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. arguments: those of the process by default."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    _replace_closed_streams()
     try:
         code = _carry_out(given)
         sys.stdout.flush()
     except BrokenPipeError as error:
-        _drop_output()
+        _drop_output(sys.stdout)
         return code_of(error)
     except (Exception, KeyboardInterrupt) as error:
-        return _tell(error, given)
+        return _tell(_of_output(error), given)
     return code
+
+
+def _replace_closed_streams() -> None:
+    """Let output go nowhere that a shell has closed, as in `gatechart list >&-`."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  until the process ends
+
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def _of_output(error: BaseException) -> BaseException:
+    """Return what to tell about an error: OutputError if a disk refused the output.
+
+    Libraries print, too, such as typer its help; and whatever else meets a full disk, such as a database, says so with
+    an error of its own.
+    """
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        return error
+    _drop_output(sys.stdout)
+    told = OutputError(error.strerror or str(error))
+    told.__cause__ = error
+    return told
 
 
 def _carry_out(arguments: Sequence[str]) -> int:
@@ -77,13 +103,16 @@ def _check_text(arguments: Sequence[str]) -> None:
 def _tell(error: BaseException, arguments: Sequence[str]) -> ExitCode:
     code, message = code_of(error), _message(error)
     trace = "".join(traceback.format_exception(error)) if is_set(arguments, "--debug", DEBUG_VARIABLE) else None
-    if is_set(arguments, "--json", JSON_VARIABLE):
-        print_json_line(
-            error_document(error, message, code, trace), stderr=True
-        )  # one line, as lines of a log may precede it
-    else:
-        typer.echo(trace or "", err=True, nl=False)
-        print_error(message)
+    try:
+        if is_set(arguments, "--json", JSON_VARIABLE):
+            print_json_line(
+                error_document(error, message, code, trace), stderr=True
+            )  # one line, as lines of a log may precede it
+        else:
+            typer.echo(trace or "", err=True, nl=False)
+            print_error(message)
+    except OSError:  # stderr is full or gone; the exit code still tells
+        _drop_output(sys.stderr)
     return code
 
 
@@ -106,7 +135,7 @@ def _usage_message(error: typer.TyperException) -> str:
     return f"{' '.join(error.format_message().split()).rstrip('.')}; see `{context.command_path} --help`"
 
 
-def _drop_output() -> None:
+def _drop_output(stream: TextIO) -> None:
     """Let the interpreter flush, at its end, output that nobody reads any more."""
     with suppress(UnsupportedOperation):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
