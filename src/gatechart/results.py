@@ -20,6 +20,7 @@ from gatechart.values import (
     Refusal,
     RefusalReason,
     ReplayedTurn,
+    Schedule,
     Snapshot,
     Stored,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Refusal",
     "RefusalReason",
     "ReplayedTurn",
+    "Schedule",
     "Snapshot",
     "Stored",
 ]

@@ -44,7 +44,7 @@ TOP = {
 RESULTS = {
     *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),
     *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HistoryEntry", "Mail", "Migrated", "Origin", "Outcome"),
-    *("Page", "Receipt", "Refusal", "RefusalReason", "Snapshot", "Stored"),
+    *("Page", "Receipt", "Refusal", "RefusalReason", "Schedule", "Snapshot", "Stored"),
 }
 HEAVY = ("alembic", "graphviz", "pydantic", "ruamel", "sqlalchemy")
 

@@ -120,6 +120,7 @@ REMEDIES: dict[str, str] = {
     "UnknownEffectError": "use one of 'one', 'two'",
     "UnknownInvokeError": "give a changed graph a new version",
     "UnknownMailError": "list them with mail(status='refused') or 'dead'",
+    "UnknownScheduleError": "look it up with schedules()",
     "UnknownStateError": "there are 'one', 'two'",
     "UnknownTriggerError": "there are 'one', 'two'",
     "UnwritableError": "keep large things elsewhere",

@@ -150,7 +150,7 @@ class RestatePlace:
         made = {"ids": ids} if ids is not None else {}
         made |= {"close_s": limits.close_s} if limits is not None else {}
         try:
-            async with serving(self._bind, **shared, **service, grace_s=0.1):
+            async with serving(self._bind, **shared, **service, ingress=self.engine.ingress, grace_s=0.1):
                 await register(self.engine.admin, f"http://{self._bind}")
                 async with kind.open(self.engine.ingress, **shared, **made, patience_s=PATIENCE_S) as runtime:
                     runtime.place = self

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.processes
 
 COMMAND = (sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run")
 NO_STREAM = ("--exclude-path", "/changes", "--exclude-path", STREAM.path)  # which do not end
+REST = ("--exclude-operation-id", "schedule")  # which has a test of its own
 
 
 async def found(url, folder, *options, token=TOKEN, bound_s=120):
@@ -46,7 +47,7 @@ async def found(url, folder, *options, token=TOKEN, bound_s=120):
 @pytest.mark.parametrize(("token", "phases"), [(TOKEN, "fuzzing,stateful"), (None, "fuzzing")])
 async def test_a_few_requests_of_each_kind_find_nothing(tmp_path, token, phases):
     async with serving(token=token) as served:
-        assert await found(served.url, tmp_path, "--phases", phases, "-n", "4", token=token) is None
+        assert await found(served.url, tmp_path, *REST, "--phases", phases, "-n", "4", token=token) is None
 
 
 @pytest.mark.slow
@@ -54,7 +55,15 @@ async def test_a_few_requests_of_each_kind_find_nothing(tmp_path, token, phases)
 @pytest.mark.parametrize("seed", ["2", "3"])
 async def test_many_requests_in_every_phase_find_nothing(tmp_path, sqlite_url, seed):
     async with serving(sqlite_url, token=TOKEN) as served:
-        assert await found(served.url, tmp_path, "-n", "60", "--seed", seed, bound_s=900) is None
+        assert await found(served.url, tmp_path, *REST, "-n", "60", "--seed", seed, bound_s=900) is None
+
+
+@pytest.mark.usefixtures("unmeasured")
+async def test_a_few_schedules_find_nothing(tmp_path):
+    """No schema says what a cron expression is, or a time zone, so what fits it may still be refused."""
+    alone = ("--include-operation-id", "schedule", "--exclude-checks", "positive_data_acceptance")
+    async with serving(token=TOKEN) as served:
+        assert await found(served.url, tmp_path, "--phases", "fuzzing", "-n", "40", *alone) is None
 
 
 @pytest.mark.usefixtures("unmeasured")

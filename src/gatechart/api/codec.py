@@ -24,6 +24,7 @@ from gatechart.values import (
     Outcome,
     Page,
     Receipt,
+    Schedule,
     Snapshot,
 )
 from gatechart.values.frozen import value
@@ -171,6 +172,7 @@ _Parsed: TypeAlias = Annotated[
 _Snapshot: TypeAlias = Annotated[Snapshot, Shape(kinds={"context_text": _Parsed})]
 _Turn: TypeAlias = Annotated[HistoryEntry, Shape(shows={"origin": Origin})]
 _Mail: TypeAlias = Annotated[Mail, Shape(keys={"recipient": "agent_id"}, shows={"origin": Origin})]
+_Schedule: TypeAlias = Annotated[Schedule, Shape(shows={"is_paused": bool})]
 _Handoff: TypeAlias = Annotated[HandoffRecord, Shape(keys={"id": "handoff"})]
 
 
@@ -214,6 +216,13 @@ class Handoffs(TypedDict):
     next: int | None
 
 
+class Schedules(TypedDict):
+    """Some schedules, in the order made; pass `next` as `after` for more. It is null if there are no more."""
+
+    schedules: tuple[_Schedule, ...]
+    next: str | None
+
+
 SNAPSHOT: Final[Answer[Snapshot]] = Answer(_Snapshot)
 OUTCOME: Final[Answer[Outcome]] = Answer(Annotated[Outcome, Shape(shows={"applied": bool})])
 TURN: Final[Answer[HistoryEntry]] = Answer(_Turn)
@@ -228,3 +237,5 @@ AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")
 HISTORY: Final = ListAnswer(History, "history", TURN, "version")
 MAILS: Final = ListAnswer(MailList, "mail", MAIL, "number")
 HANDOFFS: Final = ListAnswer(Handoffs, "handoffs", HANDOFF, "number")
+SCHEDULE: Final[Answer[Schedule]] = Answer(_Schedule)
+SCHEDULES: Final = ListAnswer(Schedules, "schedules", SCHEDULE, "name")

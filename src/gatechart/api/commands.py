@@ -32,6 +32,8 @@ from gatechart.api.codec import (
     MAILS,
     OUTCOME,
     RECEIPT,
+    SCHEDULE,
+    SCHEDULES,
     SNAPSHOT,
     Answer,
 )
@@ -39,7 +41,18 @@ from gatechart.api.routes import Route
 from gatechart.handoff import FallbackStep, HandoffPacket, fallbacks_of
 from gatechart.handoff.packet import FALLBACK_FIELDS, Time
 from gatechart.turn import check_finite
-from gatechart.values import HIGHEST_NUMBER, AgentId, HandoffStatus, MailStatus, Mode, Payload, Reason, Status
+from gatechart.values import (
+    HIGHEST_NUMBER,
+    AgentId,
+    HandoffStatus,
+    MailStatus,
+    Missed,
+    Mode,
+    Overlap,
+    Payload,
+    Reason,
+    Status,
+)
 
 
 def _finite(payload: Payload) -> Payload:
@@ -56,6 +69,7 @@ Plain: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
 Result: TypeAlias = Annotated[JsonValue, AfterValidator(_finite_result)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=HIGHEST_NUMBER)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)]
+ScheduleName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Moment: TypeAlias = Annotated[Time, Strict()]  # strict: otherwise a number would count as seconds since 1970
 _Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # neither a time nor a delay
 Deadline: TypeAlias = Annotated[
@@ -367,6 +381,70 @@ class HandoffsCommand(BaseCommand):
     limit: Count = 100
 
 
+class ScheduleCommand(WritingCommand):
+    """`schedule`. It says how a schedule should be, so it can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules", "Schedule the start of agents, or change a schedule")
+    verb: Literal["schedule"] = "schedule"
+    name: ScheduleName
+    graph: str
+    at: str
+    payload: Plain | None = None
+    every: Annotated[float, Strict(), AllowInfNan(False)] | str | None = None
+    cron: str = ""
+    zone: str = "UTC"
+    missed: Missed = "one"
+    overlap: Overlap = Overlap.SKIP
+
+
+class SchedulesCommand(BaseCommand):
+    """`schedules`."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULES
+    route: ClassVar[Route] = Route("GET", "/schedules", "List schedules in the order they were made, a page at a time")
+    verb: Literal["schedules"] = "schedules"
+    after: ScheduleName | None = None
+    limit: Limit = 100
+
+
+class PauseScheduleCommand(WritingCommand):
+    """`pause_schedule`. A schedule that is paused stays so, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/pause", "Let a schedule start no agents for now")
+    verb: Literal["pause_schedule"] = "pause_schedule"
+    name: ScheduleName
+
+
+class ResumeScheduleCommand(WritingCommand):
+    """`resume_schedule`. A schedule that is not paused goes on, so the command can be repeated as it is."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/resume", "Let a paused schedule go on from now")
+    verb: Literal["resume_schedule"] = "resume_schedule"
+    name: ScheduleName
+
+
+class RunScheduleCommand(WritingCommand):
+    """`run_schedule`."""
+
+    answer: ClassVar[Answer[Any]] = SCHEDULE
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/run", "Start an agent of a schedule now", 202)
+    verb: Literal["run_schedule"] = "run_schedule"
+    name: ScheduleName
+    idempotency_key: str | None = None
+
+
+class DeleteScheduleCommand(WritingCommand):
+    """`delete_schedule`. When repeated, it finds no such schedule, and says so."""
+
+    answer: ClassVar[Answer[Any]] = DONE
+    route: ClassVar[Route] = Route("DELETE", "/schedules/{name}", "Delete a schedule; its agents go on", 204)
+    verb: Literal["delete_schedule"] = "delete_schedule"
+    name: ScheduleName
+
+
 Command: TypeAlias = Annotated[
     StartCommand
     | StartOnCommand
@@ -389,7 +467,13 @@ Command: TypeAlias = Annotated[
     | HistoryCommand
     | FindCommand
     | MailCommand
-    | HandoffsCommand,
+    | HandoffsCommand
+    | ScheduleCommand
+    | SchedulesCommand
+    | PauseScheduleCommand
+    | ResumeScheduleCommand
+    | RunScheduleCommand
+    | DeleteScheduleCommand,
     Field(discriminator="verb"),
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -36,6 +36,7 @@ from gatechart.api.commands import (
 )
 from gatechart.api.making import handoff_fields, made
 from gatechart.api.remote_agent import RemoteAgent
+from gatechart.api.scheduling import SchedulingHome
 from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, ElsewhereError, UnknownAgentError
 from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
@@ -59,7 +60,7 @@ from gatechart.values import (
 )
 
 
-class AgentHome(ABC):
+class AgentHome(SchedulingHome):
     """A home of agents as its callers see it: in this process, on an engine, or in another process.
 
     A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb

@@ -23,6 +23,14 @@ from gatechart.cli.reading import list_agents, show_agent, show_history
 from gatechart.cli.replay import replay_histories
 from gatechart.cli.restate import move_agents, register_service, serve_engine
 from gatechart.cli.run import run_agents
+from gatechart.cli.schedules import (
+    delete_schedule,
+    list_schedules,
+    pause_schedule,
+    resume_schedule,
+    run_schedule,
+    set_schedule,
+)
 from gatechart.cli.serve import serve_agents
 from gatechart.cli.simulate import simulate_chart
 from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
@@ -108,6 +116,13 @@ HANDOFF_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "show": show_handoff,
     "cancel": cancel_handoff,
 }
+SCHEDULE_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
+    "set": set_schedule,
+    "pause": pause_schedule,
+    "resume": resume_schedule,
+    "run": run_schedule,
+    "delete": delete_schedule,
+}
 DESK_COMMANDS: Final[Mapping[str, Callable[..., Work]]] = {
     "list": list_cases,
     "show": show_case,
@@ -169,6 +184,7 @@ _add(app, COMMANDS)
 for _group, _first, _commands in (
     ("mail", list_mail, MAIL_COMMANDS),
     ("handoffs", list_handoffs, HANDOFF_COMMANDS),
+    ("schedule", list_schedules, SCHEDULE_COMMANDS),
     ("desk", list_cases, DESK_COMMANDS),
 ):
     _typer = typer.Typer(cls=_Group, invoke_without_command=True, rich_markup_mode="rich", **_help_of(_first))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import typer
 from rich.console import Console
@@ -144,16 +144,7 @@ def _print(content: Cell | Table, *, stderr: bool = False) -> None:
     typer.echo("\n".join(lines), err=stderr, color=True)  # rich has already decided on colours
 
 
-class Numbered(Protocol):
-    """An entry of a page."""
-
-    @property
-    def number(self) -> int:
-        """Its place among all, from which the next page goes on."""
-        ...
-
-
-RowT = TypeVar("RowT", bound=Numbered)
+RowT = TypeVar("RowT")
 
 
 def print_page(
@@ -163,14 +154,15 @@ def print_page(
     limit: int,
     document: Callable[[RowT], Document],
     table: Callable[[Sequence[RowT]], None],
+    key: str = "number",
 ) -> None:
     """Print a page, and how to get the next one.
 
     kind: what the entries are; also their key in JSON. found: the entries, and one more if there is another page.
-    document: an entry as JSON. table: prints the entries.
+    document: an entry as JSON. table: prints the entries. key: the field of the last one that --after takes.
     """
     rows = found[:limit]
-    next_after = rows[-1].number if len(found) > limit else None
+    next_after = getattr(rows[-1], key) if len(found) > limit else None
 
     def show() -> None:
         if rows:

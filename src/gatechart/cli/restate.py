@@ -53,6 +53,15 @@ NamespaceOption = Annotated[
         help="A name that separates applications on one engine; the same for all processes of an application.",
     ),
 ]
+IngressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ingress",
+        envvar="GATECHART_RESTATE_INGRESS",
+        metavar="URL",
+        help="Where the engine takes calls, such as http://127.0.0.1:8080; schedules need it to start agents.",
+    ),
+]
 ProjectionOption = Annotated[
     Projection,
     typer.Option(
@@ -88,6 +97,7 @@ async def serve_engine(
     settings: Settings,
     bind: BindOption = "127.0.0.1:9080",
     namespace: NamespaceOption = "",
+    ingress: IngressOption = None,
     projection: ProjectionOption = Projection.HERE,
     turn: TurnOption = 60.0,
     invoke: InvokeOption = 86_400.0,
@@ -117,6 +127,7 @@ async def serve_engine(
             only_projects=projection is Projection.ONLY,
             shares_address=shares_address,
             namespace=namespace,
+            ingress=ingress,
             terms=restate.Terms(turn_s=turn, invoke_s=invoke),
             packet_migrations=connection.load_packet_migrations(),
             stops_on_sigterm=True,

@@ -138,6 +138,16 @@ class UnknownAgentError(EventError):
 
 
 @dataclass(eq=False)
+class UnknownScheduleError(EventError):
+    """There is no schedule of this name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"there is no schedule {self.name!r}; make it, or look it up with schedules() or `gatechart schedule`"
+
+
+@dataclass(eq=False)
 class UnknownVersionError(EventError):
     """The agent never had this version, or its history no longer reaches back that far."""
 

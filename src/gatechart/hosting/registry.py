@@ -46,6 +46,7 @@ class Registry:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
         self._newest: dict[str, AnyGraph] = {}
         self._declares_events = False
+        self._own: set[str] = set()
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
 
@@ -61,6 +62,11 @@ class Registry:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
         self._declares_events = self._declares_events or bool(graph.event_types)
 
+    def register_own(self, graph: AnyGraph) -> None:
+        """Add a graph of the framework, which `graphs` leaves out."""
+        self.register(graph)
+        self._own.add(graph.name)
+
     @property
     def versions(self) -> tuple[AnyGraph, ...]:
         """All graphs, in order of registration."""
@@ -69,7 +75,7 @@ class Registry:
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
         """The newest version of each graph, in the order in which the names were first registered."""
-        return tuple(self._newest.values())
+        return tuple(graph for name, graph in self._newest.items() if name not in self._own)
 
     def graph(self, graph: Name | AnyGraph) -> AnyGraph:
         """Return the newest graph with this name, or with this graph's name. Raises UnknownGraphError."""

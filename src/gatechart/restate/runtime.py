@@ -47,6 +47,8 @@ from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
+from gatechart.hosting.schedule_graph import schedule_graph
+from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
@@ -150,8 +152,10 @@ class RestateRuntime(AgentHome):
             if projection is not None:
                 store = await stack.enter_async_context(open_store(projection, role=Role.READER))
             calls = AgentCalls(ingress, Names(namespace))
+            runtime = cls(calls, registry, store, ids)
+            registry.register_own(schedule_graph(runtime))
             try:
-                yield cls(calls, registry, store, ids)
+                yield runtime
             finally:
                 await calls.close(close_s)
 
@@ -408,4 +412,5 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     SnapshotAtCommand: RestateRuntime._snapshot_at,
     HistoryCommand: RestateRuntime._history,
     FindCommand: RestateRuntime._find,
+    **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
 }

@@ -20,11 +20,13 @@ from gatechart.errors import EngineRefusedError, EngineUnreachableError, Service
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
+from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
 from gatechart.restate.invokes import invokes_service
 from gatechart.restate.projection import projection_object
+from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
 from gatechart.values import Role
@@ -46,6 +48,7 @@ async def serving(
     only_projects: bool = False,
     shares_address: bool = False,
     namespace: str = "",
+    ingress: str | Sequence[str] | None = None,
     terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
     grace_s: float = 5.0,
@@ -58,7 +61,10 @@ async def serving(
     only_projects: host no agents. The processes that host them can then share an address, and this one has its own.
     shares_address: share `bind` with other processes that pass it, too; the system gives each new connection to one
         of them.
-    namespace: keeps applications on one engine apart. grace_s: see `answering`.
+    namespace: keeps applications on one engine apart.
+    ingress: where the engine takes calls, such as `http://127.0.0.1:8080`; schedules start agents there, and without it
+        there are none.
+    grace_s: see `answering`.
     stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, and what `open_store` raises.
     """
     if only_projects and projection is None:
@@ -68,6 +74,9 @@ async def serving(
         store = None
         if projection is not None:
             store = await stack.enter_async_context(open_store(projection, role=Role.OWNER))
+        if ingress is not None:
+            home = await stack.enter_async_context(RestateRuntime.open(ingress, graphs=graphs, namespace=namespace))
+            registry.register_own(schedule_graph(home))
         projects = is_projected_elsewhere or store is not None
         config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace))
         offered: list[Any] = [] if only_projects else _hosting(config)

@@ -10,7 +10,16 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from gatechart.api import DONE, CanCommand, ErrorDocument, PostCommand, SendCommand, StartCommand, StartOnCommand
+from gatechart.api import (
+    DONE,
+    CanCommand,
+    ErrorDocument,
+    PostCommand,
+    ScheduleCommand,
+    SendCommand,
+    StartCommand,
+    StartOnCommand,
+)
 from gatechart.api.routes import CHANGES, LIVE, READY, STREAM
 from gatechart.graph import AnyGraph, EntryPoint, EventType, JsonSchema
 from gatechart.serving.answers import headers_of
@@ -24,7 +33,7 @@ _ERRORS: Final = {
     "400": "The request is malformed.",
     "401": "The token is missing or wrong.",
     "403": "The server has no token, and the request comes from another machine or from a web page of another site.",
-    "404": "Unknown agent, graph, state, trigger, version, mail, handoff, timer or invoke.",
+    "404": "Unknown agent, graph, state, trigger, version, mail, handoff, timer, invoke or schedule.",
     "408": "The body did not arrive in time.",
     "409": "The request conflicts with the present state. Nothing was changed; a turn that failed was undone.",
     "413": "The body is too large.",
@@ -61,6 +70,7 @@ def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
             body = _event_schema(operation, graphs, references)
             paths[operation.route.path]["post"]["requestBody"] = _content(body, required=True)
     paths["/agents"]["post"]["requestBody"] = _content(_start_schema(graphs, references), required=True)
+    paths["/schedules"]["post"]["requestBody"] = _content(_schedule_schema(graphs, references), required=True)
     paths[CHANGES]["get"] = _changes(needs_token)
     paths[STREAM.path]["get"] = _stream(references, needs_token)
     for path, summary in _HEALTHS.items():
@@ -132,7 +142,7 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
     schema = model.model_json_schema(mode="validation")
     for name, declared in schema.get("properties", {}).items():
         choices = [each for each in declared.get("anyOf", [declared]) if each.get("type") != "null"]
-        found = dict(choices[0])
+        found: Json = dict(choices[0]) if len(choices) == 1 else {"anyOf": choices}
         if "$ref" in found:
             found = dict(schema["$defs"][found["$ref"].rpartition("/")[2]])
         if declared.get("default") is not None:
@@ -183,6 +193,19 @@ def _start_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) ->
     }
 
 
+def _schedule_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
+    """Describe a body for each entry point, in which a period or a cron expression says when."""
+    doors = (
+        _start(ScheduleCommand, {"graph": graph.name, "at": entry.name}, entry, references)
+        for graph, entry in _entry_points(graphs)
+    )
+    when = [
+        {"required": ["every"], "not": {"required": ["cron"]}},
+        {"required": ["cron"], "not": {"required": ["every"]}},
+    ]
+    return {"oneOf": [door | {"required": ["name", *door["required"]], "oneOf": when} for door in doors]}
+
+
 def _start(call: type[BaseModel], named: Mapping[str, str], entry: EntryPoint, references: Mapping[Any, Json]) -> Json:
     model = next(each for each in OPERATIONS if each.call is call).rest
     payload: Json = {"type": ["object", "null"], "maxProperties": 0}
@@ -192,7 +215,7 @@ def _start(call: type[BaseModel], named: Mapping[str, str], entry: EntryPoint, r
         needs_payload = any(field.is_required() for field in entry.takes.model_fields.values())
         payload = taken if needs_payload else {"anyOf": [taken, {"type": "null"}]}
     properties = dict(_fields(model)) | {name: {"const": text} for name, text in named.items()} | {"payload": payload}
-    for name in ("agent_id", "idempotency_key"):
+    for name in {"agent_id", "idempotency_key"} & properties.keys():
         properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
     return {
         "type": "object",

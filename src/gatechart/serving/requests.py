@@ -83,6 +83,8 @@ _EITHER: Final[dict[type[BaseCommand], dict[str, Any]]] = {
 _NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
     "fallbacks": tuple[Annotated[SameTarget | Target, Field(discriminator="kind")], ...] | None,
     "event": _Event,
+    "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")],
+    "every": _Seconds | _Delay | None,
     "deadline": Time | _Seconds | _Delay | None,
     "version": Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)],
 }

@@ -97,6 +97,7 @@ from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransi
 from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
 from gatechart.values.recurrence import Every, Missed
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
+from gatechart.values.schedules import Overlap, Schedule
 
 __all__ = [
     "DEFAULT_URL",
@@ -163,6 +164,7 @@ __all__ = [
     "OpenHandoff",
     "Origin",
     "Outcome",
+    "Overlap",
     "Page",
     "Payload",
     "PossibleTransition",
@@ -183,6 +185,7 @@ __all__ = [
     "ReserveSlot",
     "Retry",
     "Role",
+    "Schedule",
     "Send",
     "Side",
     "Snapshot",

@@ -1,0 +1,234 @@
+"""Commands for schedules: list, set, pause, resume, run, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gatechart.cli.completion import complete_graphs
+from gatechart.cli.inputs import read_payload
+from gatechart.cli.late import late
+from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption
+from gatechart.cli.output import Cell, emit, is_confirmed, print_hint, print_page, print_table
+from gatechart.cli.reading import LimitOption
+from gatechart.cli.times import in_zone, moment_text
+from gatechart.values import Missed, Overlap, Schedule
+
+if TYPE_CHECKING:
+    from gatechart import api
+    from gatechart.api import AgentHome
+    from gatechart.cli import connection, loading
+    from gatechart.cli.connection import Connection
+else:
+    api, connection, loading = late("gatechart.api", "gatechart.cli.connection", "gatechart.cli.loading")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the schedule.", show_default=False)]
+GraphArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH", autocompletion=complete_graphs, help="The graph whose agents it starts.", show_default=False
+    ),
+]
+AtOption = Annotated[
+    str, typer.Option("--at", metavar="ENTRY_POINT", help="The entry point to start at.", show_default=False)
+]
+EveryOption = Annotated[
+    str | None, typer.Option("--every", metavar="DURATION", help="The period, such as 1d or 90m.", show_default=False)
+]
+CronOption = Annotated[
+    str,
+    typer.Option(
+        "--cron",
+        metavar="EXPRESSION",
+        help="Minute, hour, day, month and weekday: '0 9 * * MON-FRI'.",
+        show_default=False,
+    ),
+]
+ZoneOption = Annotated[str, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron: Europe/Berlin.")]
+MissedOption = Annotated[
+    Missed, typer.Option("--missed", help="Which moments to make up for that passed while no host was running.")
+]
+OverlapOption = Annotated[
+    Overlap,
+    typer.Option("--overlap", help="What to do while the last agent lives: skip, start another one, or queue one."),
+]
+AfterOption = Annotated[
+    str | None,
+    typer.Option("--after", metavar="NAME", help="Only schedules made after this one.", show_default=False),
+]
+IdOption = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="ID",
+        help="An id for this call: repeating the command with the same id starts nothing again.",
+        show_default=False,
+    ),
+]
+
+
+async def list_schedules(settings: Settings, after: AfterOption = None, limit: LimitOption = 100) -> None:
+    """List schedules, which start agents again and again: when next, and which they started last.
+
+    A host, such as `gatechart run`, starts the agents. Works without an app. Each schedule is an agent, too: `gatechart
+    history schedule:NAME` shows what it did.
+
+    Examples:
+      gatechart schedule
+      gatechart schedule set nightly report --at COLLECTING --cron '0 3 * * *' --zone Europe/Berlin
+      gatechart schedule set poll inbox --at READING --every 10m --overlap start
+      gatechart schedule pause nightly
+      gatechart schedule run nightly
+      gatechart schedule delete nightly
+    """
+    async with connection.inspect(settings) as runtime:
+        found = await runtime.schedules(after=after, limit=limit + 1)
+    print_page(settings, "schedules", found, limit, _document, _print, key="name")
+
+
+async def set_schedule(
+    settings: Settings,
+    name: NameArgument,
+    graph: GraphArgument,
+    at: AtOption,
+    payload: PayloadOption = None,
+    every: EveryOption = None,
+    cron: CronOption = "",
+    zone: ZoneOption = "UTC",
+    missed: MissedOption = "one",
+    overlap: OverlapOption = Overlap.SKIP,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Start agents of a graph again and again, or change the schedule that does.
+
+    A schedule that is like this already goes on. A host, such as `gatechart run`, starts the agents, each once: its id
+    is made of the schedule's name and the moment.
+
+    Examples:
+      gatechart schedule set nightly report --at COLLECTING --cron '0 3 * * *' --zone Europe/Berlin
+      gatechart schedule set poll inbox --at READING --every 10m --overlap start -p '{"folder": "new"}'
+    """
+    brought = read_payload(payload)
+
+    async def schedule(home: AgentHome) -> Schedule:
+        return await home.schedule(
+            name,
+            graph,
+            at=at,
+            payload=brought,
+            every=every,
+            cron=cron,
+            zone=zone,
+            missed=missed,
+            overlap=overlap,
+        )
+
+    await _do(settings, schedule, timeout, needs_graphs=True)
+
+
+async def pause_schedule(
+    settings: Settings,
+    name: NameArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Let a schedule start no agents until it is resumed. Those that it has started go on.
+
+    Examples:
+      gatechart schedule pause nightly
+    """
+    await _do(settings, lambda home: home.pause_schedule(name), timeout)
+
+
+async def resume_schedule(
+    settings: Settings,
+    name: NameArgument,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Let a paused schedule go on from now. What it missed is not made up for.
+
+    Examples:
+      gatechart schedule resume nightly
+    """
+    await _do(settings, lambda home: home.resume_schedule(name), timeout)
+
+
+async def run_schedule(
+    settings: Settings,
+    name: NameArgument,
+    id: IdOption = None,  # noqa: A002
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Start an agent of a schedule now, even if it is paused, unless its overlap policy forbids it.
+
+    Examples:
+      gatechart schedule run nightly
+    """
+    await _do(settings, lambda home: home.run_schedule(name, idempotency_key=id), timeout)
+
+
+async def delete_schedule(
+    settings: Settings,
+    name: NameArgument,
+    yes: YesOption = False,
+    timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
+) -> None:
+    """Delete a schedule with its history. The agents that it has started go on.
+
+    Examples:
+      gatechart schedule delete nightly --yes
+    """
+    await connection.check_there(settings)
+    if not yes and not is_confirmed(settings, f"Delete the schedule {name!r} and its history?"):
+        print_hint("nothing was deleted")
+        return
+
+    async def delete(reached: Connection) -> None:
+        await reached.home.delete_schedule(name)
+
+    await connection.execute(settings, (), delete, timeout_s=timeout)
+    emit(settings, {"name": name, "deleted": True}, f"the schedule {name} was deleted")
+
+
+async def _do(
+    settings: Settings,
+    verb: Callable[[AgentHome], Awaitable[Schedule]],
+    timeout_s: float,
+    *,
+    needs_graphs: bool = False,
+) -> None:
+    """Change a schedule, and print it as it is then."""
+    graphs = loading.load_graphs(settings.app) if needs_graphs else ()
+    if not needs_graphs:
+        await connection.check_there(settings)
+
+    async def work(reached: Connection) -> bool:
+        found = await verb(reached.home)
+        emit(settings, _document(found), lambda: _print([found]))
+        return reached.runtime is not None
+
+    if await connection.execute(settings, graphs, work, timeout_s=timeout_s):
+        print_hint("a host starts its agents, such as `gatechart run`, and none is running")
+
+
+def _document(schedule: Schedule) -> dict[str, object]:
+    document: dict[str, object] = api.ScheduleCommand.answer.plain(schedule)
+    return document
+
+
+def _print(found: Sequence[Schedule]) -> None:
+    headings = ("NAME", "STARTS", "WHEN", in_zone("NEXT"), "LAST AGENT", "SKIPPED", "PROBLEM")
+    print_table(headings, map(_row, found))
+
+
+def _row(schedule: Schedule) -> Sequence[Cell]:
+    return (
+        schedule.name,
+        f"{schedule.graph} at {schedule.at}",
+        schedule.every.text,
+        "(paused)" if schedule.next is None else moment_text(schedule.next),
+        schedule.started[-1] if schedule.started else "",
+        str(schedule.skipped),
+        schedule.problem,
+    )

@@ -1,0 +1,240 @@
+"""The graph of schedules: each is an agent with a timer, whose invokes start other agents on its home."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gatechart.api import AgentHome
+from gatechart.context import AgentContext
+from gatechart.errors import ActionFailedError, EventError, UnknownAgentError
+from gatechart.graph import ANY, AnyGraph, EntryPoint, Invoke, State, StateTransitionGraph, Transition
+from gatechart.hosting.invoke_context import Work
+from gatechart.turn import Turn
+from gatechart.values import AgentId, Event, Every, Missed, Overlap, Retry, Schedule, Snapshot, Status
+
+NAME: Final = "gatechart.schedule"
+"""Name of the graph."""
+
+TIMER: Final = "next"  # the key of the timer
+_FIRST_LOOK_S: Final = 0.5
+_LONGEST_LOOK_S: Final = 10.0
+MOST_TOLD: Final = 10  # agents that a schedule remembers
+
+
+class Terms(BaseModel):
+    """What a schedule starts, and when."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    graph: str
+    at: str
+    payload: dict[str, Any] | None = None
+    period: str | None = None
+    cron: str = ""
+    zone: str = "UTC"
+    missed: Missed = "one"
+    overlap: Overlap = Overlap.SKIP
+
+    @property
+    def every(self) -> Every:
+        """When it starts agents."""
+        return Every(self.period, self.cron, self.zone, self.missed)
+
+
+class ScheduleContext(AgentContext):
+    """What a schedule knows."""
+
+    terms: Terms
+    next: datetime | None = None  # None while it is paused
+    due: datetime | None = None  # the moment for which an agent is being started
+    last: datetime | None = None
+    started: list[AgentId] = Field(default_factory=list)  # the newest last
+    skipped: int = 0
+    problem: str = ""
+
+
+def schedule_of(snapshot: Snapshot) -> Schedule:
+    """Return what the agent of a schedule tells."""
+    context = ScheduleContext.model_validate_json(snapshot.context)
+    terms = context.terms
+    return Schedule(
+        agent_id=snapshot.agent_id,
+        name=terms.name,
+        graph=terms.graph,
+        at=terms.at,
+        payload=terms.payload,
+        every=terms.every,
+        overlap=terms.overlap,
+        next=context.next,
+        last=context.last,
+        started=tuple(context.started),
+        skipped=context.skipped,
+        problem=context.problem,
+    )
+
+
+def id_at(name: str, due: datetime) -> AgentId:
+    """Return the id of the agent that a schedule starts for a moment.
+
+    >>> id_at("nightly", datetime(2026, 3, 29, 1, tzinfo=UTC))
+    'nightly@2026-03-29T01:00:00Z'
+    """
+    return f"{name}@{due.astimezone(UTC).isoformat().replace('+00:00', 'Z')}"
+
+
+def schedule_graph(home: AgentHome) -> AnyGraph:
+    """Return the graph whose agents start others on this home."""
+    starter = _Starter(home)
+    return StateTransitionGraph(
+        NAME,
+        context=ScheduleContext,
+        states=[
+            State("MADE"),
+            State("WAITING", description="until the next moment"),
+            State("PAUSED"),
+            State("STARTING", invoke=Invoke(starter.start, retry=Retry(attempts=10)), defer=["DUE", "RUN"]),
+            State("BEHIND", invoke=Invoke(starter.wait, retry=Retry(attempts=10)), description="one is to be started"),
+        ],
+        transitions=[
+            Transition("MADE", None, "WAITING", actions=_plan),
+            Transition("WAITING", "DUE", "STARTING", guard=_is_made_up_for, actions=[_take_due, _plan_following]),
+            Transition("WAITING", "DUE", guard=_is_next, actions=_plan_following),
+            Transition("WAITING", "RUN", "STARTING", actions=_take_now),
+            Transition("WAITING", "PAUSE", "PAUSED", actions=_unplan),
+            Transition("PAUSED", "RESUME", "WAITING", actions=_plan),
+            Transition("PAUSED", "RUN", "STARTING", actions=_take_now),
+            Transition("STARTING", "done.invoke.start", "BEHIND", guard=_is_behind),
+            Transition("STARTING", "done.invoke.start", "PAUSED", guard=_is_paused, actions=_note),
+            Transition("STARTING", "done.invoke.start", "WAITING", actions=_note),
+            Transition("STARTING", "error.invoke.start", "PAUSED", guard=_is_paused, actions=_note_error),
+            Transition("STARTING", "error.invoke.start", "WAITING", actions=_note_error),
+            Transition("BEHIND", "DUE", guard=_is_next, actions=[_pass_over, _plan_following]),
+            Transition("BEHIND", "RUN", actions=_pass_over),
+            Transition("BEHIND", "PAUSE", "PAUSED", actions=[_pass_over, _unplan]),
+            Transition("BEHIND", "done.invoke.wait", "STARTING"),
+            Transition("BEHIND", "error.invoke.wait", "STARTING"),
+            Transition(ANY, "PAUSE", guard=_is_planned, actions=_unplan),
+            Transition(ANY, "RESUME", guard=_is_paused, actions=_plan),
+            Transition(ANY, "CHANGE", actions=_change),
+            Transition(ANY, "RESUME", actions=_set_timer),  # a rollback has dropped it
+            Transition(ANY, "DUE"),  # it was set before a change, and deferred
+        ],
+        entry_points=[EntryPoint("MADE", takes=Terms, maps=lambda terms: {"terms": terms})],
+    )
+
+
+def _is_next(context: ScheduleContext, event: Event) -> bool:
+    return context.next is not None and event.payload.get("due") == context.next.isoformat()
+
+
+def _is_made_up_for(context: ScheduleContext, event: Event) -> bool:
+    due = context.next
+    return due is not None and _is_next(context, event) and not context.terms.every.is_skipped(due, event.time)
+
+
+def _is_planned(context: ScheduleContext, _event: Event) -> bool:
+    return context.next is not None
+
+
+def _is_paused(context: ScheduleContext, _event: Event) -> bool:
+    return context.next is None
+
+
+def _is_behind(_context: ScheduleContext, event: Event) -> bool:
+    return "behind" in event.payload["result"]
+
+
+def _plan(context: ScheduleContext, event: Event, turn: Turn) -> None:
+    context.next = context.terms.every.next_after(turn.now)
+    _set_timer(context, event, turn)
+
+
+def _plan_following(context: ScheduleContext, event: Event, turn: Turn) -> None:
+    if context.next is not None:
+        context.next = context.terms.every.following(context.next, turn.now)
+        _set_timer(context, event, turn)
+
+
+def _set_timer(context: ScheduleContext, _event: Event, turn: Turn) -> None:
+    if context.next is not None:
+        delay = max(context.next - turn.now, timedelta(0))
+        turn.after(delay, "DUE", {"due": context.next.isoformat()}, key=TIMER)
+
+
+def _unplan(context: ScheduleContext, _event: Event, turn: Turn) -> None:
+    context.next = None
+    turn.cancel(TIMER)
+
+
+def _take_due(context: ScheduleContext, _event: Event) -> None:
+    context.due = context.last = context.next
+
+
+def _take_now(context: ScheduleContext, _event: Event, turn: Turn) -> None:
+    context.due = context.last = turn.now
+
+
+def _pass_over(context: ScheduleContext, event: Event) -> None:
+    context.skipped += 1
+    if event.name == "DUE":
+        context.last = context.next
+
+
+def _note(context: ScheduleContext, event: Event) -> None:
+    result = event.payload["result"]
+    if "started" in result:
+        context.started = [*context.started, result["started"]][-MOST_TOLD:]
+    context.skipped += "skipped" in result
+    context.problem = result.get("problem", "")
+
+
+def _note_error(context: ScheduleContext, event: Event) -> None:
+    context.problem = f"{event.payload['type']}: {event.payload['message']}"
+
+
+def _change(context: ScheduleContext, event: Event, turn: Turn) -> None:
+    context.terms = Terms.model_validate(event.payload)
+    if context.next is not None:
+        _plan(context, event, turn)
+
+
+class _Starter:
+    """What the invokes do on a home."""
+
+    def __init__(self, home: AgentHome) -> None:
+        self._home = home
+
+    async def start(self, context: ScheduleContext, _work: Work) -> dict[str, str]:
+        """Start an agent for the moment that is due, unless the overlap policy says otherwise."""
+        terms, due = context.terms, context.due
+        assert due is not None  # each transition to STARTING sets it
+        if terms.overlap is not Overlap.START and context.started and await self._lives(context.started[-1]):
+            return {"behind" if terms.overlap is Overlap.QUEUE_ONE else "skipped": context.started[-1]}
+        agent_id = id_at(terms.name, due)
+        try:
+            await self._home.start(terms.graph, at=terms.at, payload=terms.payload, idempotency_key=agent_id)
+        except ActionFailedError:  # may go well another time
+            raise
+        except EventError as error:
+            return {"problem": str(error)}
+        return {"started": agent_id}
+
+    async def wait(self, context: ScheduleContext, work: Work) -> None:
+        """Wait until the agent started last has ended, or is erased.
+
+        It looks again and again, by the clock: a host that runs until only the clock is waited for can then end.
+        """
+        wait_s = _FIRST_LOOK_S
+        while await self._lives(context.started[-1]):
+            await work.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_LOOK_S)
+
+    async def _lives(self, agent_id: AgentId) -> bool:
+        try:
+            return (await self._home.read(agent_id)).status is Status.ACTIVE
+        except UnknownAgentError:
+            return False

@@ -1,0 +1,137 @@
+"""Commands about schedules, executed by the verbs of the home that hosts them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from gatechart.api import (
+    AgentHome,
+    BaseCommand,
+    DeleteScheduleCommand,
+    PauseScheduleCommand,
+    ResumeScheduleCommand,
+    RunScheduleCommand,
+    ScheduleCommand,
+    SchedulesCommand,
+)
+from gatechart.errors import (
+    AgentExistsError,
+    ElsewhereError,
+    PayloadError,
+    UnknownAgentError,
+    UnknownGraphError,
+    UnknownScheduleError,
+)
+from gatechart.hosting.registry import Registry
+from gatechart.hosting.schedule_graph import NAME, Terms, schedule_of
+from gatechart.turn import fit_payload
+from gatechart.values import AgentId, Every, Schedule, Snapshot, Status, delay_text
+
+
+async def scheduled(home: AgentHome, registry: Registry, command: Any) -> Any:
+    """Execute a command about schedules. Raises what its verb raises."""
+    return await SCHEDULING[type(command)](home, registry, command)
+
+
+def agent_of(name: str) -> AgentId:
+    """Return the id of the agent that keeps a schedule.
+
+    >>> agent_of("nightly")
+    'schedule:nightly'
+    """
+    return f"schedule:{name}"
+
+
+async def _schedule(home: AgentHome, registry: Registry, command: ScheduleCommand) -> Schedule:
+    graph = registry.graph(command.graph)
+    entry = graph.entry_point(command.at)
+    fit_payload(graph.name, entry, command.payload)
+    terms = _terms(command)
+    try:
+        started = await home.start(NAME, at="MADE", payload=terms, agent_id=agent_of(command.name))
+    except AgentExistsError:
+        return await _changed(home, terms)
+    except UnknownGraphError as error:
+        raise ElsewhereError("schedule", home.capabilities.home, "run its service with serving(ingress=...)") from error
+    return schedule_of(started.snapshot)
+
+
+def _terms(command: ScheduleCommand) -> Terms:
+    """Return what a schedule is to do. Raises PayloadError if it does not say when."""
+    every = Every(command.every, command.cron, command.zone, command.missed)
+    if every.fault is not None:
+        raise PayloadError("schedule", every.fault[:1], every.fault[1].removeprefix("write "))
+    fields = command.model_dump(exclude={"verb", "every"})
+    return Terms(**fields, period=None if command.every is None else delay_text(command.every))
+
+
+async def _changed(home: AgentHome, terms: Terms) -> Schedule:
+    """Change a schedule that is there. One that was stopped is made again."""
+    agent_id = agent_of(terms.name)
+    snapshot = await home.read(agent_id)
+    if snapshot.graph != NAME:
+        raise AgentExistsError(agent_id, snapshot.graph)
+    if snapshot.status is not Status.ACTIVE:
+        await home.erase(agent_id)
+        snapshot = (await home.start(NAME, at="MADE", payload=terms, agent_id=agent_id)).snapshot
+    elif _differs(schedule_of(snapshot), terms):
+        await home.send(agent_id, "CHANGE", terms)
+        snapshot = await home.read(agent_id)
+    return schedule_of(snapshot)
+
+
+def _differs(schedule: Schedule, terms: Terms) -> bool:
+    given = (terms.graph, terms.at, terms.payload, terms.every, terms.overlap)
+    return given != (schedule.graph, schedule.at, schedule.payload, schedule.every, schedule.overlap)
+
+
+async def _found(home: AgentHome, name: str) -> Snapshot:
+    """Return the agent of a schedule. Raises UnknownScheduleError."""
+    try:
+        snapshot = await home.read(agent_of(name))
+    except UnknownAgentError:
+        raise UnknownScheduleError(name) from None
+    if snapshot.graph != NAME or snapshot.status is not Status.ACTIVE:
+        raise UnknownScheduleError(name)
+    return snapshot
+
+
+async def _told(home: AgentHome, name: str, event: str, event_id: str | None = None) -> Schedule:
+    """Send the agent of a schedule an event. One that it refuses is about a schedule that is as it should be."""
+    snapshot = await _found(home, name)
+    await home.send(snapshot.agent_id, event, event_id=event_id)
+    return schedule_of(await home.read(snapshot.agent_id))
+
+
+async def _pause(home: AgentHome, _registry: Registry, command: PauseScheduleCommand) -> Schedule:
+    return await _told(home, command.name, "PAUSE")
+
+
+async def _resume(home: AgentHome, _registry: Registry, command: ResumeScheduleCommand) -> Schedule:
+    return await _told(home, command.name, "RESUME")
+
+
+async def _run(home: AgentHome, _registry: Registry, command: RunScheduleCommand) -> Schedule:
+    return await _told(home, command.name, "RUN", command.idempotency_key)
+
+
+async def _delete(home: AgentHome, _registry: Registry, command: DeleteScheduleCommand) -> None:
+    await home.erase((await _found(home, command.name)).agent_id)
+
+
+async def _list(home: AgentHome, _registry: Registry, command: SchedulesCommand) -> Sequence[Schedule]:
+    after = None if command.after is None else (await _found(home, command.after)).agent_id
+    page = await home.find(graph=NAME, status=Status.ACTIVE, after=after, limit=command.limit)
+    return tuple(map(schedule_of, page.agents))
+
+
+SCHEDULING: Final[Mapping[type[BaseCommand], Callable[[AgentHome, Registry, Any], Awaitable[Any]]]] = {
+    ScheduleCommand: _schedule,
+    SchedulesCommand: _list,
+    PauseScheduleCommand: _pause,
+    ResumeScheduleCommand: _resume,
+    RunScheduleCommand: _run,
+    DeleteScheduleCommand: _delete,
+}
+"""What executes each command about schedules."""
