@@ -83,7 +83,7 @@ class Registry:
         try:
             return self._newest[name]
         except (KeyError, TypeError):
-            raise UnknownGraphError(str(name), tuple(self._newest)) from None
+            raise UnknownGraphError(str(name), tuple(each.name for each in self.graphs)) from None
 
     def has(self, name: str, version: str) -> bool:
         """Return whether the graph with this name and version is registered."""
