@@ -199,7 +199,7 @@ async def _do(
     needs_graphs: bool = False,
 ) -> None:
     """Change a schedule, and print it as it is then."""
-    graphs = loading.load_graphs(settings.app) if needs_graphs else ()
+    graphs = loading.load_graphs(settings) if needs_graphs else ()
     if not needs_graphs:
         await connection.check_there(settings)
 

@@ -59,7 +59,7 @@ class ScheduleContext(AgentContext):
 
 def schedule_of(snapshot: Snapshot) -> Schedule:
     """Return what the agent of a schedule tells."""
-    context = ScheduleContext.model_validate_json(snapshot.context)
+    context = ScheduleContext.model_validate(snapshot.context)
     terms = context.terms
     return Schedule(
         agent_id=snapshot.agent_id,
