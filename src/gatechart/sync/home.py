@@ -35,6 +35,7 @@ class Home:
     start_on = handing(AgentHome.start_on)
     start_or_resume = handing(AgentHome.start_or_resume)
     resume = handing(AgentHome.resume)
+    fork = handing(AgentHome.fork)
     read = waiting(AgentHome.read)
     send = waiting(AgentHome.send)
     post = waiting(AgentHome.post)
