@@ -183,13 +183,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"{__name__}.{_HOMES[name]}")
-    found = home if name == _HOMES[name] else getattr(home, name)
-    globals()[name] = found  # asked once
-    return found
+if not TYPE_CHECKING:  # a type checker would take any other name for one of this package, of type Any
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = import_module(f"{__name__}.{_HOMES[name]}")
+        found = home if name == _HOMES[name] else getattr(home, name)
+        globals()[name] = found  # asked once
+        return found
 
 
 def __dir__() -> list[str]:

@@ -1,16 +1,18 @@
-"""What mypy --strict says of graphs: the errors stand beside the lines that make them."""
+"""What strict type checkers say of graphs: types and errors stand beside the lines that have them."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-from mypy import api
+
+from tests.checkers import CHECKERS, check
 
 PROGRAM = """
 from __future__ import annotations
 
+from gatechart import Agent, DatabaseClient, Ladder, Runtime, sync  # error: Module "gatechart" has no attribute
+from gatechart.clients import HttpClient, Ladders  # error: Module "gatechart.clients" has no attribute
 from gatechart.context import AgentContext
 from gatechart.graph import EntryPoint, Handoff, Invoke, State, StateTransitionGraph, Then, Transition
 from gatechart.turn import Turn
@@ -77,18 +79,37 @@ talk = StateTransitionGraph(
     ],
     entry_points=["A", EntryPoint("B", guard=is_asked)],
 )
-reveal_type(talk)  # note: Revealed type is "gatechart.graph.graph.StateTransitionGraph[program.Talk]"
+reveal_type(talk)  # is: StateTransitionGraph[Talk]
 
 step = Transition("A", "GO", "B")
 steps = [Transition("A", "GO", "B", guard=is_asked), Transition("A", "GO", "B", guard=is_active)]
-reveal_type(StateTransitionGraph("plain", states=["A"], transitions=step))  # note: Revealed type is \
-"gatechart.graph.graph.StateTransitionGraph[gatechart.context.AgentContext]"
-reveal_type(StateTransitionGraph("kept", context=Talk, transitions=steps).context().query)  # note: Revealed type is \
-"str"
+reveal_type(StateTransitionGraph("plain", states=["A"], transitions=step))  # is: StateTransitionGraph[AgentContext]
+reveal_type(StateTransitionGraph("offering", context=Talk, transitions=Transition("A", "GO", "B", \
+actions=Handoff("order", at="A"))))  # is: StateTransitionGraph[Talk]
+reveal_type(StateTransitionGraph("kept", context=Talk, transitions=steps).context().query)  # is: str
 
 
 def asked(snapshot: Snapshot) -> str:
-    return reveal_type(talk.context_of(snapshot).query)  # note: Revealed type is "str"
+    return reveal_type(talk.context_of(snapshot).query)  # is: str
+
+
+async def started(runtime: Runtime, client: DatabaseClient, server: HttpClient) -> None:
+    reveal_type((await runtime.start(talk, at="A")).context.query)  # is: str
+    reveal_type(await runtime.start_or_resume(talk, at="A", agent_id="a"))  # is: Agent[Talk]
+    reveal_type(await client.start(talk, at="A"))  # is: Agent[Talk]
+    reveal_type(await server.start(talk, at="A"))  # is: Agent[Talk]
+    agent: Agent[Talk] = await runtime.resume("a")
+    reveal_type(agent.context.query)  # is: str
+    agent.context.number  # error: "Talk" has no attribute "number"
+    with sync.open("memory:", graphs=[talk]) as waiting:
+        reveal_type(waiting.start(talk, at="A"))  # is: Agent[Talk]
+        reveal_type(waiting.start(talk, at="A").context.query)  # is: str
+        reveal_type(waiting.start_or_resume(talk, at="A", agent_id="a").send("GO"))  # is: Outcome
+        waiting.start(talk, att="A")  # error: Unexpected keyword argument "att"
+        waiting.send("a", event_id="1")  # error: Too few arguments
+        with waiting.changes() as changes:
+            reveal_type(next(changes))  # is: HistoryEntry
+        reveal_type(list(waiting.migrate(dry_run=True)))  # is: list[Migrated]
 
 
 Transition("A", "GO", guard=is_odd)  # error: Argument "guard" to "Transition" has incompatible type \
@@ -108,17 +129,20 @@ def begun(graph: StateTransitionGraph) -> None: ...  # error: Missing type argum
 
 
 @pytest.mark.slow
-def test_a_type_checker_knows_the_context_of_a_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
-    monkeypatch.setenv("MYPYPATH", str(Path("src").resolve()))
-    monkeypatch.chdir(tmp_path)
-    told, _, _ = api.run(["--strict", "--no-error-summary", f"--cache-dir={tmp_path / 'cache'}", "program.py"])
-    found = re.findall(r"^program\.py:(\d+): (\w+: .*)$", told, flags=re.MULTILINE)
-    expected = {
-        number: line.partition("  # ")[2].strip()
-        for number, line in enumerate(PROGRAM.splitlines(), 1)
-        if "  # error: " in line or "  # note: " in line
-    }
-    assert {int(number) for number, _ in found} == set(expected), told
-    assert all(text.startswith(expected[int(number)]) for number, text in found), told
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_type_checker_knows_the_context_of_a_graph(checker, tmp_path, processes) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    said = check(checker, tmp_path)
+    assert {each.place: each.type for each in said if each.type} == dict(beside("is"))
+    errors = dict(beside("error"))
+    assert {each.place for each in said if each.error} == set(errors), said
+    if checker == "mypy":  # whose words they are
+        told = [(each.place, each.error) for each in said]
+        assert [text for at, text in errors.items() if not any(a == at and e.startswith(text) for a, e in told)] == []
+
+
+def beside(what: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(PROGRAM.splitlines(), 1):
+        _, said, text = line.partition(f"  # {what}: ")
+        if said:
+            yield f"program.py:{number}", text

@@ -41,7 +41,9 @@ __all__ = [
 _MODULES: Final = {"HttpClient": "http", "Changes": "event_streams", "Published": "event_streams"}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"gatechart.clients.{_MODULES.get(name, 'errors')}"), name)
+if not TYPE_CHECKING:  # as in the package above
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"gatechart.clients.{_MODULES.get(name, 'errors')}"), name)

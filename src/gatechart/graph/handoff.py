@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from gatechart.context import AgentContext
 from gatechart.graph.callables import callable_name
-from gatechart.values import AgentId, Delay, Mode, Name, Reason, Retry, name_of
+from gatechart.values import AgentId, Delay, Event, Mode, Name, Reason, Retry, name_of
 
 Policy: TypeAlias = Callable[[Any], bool | str]  # called with the packet; a text is the reason for a refusal
 Told: TypeAlias = Callable[[Any, Any], Any]  # (context, event)
@@ -169,7 +170,7 @@ class Handoff:
         """What builds the packet, finds the agent and says what was achieved, each or None."""
         return self.packet, self.agent, self.achieved
 
-    def __call__(self, context: Any, event: Any, turn: Any) -> None:
+    def __call__(self, context: AgentContext, event: Event, turn: Any) -> None:
         """Offer the work through the turn."""
         packet, agent, achieved = self.functions
         turn.handoff(
