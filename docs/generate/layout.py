@@ -19,6 +19,7 @@ FIRST: Final = (
         "index",
         "long-lived",
         "send",
+        "find",
         "llm",
         "hand-over",
         "web",

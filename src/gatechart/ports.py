@@ -83,7 +83,12 @@ class AgentStore(Protocol):
         ...
 
     async def find(self, query: Query) -> Page:
-        """Return the agents that match a query, in the order started. Raises UnknownAgentError for `after`."""
+        """Return the agents that match a query, in its order.
+
+        What is behind `after` does not depend on what was there when it was given: an agent that was started or has
+        changed meanwhile is where it belongs now. In the order started, `after` is an agent, and raises
+        UnknownAgentError if it is not there; any other place stays valid.
+        """
         ...
 
 

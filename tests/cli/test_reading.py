@@ -21,12 +21,14 @@ def agents(project, prepare):
 def test_an_agent_is_shown_with_its_context_and_what_it_accepts(gatechart):
     shown = gatechart("show", "b")
     assert shown.code == 0
-    assert shown.out.splitlines() == [
+    assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "(a moment)", shown.out).splitlines() == [
         "agent    b",
         "graph    desk, version 1",
         "state    ANSWERING",
         "status   active",
         "version  1",
+        "started  (a moment)",
+        "changed  (a moment)",
         "",
         "CONTEXT",
         'name     "Ada"',
@@ -83,7 +85,8 @@ def test_an_agent_of_another_version_is_shown(project, gatechart):
 
 def test_an_agent_that_has_ended_and_has_no_context_is_shown_in_short(gatechart):
     gatechart("send", "s", "LEFT")
-    assert gatechart("show", "s").rows[-2:] == [["status", "done"], ["version", "2"]]
+    *_, status, version, began, changed = gatechart("show", "s").rows
+    assert [status, version, began[0], changed[0]] == [["status", "done"], ["version", "2"], "started", "changed"]
 
 
 @pytest.mark.parametrize("command", ["show", "history"])
@@ -119,6 +122,10 @@ def test_agents_are_listed_in_the_order_they_were_started(gatechart):
         (["--after", "a"], ["s", "b"]),
         (["--limit", "2"], ["a", "s"]),
         (["--limit", "1", "--all"], ["a", "s", "b"]),
+        (["--order", "changed"], ["a", "b", "s"]),
+        (["--order", "changed", "--limit", "1", "--all"], ["a", "b", "s"]),
+        (["--order=-changed", "--state", "TALKING"], ["b", "a"]),
+        (["--order=-started", "--after", "b"], ["s", "a"]),
     ],
 )
 def test_a_list_can_be_narrowed(arguments, found, gatechart):

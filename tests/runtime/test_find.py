@@ -1,12 +1,20 @@
 """Finding agents by graph, state and status, a page at a time."""
 
 import json
+from functools import partial
 
 import pytest
 
 from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.charts import load
-from gatechart.errors import PayloadError, UnknownAgentError, UnknownGraphError, UnknownStateError
+from gatechart.errors import (
+    PayloadError,
+    UnknownAgentError,
+    UnknownFieldError,
+    UnknownGraphError,
+    UnknownPlaceError,
+    UnknownStateError,
+)
 from tests.runtime.support import gated, parcel
 
 drafts = StateTransitionGraph(
@@ -80,9 +88,52 @@ async def test_what_is_started_between_two_pages_is_on_the_later(runtime):
     assert [snapshot.agent_id for snapshot in second.agents] == ["e", "f", "A"]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 6])
+@pytest.mark.parametrize(
+    ("order", "ids"), [("-started", "fedcba"), ("changed", "fedcba"), ("-changed", "abcdef"), ("started", "abcdef")]
+)
+async def test_agents_are_found_in_the_order_that_is_wanted(runtime, limit, order, ids):
+    seen, page = "", await runtime.find(order=order, limit=limit)
+    while page.next is not None:
+        seen += "".join(snapshot.agent_id for snapshot in page.agents)
+        page = await runtime.find(order=order, limit=limit, after=page.next)
+    assert seen + "".join(snapshot.agent_id for snapshot in page.agents) == ids
+
+
+async def test_an_agent_that_changes_comes_to_the_front(runtime):
+    await runtime.send("b", "SHIPPED")
+    assert [each.agent_id for each in (await runtime.find(order="changed", state="AT_SEA")).agents] == ["b", "c"]
+    newest = await runtime.read("b")
+    assert newest.started < newest.changed == (await runtime.history("b"))[-1].event.time
+    assert newest.started == (await runtime.history("b"))[0].event.time
+
+
+async def test_all_agents_are_gone_through_without_pages(runtime, monkeypatch):
+    small = partial(runtime.find, limit=2)
+    monkeypatch.setattr(runtime, "find", small)
+    assert "".join([each.agent_id async for each in runtime.agents()]) == "abcdef"
+    assert "".join([each.agent_id async for each in runtime.agents(graph=parcel, order="changed")]) == "fdcba"
+    assert "".join([each.agent_id async for each in runtime.agents(state="TRANSIT", status="active")]) == "bc"
+
+
+@pytest.mark.parametrize("order", ["started", "-started", "changed", "-changed"])
+async def test_agents_that_are_erased_meanwhile_do_not_end_the_way_through_the_others(runtime, monkeypatch, order):
+    monkeypatch.setattr(runtime, "find", partial(runtime.find, limit=2))
+    seen = ""
+    async for snapshot in runtime.agents(order=order):
+        seen += snapshot.agent_id
+        if len(seen) in (2, 4):
+            for agent_id in seen[-2:]:
+                await runtime.erase(agent_id)
+    assert sorted(seen) == list("abcdef")
+
+
 @pytest.mark.parametrize(
     ("wanted", "error", "told"),
     [
+        ({"order": "-chnged"}, UnknownFieldError, "agents cannot be found by 'chnged': did you mean 'changed'"),
+        ({"order": "changed", "after": "a"}, UnknownPlaceError, "'a' is no place in the order 'changed'"),
+        ({"order": "-started", "after": "nobody"}, UnknownAgentError, "there is no agent 'nobody'"),
         ({"graph": "parcle"}, UnknownGraphError, "did you mean 'parcel'"),
         ({"state": "AT_SEE"}, UnknownStateError, "no graph has a state 'AT_SEE': did you mean 'AT_SEA'"),
         ({"state": "AT_SEA", "graph": "drafts"}, UnknownStateError, "'drafts' has no state 'AT_SEA'"),

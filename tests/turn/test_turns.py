@@ -63,6 +63,7 @@ async def test_a_turn_leaves_acts_and_enters_in_this_order() -> None:
         configuration=("B",),
         version=2,
         context_text='{"trail":["+A","-A","1","2","+B"],"number":0,"thing":null}',
+        changed=record.event.time,
     )
     assert record.previous is begun
     assert record.taken == ("A --GO--> B",)
@@ -91,6 +92,8 @@ async def test_the_first_turn_makes_the_first_version() -> None:
         context_text='{"trail":["+A"],"number":0,"thing":null}',
         version=1,
         status=Status.ACTIVE,
+        started=record.event.time,
+        changed=record.event.time,
     )
 
 

@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 
 from gatechart.values import (
     AcceptedEvent,
-    AgentId,
     HandoffRecord,
     HistoryEntry,
     Mail,
@@ -114,10 +113,14 @@ class _Named(Answer[T]):
 
 @value
 class Part:
-    """Some entries of a list, and the `after` of the next; None if nothing follows."""
+    """Some entries of a list, and the `after` of the next; None if nothing follows.
+
+    places: for each entry, the `after` of what follows it; empty in what was read from JSON.
+    """
 
     entries: Sequence[Any]
     next: int | str | None = None
+    places: Sequence[int | str] = ()
 
 
 class ListAnswer(Answer[Any]):
@@ -130,11 +133,11 @@ class ListAnswer(Answer[Any]):
         super().__init__(kind)
         self.name = name
         self.entry = entry
-        self.key = key
+        self._key = key
 
     def part_of(self, result: Any) -> Part:
         """Return the result of the verb as a part."""
-        return Part(result)
+        return Part(result, places=[getattr(entry, self._key) for entry in result])
 
     def read_part(self, text: str | bytes) -> Part:
         """Read a part from JSON text. Raises pydantic's ValidationError."""
@@ -157,7 +160,7 @@ class _PageAnswer(ListAnswer):
     """Agents, which the verb returns as a Page."""
 
     def part_of(self, result: Page) -> Part:
-        return Part(result.agents, result.next)
+        return Part(result.agents, result.next, result.places)
 
     def result_of(self, part: Part) -> Page:
         following: Any = part.next
@@ -192,7 +195,7 @@ class Agents(TypedDict):
     """Some of the agents found; pass `next` as `after` for more. It is null if there are no more."""
 
     agents: tuple[_Snapshot, ...]
-    next: AgentId | None
+    next: str | None
 
 
 class History(TypedDict):

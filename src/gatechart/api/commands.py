@@ -345,12 +345,13 @@ class FindCommand(BaseCommand):
     """`find`."""
 
     answer: ClassVar[Answer[Any]] = AGENTS
-    route: ClassVar[Route] = Route("GET", "/agents", "List agents in the order they were started, a page at a time")
+    route: ClassVar[Route] = Route("GET", "/agents", "List agents, a page at a time")
     verb: Literal["find"] = "find"
     graph: str | None = None
     state: str | None = None
     status: Status | None = None
-    after: AgentId | None = None
+    order: str = "started"
+    after: str | None = None
     limit: Limit = 100
 
 

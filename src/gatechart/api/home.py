@@ -17,7 +17,6 @@ from gatechart.api.commands import (
     DiscardCommand,
     EndInvokeCommand,
     EraseCommand,
-    FindCommand,
     FireTimerCommand,
     ForkCommand,
     HandoffCommand,
@@ -37,6 +36,7 @@ from gatechart.api.commands import (
 from gatechart.api.making import handoff_fields, made
 from gatechart.api.remote_agent import RemoteAgent
 from gatechart.api.scheduling import SchedulingHome
+from gatechart.api.search import SearchingHome
 from gatechart.context import ContextT
 from gatechart.errors import AgentExistsError, ElsewhereError, UnknownAgentError
 from gatechart.graph import AnyGraph, Handoff, StateTransitionGraph, graph_name
@@ -52,15 +52,13 @@ from gatechart.values import (
     MailStatus,
     Name,
     Outcome,
-    Page,
     Receipt,
     Snapshot,
-    Status,
     name_of,
 )
 
 
-class AgentHome(SchedulingHome):
+class AgentHome(SearchingHome, SchedulingHome):
     """A home of agents as its callers see it: in this process, on an engine, or in another process.
 
     A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb
@@ -431,25 +429,6 @@ class AgentHome(SchedulingHome):
         command = made(HistoryCommand, agent_id=agent_id, after=after, limit=limit)
         turns: Sequence[HistoryEntry] = await self.execute(command)
         return turns
-
-    async def find(
-        self,
-        *,
-        graph: Name | None = None,
-        state: Name | None = None,
-        status: Status | str | None = None,
-        after: AgentId | None = None,
-        limit: int = 100,
-    ) -> Page:
-        """Find agents in the order started, a page at a time: pass the page's `next` as `after`.
-
-        state: an active state, as a leaf or around one.
-        Raises UnknownGraphError, UnknownStateError, UnknownAgentError for `after`, PayloadError for an unknown status
-        or a limit below 1.
-        """
-        names = {"graph": graph and name_of(graph), "state": state and name_of(state)}
-        page: Page = await self.execute(made(FindCommand, **names, status=status, after=after, limit=limit))
-        return page
 
     def changes(self) -> AbstractAsyncContextManager[AsyncIterator[HistoryEntry]]:
         """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from rich.text import Text
@@ -22,7 +22,7 @@ from gatechart.cli.output import (
     print_warning,
     status_text,
 )
-from gatechart.cli.times import age_text, in_zone, moment_text
+from gatechart.cli.times import age_text, in_zone, moment_text, zoned_text
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
@@ -109,8 +109,8 @@ def print_agent(graph: AnyGraph, snapshot: Snapshot) -> None:
 
 
 def print_whole_agent(snapshot: Snapshot, accepted: Accepted) -> None:
-    """Print an agent with its context and its possible transitions."""
-    print_facts(_agent_facts(snapshot))
+    """Print an agent with its times, its context and its possible transitions."""
+    print_facts([*_agent_facts(snapshot), *_times_facts(snapshot)])
     context = snapshot.context
     if context:
         print_line()
@@ -136,10 +136,10 @@ def print_outcome(graph: AnyGraph, snapshot: Snapshot, outcome: Outcome) -> None
     print_facts([*took, *_agent_facts(snapshot), _accepts_fact(graph, snapshot)])
 
 
-def print_agents(agents: Sequence[Snapshot], ages: Sequence[timedelta]) -> None:
-    """Print agents, a row each, and how many have which status. ages: the time since the last turn of each."""
+def print_agents(agents: Sequence[Snapshot], now: datetime) -> None:
+    """Print agents, a row each, and how many have which status."""
     columns = ("AGENT", "STATUS", "IDLE", "STATE", "GRAPH")
-    print_table(columns, map(_agent_row, agents, ages), whole=columns[:3])
+    print_table(columns, (_agent_row(each, now) for each in agents), whole=columns[:3])
     found = Counter(each.status for each in agents)
     counts = ", ".join(f"{found[status]:,} {status.value}" for status in Status if found[status])
     print_hint(f"{len(agents):,} agent{'s' * (len(agents) != 1)}: {counts}")
@@ -157,6 +157,12 @@ def _agent_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
     yield "state", ", ".join(snapshot.configuration)
     yield "status", status_text(snapshot.status)
     yield "version", str(snapshot.version)
+
+
+def _times_facts(snapshot: Snapshot) -> Iterator[tuple[str, Cell]]:
+    for name, moment in (("started", snapshot.started), ("changed", snapshot.changed)):
+        if moment is not None:
+            yield name, zoned_text(moment)
 
 
 def _accepts_fact(graph: AnyGraph, snapshot: Snapshot) -> tuple[str, Cell]:
@@ -180,9 +186,9 @@ def refusal_text(event: EventName, refusal: Refusal) -> str:
     return f"refused {event!r}: {refusal}{meant}"
 
 
-def _agent_row(snapshot: Snapshot, age: timedelta) -> Sequence[Cell]:
-    state = ", ".join(snapshot.configuration)
-    return snapshot.agent_id, status_text(snapshot.status), age_text(age), state, snapshot.graph
+def _agent_row(snapshot: Snapshot, now: datetime) -> Sequence[Cell]:
+    idle = "" if snapshot.changed is None else age_text(now - snapshot.changed)
+    return snapshot.agent_id, status_text(snapshot.status), idle, ", ".join(snapshot.configuration), snapshot.graph
 
 
 def _entry_row(entry: HistoryEntry) -> Sequence[Cell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,19 +17,21 @@ from gatechart.cli.late import late
 from gatechart.cli.options import Settings
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.errors import DefinitionError, GatechartError
-from gatechart.values import ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
+from gatechart.values import BY_START, ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
 
 if TYPE_CHECKING:
-    from gatechart import stores, turn
+    from gatechart import api, stores, turn
     from gatechart.cli import agent_views, loading
     from gatechart.cli.agent_views import Accepted
-    from gatechart.hosting import registry
+    from gatechart.hosting import registry, search
     from gatechart.ports import Store
 else:
-    agent_views, loading, registry, stores, turn = late(
+    agent_views, api, loading, registry, search, stores, turn = late(
         "gatechart.cli.agent_views",
+        "gatechart.api",
         "gatechart.cli.loading",
         "gatechart.hosting.registry",
+        "gatechart.hosting.search",
         "gatechart.stores",
         "gatechart.turn",
     )
@@ -59,9 +61,19 @@ StatusOption = Annotated[
     Status | None, typer.Option("--status", help="Only agents with this status.", show_default=False)
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="How many to list, at most.")]
+OrderOption = Annotated[
+    str,
+    typer.Option(
+        "--order",
+        metavar="ORDER",
+        help="started: the oldest first. changed: the latest change first. -started, -changed: the other way round.",
+    ),
+]
 AfterAgentOption = Annotated[
     str | None,
-    typer.Option("--after", metavar="AGENT", help="Only agents started after this one.", show_default=False),
+    typer.Option(
+        "--after", metavar="PLACE", help="Only agents behind this one, or this place of a list.", show_default=False
+    ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="List all, without a limit.")]
 VersionOption = Annotated[
@@ -141,29 +153,30 @@ async def list_agents(
     graph: GraphOption = None,
     state: StateOption = None,
     status: StatusOption = None,
+    order: OrderOption = BY_START,
     after: AfterAgentOption = None,
     limit: LimitOption = 100,
     every: AllOption = False,
 ) -> None:
-    """List agents in the order they were started, with the time since the last turn of each.
+    """List agents, with the time since the last turn of each.
 
     Works without an app. With one, --state also finds agents in states inside the given state, and unknown names are
     errors.
 
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
+      gatechart list --order changed --limit 20
       gatechart list --graph customer_service --all --json
     """
-    query = _query(settings, graph, state, status, after, limit)
+    query = _query(settings, graph, state, status, order, after, limit)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
             _check_known(settings, graph)
-        ages = [] if settings.json else [await _age(store, each) for each in page.agents]
 
     def show() -> None:
         if page.agents:
-            agent_views.print_agents(page.agents, ages)
+            agent_views.print_agents(page.agents, datetime.now(UTC))
         else:
             print_hint("no agents found")
         if page.next is not None:
@@ -208,13 +221,19 @@ def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, 
 
 
 def _query(
-    settings: Settings, graph: str | None, state: str | None, status: Status | None, after: str | None, limit: int
+    settings: Settings,
+    graph: str | None,
+    state: str | None,
+    status: Status | None,
+    order: str,
+    after: str | None,
+    limit: int,
 ) -> Query:
-    if state is None:
-        return Query(graph, None, status, after, limit)
-    if loading.find_app(settings.app) is None:
-        return Query(graph, (ActiveIn(graph, (state,)),), status, after, limit)
-    return registry.Registry(loading.load_graphs(settings)).query(graph, state, status, after, limit)
+    if state is not None and loading.find_app(settings.app) is not None:
+        command = api.FindCommand(graph=graph, state=state, status=status, order=order, after=after, limit=limit)
+        return search.agent_query(registry.Registry(loading.load_graphs(settings)), command)
+    active = None if state is None else (ActiveIn(graph, (state,)),)
+    return Query(graph, active, status, after, limit, search.checked_order(order, after))
 
 
 def _check_known(settings: Settings, graph: str) -> None:
@@ -222,12 +241,6 @@ def _check_known(settings: Settings, graph: str) -> None:
     with suppress(DefinitionError):  # an app that cannot be loaded cannot tell
         if loading.find_app(settings.app) is not None:
             registry.Registry(loading.load_graphs(settings)).graph(graph)
-
-
-async def _age(store: Store, snapshot: Snapshot) -> timedelta:
-    """Tell how long ago the last turn of an agent was."""
-    last = await store.history(snapshot.agent_id, after=snapshot.version - 1, limit=1)
-    return datetime.now(UTC) - last[0].event.time if last else timedelta()
 
 
 async def _all_pages(store: Store, query: Query) -> Page:

@@ -33,6 +33,30 @@ class UnknownStateError(EventError):
 
 
 @dataclass(eq=False)
+class UnknownFieldError(EventError):
+    """Agents cannot be found, or not ordered, by this field: no graph that is searched declares it as searchable."""
+
+    graph: str  # empty if all hosted graphs were searched
+    field: str
+    fields: tuple[str, ...]  # what would have worked
+
+    def __str__(self) -> str:
+        whose = f"agents of {self.graph!r}" if self.graph else "agents"
+        return f"{whose} cannot be found by {self.field!r}: {suggestion(self.field, self.fields)}"
+
+
+@dataclass(eq=False)
+class UnknownPlaceError(EventError):
+    """A list in this order has no such place to go on from."""
+
+    place: str
+    order: str
+
+    def __str__(self) -> str:
+        return f"{self.place!r} is no place in the order {self.order!r}; pass the `next` of a page in the same order"
+
+
+@dataclass(eq=False)
 class UnknownTriggerError(EventError):
     """No entry point opens on this business trigger."""
 

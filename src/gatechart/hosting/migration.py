@@ -126,6 +126,7 @@ def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored,
         version=version,
         memory=stored.memory,
         entered=tuple((state, epochs.get(state, version)) for state in states),
+        changed=now,
     )
     begun = [state for state in states if state not in epochs]
     kept = still_awaited(before.handoffs, lambda each: _waits(graph, stored, each))

@@ -11,27 +11,21 @@ from gatechart.errors import (
     DuplicateGraphError,
     IncompatibleGraphError,
     NoGraphError,
-    PayloadError,
     UndeclaredInvokeError,
     UnknownGraphError,
-    UnknownStateError,
     UnknownTriggerError,
 )
 from gatechart.graph import AnyGraph, EntryPoint, Migration, StateTransitionGraph, graph_name, way
 from gatechart.kernel import misfit, path_of
 from gatechart.ports import Store
-from gatechart.turn import check_limit, committed_context, known_id, payload_data, sought_id
+from gatechart.turn import committed_context, known_id, payload_data, sought_id
 from gatechart.values import (
-    ActiveIn,
-    AgentId,
     EventName,
     HandoffQuery,
     KnownGraph,
     Name,
     Payload,
-    Query,
     Snapshot,
-    StateName,
     Status,
     name_of,
 )
@@ -160,27 +154,6 @@ class Registry:
         if len(opened) > 1:
             raise AmbiguousTriggerError(wanted, tuple(graph.name for graph, _ in opened))
         return opened[0]
-
-    def query(
-        self, graph: Name | None, state: Name | None, status: Status | str | None, after: AgentId | None, limit: int
-    ) -> Query:
-        """Return the query in the store's terms. Raises as `Runtime.find` does."""
-        check_limit("find", limit)
-        if after is not None:
-            known_id(after)
-        if status is not None and status not in list(Status):
-            raise PayloadError("find", (f"status is {status!r}",), " or ".join(map(repr, map(str, Status))))
-        name = None if graph is None else self.graph(graph).name
-        active = None if state is None else self._leaves(name, name_of(state))
-        return Query(name, active, None if status is None else Status(status), after, limit)
-
-    def _leaves(self, graph: str | None, state: StateName) -> tuple[ActiveIn, ...]:
-        searched = self.graphs if graph is None else (self.graph(graph),)
-        holding = [each for each in searched if state in each.states]
-        if not holding:
-            states = tuple(dict.fromkeys(name for each in searched for name in each.states))
-            raise UnknownStateError(graph or "", state, states)
-        return tuple(ActiveIn(each.name, each.leaves(state)) for each in holding)
 
 
 def _check_fits(graph: AnyGraph, snapshot: Snapshot) -> None:

@@ -37,7 +37,7 @@ FORKED: Final = "agent.forked"
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
     """Return the turn that ends the agent in its current state."""
-    after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=(), handoffs=())
+    after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=(), handoffs=(), changed=now)
     told = failures(before.handoffs, "the agent was stopped")
     return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
 
@@ -60,7 +60,7 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
-    restored = replace(target, version=before.version + 1, handoffs=before.handoffs)
+    restored = replace(target, version=before.version + 1, handoffs=before.handoffs, changed=event.time)
     after, begun = _attended(graph, restored, event, services)
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
 
@@ -77,6 +77,7 @@ def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, s
     Mail, keyed timers and handoffs stay with the agent that has them.
     """
     own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=())
+    own = replace(own, started=event.time, changed=event.time)
     after, begun = _attended(graph, own, event, services)
     return TurnRecord(None, after, event, (), 0, effects=begun)
 

@@ -49,6 +49,7 @@ from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
+from gatechart.hosting.search import agent_query
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
@@ -273,8 +274,7 @@ class RestateRuntime(AgentHome):
 
     async def _find(self, command: FindCommand) -> Page:
         """Find agents. Results lag behind the engine, in the order in which agents were projected."""
-        query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
-        return await self._projection("find").find(query)
+        return await self._projection("find").find(agent_query(self._registry, command))
 
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         """Return the history, which lags behind the engine by the turns that `lag` counts."""

@@ -25,6 +25,7 @@ from gatechart.api import (
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.rollback import fork_event
+from gatechart.hosting.search import agent_query
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
@@ -49,8 +50,7 @@ class Operations:
         return await OPERATIONS[type(command)](self, command)
 
     async def _find(self, command: FindCommand) -> Page:
-        query = self._registry.query(command.graph, command.state, command.status, command.after, command.limit)
-        return await self._core.store.find(query)
+        return await self._core.store.find(agent_query(self._registry, command))
 
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         store, agent_id = self._core.store, known_id(command.agent_id)

@@ -31,9 +31,11 @@ from gatechart.errors import (
     UndeclaredEventError,
     UndeclaredInvokeError,
     UnknownAgentError,
+    UnknownFieldError,
     UnknownGraphError,
     UnknownHandoffError,
     UnknownMailError,
+    UnknownPlaceError,
     UnknownScheduleError,
     UnknownStateError,
     UnknownTriggerError,
@@ -58,6 +60,8 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
             NoTimerError,
             UndeclaredInvokeError,
             UnknownAgentError,
+            UnknownFieldError,
+            UnknownPlaceError,
             UnknownGraphError,
             UnknownHandoffError,
             UnknownMailError,
@@ -225,15 +229,15 @@ async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_b
     while len(texts) < limit:
         asked = min(count, limit - len(texts))
         # one more than needed tells whether this is the last page
-        entries = answer.part_of(await host.execute(_behind(call, last, asked + 1))).entries
-        for entry in entries[:asked]:
+        part = answer.part_of(await host.execute(_behind(call, last, asked + 1)))
+        for entry, place in list(zip(part.entries, part.places, strict=True))[:asked]:
             text = answer.entry.write(entry)
             size += len(text)
             if texts and size > most_bytes:
                 return _page(answer.name, texts, last)
             texts.append(text)
-            last = getattr(entry, answer.key)
-        if len(entries) <= asked:
+            last = place
+        if len(part.entries) <= asked:
             return _page(answer.name, texts, None)
         count = _how_many_more(size, len(texts), most_bytes)
     return _page(answer.name, texts, last)

@@ -13,11 +13,11 @@ from gatechart.errors import UnknownVersionError
 from gatechart.stores.commit_rules import apply
 from gatechart.stores.entries import entry_of
 from gatechart.stores.memory_requests import MemoryRequests
+from gatechart.stores.memory_search import found_page
 from gatechart.stores.memory_tables import Tables, waits
 from gatechart.stores.retention import droppable, is_mail_to_forget, may_be_erased
 from gatechart.turn import own_copy
 from gatechart.values import (
-    ActiveIn,
     ActiveInvocation,
     AgentId,
     Backlog,
@@ -116,13 +116,7 @@ class MemoryStore:
 
     async def find(self, query: Query) -> Page:
         """See Store."""
-        if query.after is not None:
-            self._tables.turns_of(query.after)
-        first = 0 if query.after is None else list(self._tables.turns).index(query.after) + 1
-        newest = (turns[-1].snapshot for turns in islice(self._tables.turns.values(), first, None))
-        found = list(islice((snapshot for snapshot in newest if _matches(snapshot, query)), query.limit + 1))
-        page = tuple(found[: query.limit])
-        return Page(page, page[-1].agent_id if len(found) > query.limit else None)
+        return found_page(self._tables, query)
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""
@@ -238,18 +232,6 @@ def _oldest(turns: Sequence[TurnRecord]) -> int:
     return turns[0].snapshot.version
 
 
-def _matches(snapshot: Snapshot, query: Query) -> bool:
-    return (
-        query.graph in (None, snapshot.graph)
-        and query.status in (None, snapshot.status)
-        and (query.active is None or any(_is_active(snapshot, wanted) for wanted in query.active))
-    )
-
-
 def _entry(turn: TurnRecord) -> HistoryEntry:
     """Return a history entry with its own copy of the event, so that writing into it does not change the store."""
     return replace(entry_of(turn), event=own_copy(turn.event))
-
-
-def _is_active(snapshot: Snapshot, wanted: ActiveIn) -> bool:
-    return wanted.graph in (None, snapshot.graph) and not set(wanted.leaves).isdisjoint(snapshot.configuration)

@@ -98,7 +98,9 @@ class Tables:
     """All data that a store in memory keeps of its agents. Fulfils `Loaded`."""
 
     def __init__(self) -> None:
-        self.turns: dict[AgentId, list[TurnRecord]] = {}
+        self.turns: dict[AgentId, list[TurnRecord]] = {}  # of each agent, in the order started
+        self.newest: dict[AgentId, int] = {}  # the number of each agent's newest turn, in the order committed
+        self._turns = 0  # number of turns so far
         self.handoffs: dict[str, HandoffRecord] = {}  # in the order offered
         self._applied: dict[tuple[AgentId, str], int] = {}  # the version of the turn that applied the event
         self._pending: defaultdict[AgentId, _Pending] = defaultdict(_Pending)
@@ -142,6 +144,8 @@ class Tables:
             self.turns[agent_id] = [turn]
         else:
             turns.append(turn)
+        self._turns += 1
+        self.newest[agent_id] = self._turns
         if turn.event.id is not None:
             self._applied[agent_id, turn.event.id] = turn.snapshot.version
 
@@ -284,6 +288,7 @@ class Tables:
         """Forget everything of an agent. A handoff that another agent has accepted keeps its slot."""
         self.forget_turns(agent_id, len(self.turns[agent_id]))
         del self.turns[agent_id]
+        del self.newest[agent_id]
         self._pending.pop(agent_id, None)
         for record in [each for each in self.handoffs.values() if agent_id in (each.source, each.target)]:
             del self.handoffs[record.id]

@@ -61,6 +61,7 @@ class Home:
     resume_schedule = waiting(AgentHome.resume_schedule)
     run_schedule = waiting(AgentHome.run_schedule)
     delete_schedule = waiting(AgentHome.delete_schedule)
+    agents = iterating(AgentHome.agents)
     changes = subscribing(AgentHome.changes)
     stream = subscribing(AgentHome.stream)
     graph_of = called(AgentHome.graph_of)

@@ -30,7 +30,7 @@ def started(
 ) -> TurnRecord:
     """Build the turn that starts an agent."""
     text = as_json(context or {})
-    snapshot = Snapshot(agent_id, graph, "1", "f" * 32, (target,), text, 1, Status.ACTIVE)
+    snapshot = Snapshot(agent_id, graph, "1", "f" * 32, (target,), text, 1, Status.ACTIVE, started=NOON, changed=NOON)
     return TurnRecord(None, snapshot, Event(f"{STARTED}{target}", {}, NOON, event_id), (), 17)
 
 
@@ -51,14 +51,15 @@ def going_on(
 ) -> TurnRecord:
     """Build the turn that an event makes after another turn. Fields left out stay as they were."""
     previous = turn.snapshot
+    happened = Event(event, payload or {}, NOON + timedelta(seconds=previous.version), event_id)
     snapshot = replace(
         previous,
         configuration=previous.configuration if target is None else (target,),
         context_text=previous.context_text if context is None else as_json(context),
         version=previous.version + 1,
         status=status,
+        changed=happened.time,
     )
-    happened = Event(event, payload or {}, NOON + timedelta(seconds=previous.version), event_id)
     return TurnRecord(previous, snapshot, happened, (f"{previous.configuration[0]} --{event}",), 17)
 
 

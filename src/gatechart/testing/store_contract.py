@@ -30,7 +30,19 @@ from gatechart.testing.records import (
     started,
     verdicts,
 )
-from gatechart.values import ActiveIn, Event, GuardError, HistoryEntry, Invocation, KnownGraph, MailQuery, Query, Status
+from gatechart.values import (
+    ActiveIn,
+    Event,
+    GuardError,
+    HistoryEntry,
+    Invocation,
+    KnownGraph,
+    MailQuery,
+    Order,
+    Pruning,
+    Query,
+    Status,
+)
 
 UNICODE = "Grüße, 東京 🚪 e\u0301 \u200f \\ \" ' % _ ; -- \r\n\t \x00 \x7f"
 NUMBERS = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, True, False, None]
@@ -228,6 +240,46 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         await store.commit([z, y])
         await store.commit([started("x"), started("a"), going_on(z, "TOLD")])
         assert await found(store) == ["z", "y", "x", "a"]
+
+    @pytest.mark.parametrize(("by", "ids"), [("started", "zyxa"), ("-started", "axyz"), ("changed", "zaxy")])
+    async def test_agents_are_found_in_the_order_that_is_wanted(self, store: Store, by: str, ids: str) -> None:
+        """By change, agents come in the order in which their newest turns were committed, the newest first."""
+        z, y, x = started("z"), started("y"), started("x")
+        await store.commit([z, y])
+        await store.commit([x, started("a"), going_on(z, "TOLD")])
+        wanted = Query(order=Order.of(by))
+        assert "".join(await found(store, wanted)) == ids
+        turned = replace(wanted.order, is_descending=not wanted.order.is_descending)
+        assert "".join(await found(store, Query(order=turned))) == ids[::-1]
+        assert "".join(await found(store, replace(wanted, graph="g", active=(ActiveIn("g", ("A",)),)))) == ids
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 7])
+    async def test_pages_by_change_join_into_the_whole(self, store: Store, limit: int) -> None:
+        """An agent that changes between two pages moves out of the way of the others. Any agent may be erased."""
+        turns = [started(name) for name in "abcdefg"]
+        await store.commit(turns)
+        query, seen = Query(limit=limit, order=Order.of("changed")), ""
+        while True:
+            page = await store.find(query)
+            seen += "".join(each.agent_id for each in page.agents)
+            if page.next is None:
+                break
+            assert page.places[-1] == page.next
+            await store.commit([going_on(turns["abcdefg".index(seen[0])], "TOLD")])  # stale after the first time
+            if len(seen) < 6 and seen[-1] != seen[0]:
+                await store.erase(seen[-1])
+            query = replace(query, after=page.next)
+        assert seen == "gfedcba"
+
+    async def test_a_snapshot_tells_when_its_agent_started_and_changed(self, store: Store) -> None:
+        """The times are those of the events of its first turn, even if that is pruned, and of its newest one."""
+        turns = (await lives(store, "a", turns=3))[0]
+        expected = [(NOON, NOON), (NOON, NOON + timedelta(seconds=1)), (NOON, NOON + timedelta(seconds=2))]
+        told = [await store.snapshot_at("a", turn.snapshot.version) for turn in turns]
+        assert [(each.started, each.changed) for each in told] == expected
+        await store.prune(Pruning(ids_since=NOON + timedelta(days=1), keep_turns=1))
+        newest = await store.load("a")
+        assert (newest.started, newest.changed) == expected[-1]
 
     @pytest.mark.parametrize(
         ("query", "ids"),

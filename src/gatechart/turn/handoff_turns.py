@@ -99,6 +99,7 @@ def unmoved(
         handoffs=handoffs,
         status=status or previous.status,
         entered=entered,
+        changed=event.time,
     )
     return TurnRecord(previous, after, event, (), 0, (), effects)
 

@@ -205,6 +205,8 @@ def recorded(
         macrostep.memory,
         epochs if is_plain else _entered(macrostep, epochs),
         standing.handoffs,
+        previous.started if previous else event.time,
+        event.time,
     )
     took_us = (perf_counter_ns() - started) // 1000
     effects = () if is_plain else effects_of(macrostep)

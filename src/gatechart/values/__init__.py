@@ -94,12 +94,27 @@ from gatechart.values.names import (
     unkept,
 )
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
-from gatechart.values.queries import ActiveIn, Forgotten, HistoryEntry, MailQuery, Page, Pruned, Pruning, Query, Request
+from gatechart.values.queries import (
+    BY_CHANGE,
+    BY_START,
+    ActiveIn,
+    Forgotten,
+    HistoryEntry,
+    MailQuery,
+    Order,
+    Page,
+    Pruned,
+    Pruning,
+    Query,
+    Request,
+)
 from gatechart.values.recurrence import Every, Missed
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
 from gatechart.values.schedules import Overlap, Schedule
 
 __all__ = [
+    "BY_CHANGE",
+    "BY_START",
     "DEFAULT_URL",
     "DELAY_FORMS",
     "DELAY_REMEDY",
@@ -162,6 +177,7 @@ __all__ = [
     "Obstacle",
     "Offer",
     "OpenHandoff",
+    "Order",
     "Origin",
     "Outcome",
     "Overlap",

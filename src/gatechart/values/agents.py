@@ -82,6 +82,8 @@ class Snapshot:
     memory: Memory = ()
     entered: EntryVersions = ()  # for active states with timers or invokes: the version that entered each
     handoffs: tuple[OpenHandoff, ...] = ()  # those the agent takes part in, in the order it joined them
+    started: datetime | None = None  # aware, UTC, as `changed`; None for an agent of a release that did not keep it
+    changed: datetime | None = None  # when the event of the newest turn happened
 
     @property
     def context(self) -> dict[str, Any]:

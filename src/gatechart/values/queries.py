@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Snapshot, Status
 from gatechart.values.frozen import value
@@ -56,6 +56,29 @@ class ActiveIn:
     leaves: tuple[StateName, ...]
 
 
+BY_START: Final = "started"
+BY_CHANGE: Final = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of the agents found."""
+
+    by: str = BY_START  # or BY_CHANGE, by the commit of the newest turn
+    is_descending: bool = False  # the newest first
+
+    @classmethod
+    def of(cls, text: str) -> Order:
+        """Read an order: agents by their start with the oldest first, by their last change with the newest first.
+
+        A minus sign turns it round.
+        >>> Order.of("-started"), Order.of("changed")
+        (Order(by='started', is_descending=True), Order(by='changed', is_descending=True))
+        """
+        by = text.removeprefix("-")
+        return cls(by, (by == BY_CHANGE) is (by == text))
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query for agents; a field that is None matches all."""
@@ -63,16 +86,26 @@ class Query:
     graph: str | None = None
     active: tuple[ActiveIn, ...] | None = None  # any of these
     status: Status | None = None
-    after: AgentId | None = None  # the page begins after this agent
+    after: str | None = (
+        None  # the page begins after this place: an agent in the order started, else as of an earlier page
+    )
     limit: int = 100
+    order: Order = Order()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the agents found, in the order they were started."""
+    """A page of the agents found."""
 
     agents: tuple[Snapshot, ...] = field(default=())
-    next: AgentId | None = None  # pass it as `after` for the next page; None on the last page
+    next: str | None = None  # pass it as `after` for the next page; None on the last page
+    places: tuple[str, ...] = field(default=(), compare=False)  # for each agent, the `after` of what follows it
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Snapshot, str]], limit: int) -> Page:
+        """Make a page of the agents found, each with its place. found: one more than fits if there is another page."""
+        agents, places = tuple(each for each, _ in found[:limit]), tuple(place for _, place in found[:limit])
+        return cls(agents, places[-1] if len(found) > limit else None, places)
 
 
 @dataclass(frozen=True, slots=True)

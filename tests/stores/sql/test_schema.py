@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from importlib.resources import files
 
 import pytest
@@ -246,6 +247,7 @@ async def test_what_the_second_schema_held_is_kept(sqlite_url, sqlite_path):
     async with open_store(sqlite_url) as store:
         snapshot = await store.load("a")
         assert (snapshot.configuration, snapshot.memory, snapshot.entered) == (("B",), (("H", ("A",)),), ())
+        assert (snapshot.started, snapshot.changed) == (from_us(1), from_us(2))
         assert [(entry.event.name, entry.source, entry.target) for entry in await store.history("a")] == [
             ("agent.started.A", (), ("A",)),
             ("TOLD", ("A",), ("B",)),
@@ -280,6 +282,22 @@ async def test_turns_of_the_second_schema_are_remembered_in_every_part(sqlite_ur
             await store.snapshot_at("a", 1)
         assert (await store.prune(Pruning(ids_since=NOON, keep_turns=2))).turns == 3
         assert await store.snapshot_at("a", 4) == turns[2].snapshot
+
+
+async def test_an_agent_whose_first_turn_was_pruned_has_no_known_start(with_agents, sqlite_path):
+    async with open_store(with_agents) as store:
+        await lives(store, "b", turns=2)
+        await store.prune(Pruning(ids_since=NOON + timedelta(days=1), keep_turns=2))
+        newest = [await store.load(each) for each in "ab"]
+    with closing(sqlite3.connect(sqlite_path)) as raw:
+        raw.executescript(
+            "ALTER TABLE agents DROP COLUMN started_us; ALTER TABLE agents DROP COLUMN changed_us;"
+            "UPDATE alembic_version SET version_num = '0009';"
+        )
+    assert await upgrade_store(with_agents) == ("0009", NEWEST)
+    async with open_store(with_agents) as store:
+        assert [await store.load(each) for each in "ab"] == [replace(newest[0], started=None), newest[1]]
+        assert (await store.snapshot_at("a", 2)).started is None
 
 
 async def test_a_migration_that_fails_leaves_the_database_as_it_was(

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, or_, select
+from sqlalchemy import Connection, Row, select
 
 from gatechart.errors import UnknownAgentError
 from gatechart.stores.sql.columns import (
@@ -20,23 +20,22 @@ from gatechart.stores.sql.columns import (
     json_or,
     json_or_null,
     kinds_of,
+    moment_or_none,
     names_json,
     number_of,
     tell,
     text_of,
     to_json,
+    us_or_null,
 )
-from gatechart.stores.sql.dialects import items_of
 from gatechart.stores.sql.tables import agents, graphs
 from gatechart.values import (
-    ActiveIn,
     AgentId,
     EntryVersions,
     KnownGraph,
     Memory,
     Mode,
     OpenHandoff,
-    Query,
     Reason,
     Side,
     Snapshot,
@@ -64,6 +63,8 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
         "memory": json_or_null(snapshot.memory),
         "entered": json_or_null(snapshot.entered),
         "handoffs": from_open(snapshot.handoffs),
+        "started_us": us_or_null(snapshot.started),
+        "changed_us": us_or_null(snapshot.changed),
     }
 
 
@@ -78,6 +79,7 @@ def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         "configuration": names_json(after.configuration),
         "context": after.context_text,
         "version": after.version,
+        "changed_us": us_or_null(after.changed),
     }
     if before.status is not after.status:
         row["status"] = after.status.value
@@ -106,6 +108,8 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
         memory=to_memory(row.memory),
         entered=to_epochs(row.entered),
         handoffs=to_open(row.handoffs),
+        started=moment_or_none(row.started_us),
+        changed=moment_or_none(row.changed_us),
     )
 
 
@@ -201,21 +205,3 @@ def _nameless(connection: Connection, agent_id: AgentId) -> Any:
         return None
     row = connection.execute(select(agents).where(agents.c.key == int(key))).one_or_none()
     return row if row is not None and public_id(row) == agent_id else None
-
-
-def found_agents(query: Query, after_key: int, limit: int) -> Select[Any]:
-    """Select rows of agents that may match a query. Whether a row is readable shows only when it is read."""
-    found = select(agents).where(agents.c.key > after_key).order_by(agents.c.key).limit(limit)
-    if query.graph is not None:
-        found = found.where(agents.c.graph == query.graph)
-    if query.status not in (None, Status.UNREADABLE):
-        found = found.where(agents.c.status == str(query.status))
-    if query.active is not None:
-        found = found.where(or_(false(), *map(_is_active, query.active)))
-    return found
-
-
-def _is_active(wanted: ActiveIn) -> ColumnElement[bool]:
-    leaves, leaf = items_of(agents.c.configuration)
-    is_active = exists(select(leaf).select_from(leaves).where(leaf.in_(wanted.leaves)))
-    return is_active if wanted.graph is None else and_(agents.c.graph == wanted.graph, is_active)

@@ -21,6 +21,7 @@ from gatechart.stores.sql.columns import (
     json_or,
     json_or_null,
     kinds_of,
+    moment_or_none,
     names_json,
     number_of,
     tell,
@@ -228,6 +229,8 @@ def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
         memory=to_memory(_newest([row.memory for row in rows])),
         entered=to_epochs(_newest([row.entered for row in rows])),
         handoffs=to_open(_newest([row.handoffs for row in rows])),
+        started=moment_or_none(agent.started_us),
+        changed=from_us(last.time_us),
     )
 
 

@@ -22,6 +22,7 @@ SCHEMAS: Final = (
     "0007",
     "0008",
     "0009",
+    "0010",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

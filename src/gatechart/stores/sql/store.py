@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Row, Select, delete, insert, select
 
 from gatechart.errors import OwnershipLostError
-from gatechart.stores.sql.agent_rows import found_agents, stored_agent, to_known, to_shown, to_snapshot
+from gatechart.stores.sql.agent_rows import stored_agent, to_known, to_shown, to_snapshot
 from gatechart.stores.sql.columns import from_us, readable, readable_page, to_json
 from gatechart.stores.sql.commit import commit_units
 from gatechart.stores.sql.database import Database, Notifier, Reader, Writer
@@ -35,6 +35,7 @@ from gatechart.stores.sql.mail_rows import to_shown as to_shown_mail
 from gatechart.stores.sql.ownership import check_epoch, current_epoch, in_epoch
 from gatechart.stores.sql.pruning import prune_part, tell_part
 from gatechart.stores.sql.requests import SqlRequests, empty_answers
+from gatechart.stores.sql.search import found_page
 from gatechart.stores.sql.tables import agents, graphs, history, mail
 from gatechart.values import (
     ActiveInvocation,
@@ -58,7 +59,7 @@ from gatechart.values import (
 )
 
 T = TypeVar("T")
-S = TypeVar("S", Snapshot, Mail, HandoffRecord)
+S = TypeVar("S", Mail, HandoffRecord)
 
 KNOWN: Final = select(graphs).where(graphs.c.fingerprint.in_(listed()))
 FORGET_GRAPHS: Final = delete(graphs).where(graphs.c.fingerprint.in_(listed()))
@@ -137,21 +138,7 @@ class SqlStore:
 
     async def find(self, query: Query) -> Page:
         """See Store."""
-
-        def read(connection: Connection) -> Page:
-            key = 0 if query.after is None else stored_agent(connection, query.after).key
-            found = readable_page(
-                connection,
-                partial(found_agents, query),
-                key,
-                query.limit + 1,
-                lambda row: _if_wanted(to_shown(row), query.status, is_searched=query.active is not None),
-                attrgetter("key"),
-            )
-            page = tuple(found[: query.limit])
-            return Page(page, page[-1].agent_id if len(found) > query.limit else None)
-
-        return await self._read(read)
+        return await self._read(lambda connection: found_page(connection, query))
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
@@ -307,8 +294,6 @@ def _mail(row: Row[Any]) -> Mail | None:
     return readable(row, to_mail, "mail", "number")
 
 
-def _if_wanted(shown: S, status: StrEnum | None, *, is_searched: bool = False) -> S | None:
-    """Return the value if it has the wanted status, else None. is_searched: leave out unreadable values."""
-    is_readable = str(shown.status) != Status.UNREADABLE.value
-    is_wanted = status is None or str(shown.status) == str(status)
-    return shown if is_wanted and (is_readable or not is_searched) else None
+def _if_wanted(shown: S, status: StrEnum | None) -> S | None:
+    """Return the value if it has the wanted status, else None."""
+    return shown if status is None or str(shown.status) == str(status) else None

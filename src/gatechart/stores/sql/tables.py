@@ -51,6 +51,8 @@ agents = Table(
     Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL if none
     Column("deltas", BIG, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
     Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL if none
+    Column("started_us", BigInteger),  # since 1970, UTC; NULL if an earlier schema did not keep it
+    Column("changed_us", BigInteger),  # the time of the newest turn's event
     Index("ix_agents_graph_status", "graph", "status"),
     postgresql_with=ROOM,
 )
