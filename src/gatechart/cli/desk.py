@@ -16,6 +16,7 @@ from gatechart.cli.late import late
 from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.reading import LimitOption
+from gatechart.cli.remedies import in_commands
 from gatechart.errors import IncompatibleGraphError, UnknownAgentError, UnknownGraphError
 from gatechart.values import (
     OFFERED,
@@ -295,7 +296,7 @@ async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) ->
                 try:
                     yield _case(desks, snapshot)
                 except IncompatibleGraphError as error:
-                    print_warning(str(error))
+                    print_warning(in_commands(str(error)))
             if page.next is None:
                 break
             query = replace(query, after=page.next)

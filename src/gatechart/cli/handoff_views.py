@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gatechart.api import HANDOFF
 from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, print_warning
+from gatechart.cli.remedies import in_commands
 from gatechart.cli.times import in_zone, moment_text, zoned_text
 from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
@@ -72,7 +73,7 @@ def print_whole_handoff(handoff: HandoffRecord) -> None:
         packet = read_packet(handoff.packet)
     except PacketError as error:
         _print_table("PACKET", _values(handoff.packet))
-        print_warning(str(error))
+        print_warning(in_commands(str(error)))
         return
     print_packet(packet)
 

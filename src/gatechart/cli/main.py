@@ -19,6 +19,7 @@ from gatechart.cli.errors import ExitCode, OutputError, UsageError, code_of
 from gatechart.cli.late import late
 from gatechart.cli.options import DEBUG_VARIABLE, JSON_VARIABLE, Job, is_set
 from gatechart.cli.output import Document, logging_to_stderr, print_error, print_json_line
+from gatechart.cli.remedies import in_commands
 from gatechart.errors import GatechartError
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted; {error if error.args else _PERHAPS}"
     if isinstance(error, GatechartError):
-        return str(error)
+        return in_commands(str(error))
     raised = "".join(traceback.format_exception_only(error)).strip()
     return f"{raised}; this is a bug: please run the command again with --debug and report the traceback"
 

@@ -16,6 +16,7 @@ from gatechart.cli.errors import ExitCode
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings
 from gatechart.cli.output import emit, print_hint, print_warning
+from gatechart.cli.remedies import in_commands
 from gatechart.errors import DefinitionError, GatechartError
 from gatechart.values import BY_START, ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
 
@@ -216,7 +217,7 @@ def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, 
     try:
         graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)
     except GatechartError as error:
-        return None, str(error)
+        return None, in_commands(str(error))
     return agent_views.accepted_by(graph, snapshot), None
 
 

@@ -32,6 +32,7 @@ from gatechart.cli.output import (
     print_table,
     status_text,
 )
+from gatechart.cli.remedies import in_commands
 from gatechart.cli.times import age_text, zoned_text
 from gatechart.errors import GatechartError, InvalidChartError
 from gatechart.values import Outcome, Status
@@ -202,7 +203,9 @@ class _Player:
             except (GatechartError, typer.TyperException) as error:
                 if self._lines.is_script:
                     raise
-                print_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+                print_error(
+                    error.format_message() if isinstance(error, typer.TyperException) else in_commands(str(error))
+                )
             else:
                 if self._lines.is_script and not is_done:
                     return ExitCode.REFUSED

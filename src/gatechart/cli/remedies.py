@@ -1,0 +1,90 @@
+"""What errors say would help, in the words of the command line.
+
+Errors are written for programs: they name calls and arguments of Python. Whoever types a command is told the command or
+the option instead. This table is the one place for that; a test walks all errors.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_HOST: Final = "of the program that hosts the agents"
+WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is said instead
+    # agents
+    (r"look it up with find\(\) or `gatechart list`", "look it up with `gatechart list`"),
+    (r"resume it, or start another with another id", "leave it as it is with --or-resume, or choose another --id"),
+    (
+        r"repeat an event unchanged, or give a new event a new id",
+        "repeat an event unchanged, or give a new one a new --id",
+    ),
+    (
+        r"register the graph that it was started with, or migrations from it",
+        "let the app have the graph that it was started with, or migrations from it",
+    ),
+    (r"and keep the old one registered as long as", "and keep the old one in the app as long as"),
+    (r"give each graph of a runtime a name of its own", "give each graph of the app a name of its own"),
+    (r"pass graphs=\[\.\.\.\] with StateTransitionGraph objects", "let the app hold graphs"),
+    # mail, timers and invokes
+    (
+        r"retry\((\d+)\) it once the cause is mended, or discard\(\1\) it and",
+        r"`gatechart mail retry \1` once the cause is mended, or `gatechart mail discard \1` and",
+    ),
+    (
+        r"list them with mail\(status='refused'\) or 'dead'",
+        "list them with `gatechart mail --status refused` or `--status dead`",
+    ),
+    (r"find its number with mail\(\), or `gatechart mail`", "find its number with `gatechart mail`"),
+    (r"with fire_timer\(\), or `gatechart mail fire`", "with `gatechart mail fire`"),
+    (r"with end_invoke\(\), or `gatechart end-invoke`", "with `gatechart end-invoke`"),
+    (
+        r"let an action raise it within its own turn with turn\.raise_event\(\)",
+        "let an action raise it within its own turn",
+    ),
+    (
+        r"or open the runtime with Limits\(when_full=WhenFull\.WAIT\) or a larger inbox",
+        f"or raise the limit `inbox` {_HOST}",
+    ),
+    (r"open the runtime with a larger Limits\((.+?)=\.\.\.\)", rf"raise the limit `\1` {_HOST}"),
+    (r"raise Limits\((\w+)=\.\.\.\)", rf"raise the limit `\1` {_HOST}"),
+    (r"raise Terms\(.*?\)(?: of the service)?", "raise the limits of the service"),
+    # handoffs
+    (
+        r"with turn\.handoff\(\), and an operator with handoff\(\)",
+        "in an action, and an operator with `gatechart handoff`",
+    ),
+    (r"look it up with handoffs\(\) or `gatechart handoffs`", "look it up with `gatechart handoffs`"),
+    (r"which are open; cancel them, or wait", "which are open; `gatechart handoffs cancel` them, or wait"),
+    (r"Register (PacketMigration\(.*?\)|one)", "Name a packet migration with GATECHART_PACKET_MIGRATIONS"),
+    # databases
+    (
+        r"end it first, or open the database for reading",
+        "end it first, or let `gatechart run --standby` wait for that; commands that only read need not wait",
+    ),
+    (r"nothing was written\. Open a new runtime", "nothing was written; run the command again"),
+    (r"go on there, or open the database for reading", "go on there; commands that only read work here, too"),
+    (
+        r"make file and folder writable, or open it for reading",
+        "make file and folder writable; commands that only read need not write",
+    ),
+    (r"wait longer, or see what the owner is doing", "wait longer with --timeout, or see what the owner is doing"),
+    # charts and drawings
+    (r"write one of the two, or pass load\(entry_points=\[\.\.\.\]\)", "write one of the two, or add --entry STATE"),
+    (
+        r"write that name, and bind it with bind=",
+        "write that name, and define it in the module that the app names behind the file",
+    ),
+    (r"or raise limit_s", "or raise --limit"),
+)
+_COMPILED: Final = tuple((re.compile(pattern), instead) for pattern, instead in WORDS)
+
+
+def in_commands(text: str) -> str:
+    """Return the text of an error with commands and options in place of calls and arguments of Python.
+
+    >>> in_commands("there is no agent 'a'; start it, or look it up with find() or `gatechart list`")
+    "there is no agent 'a'; start it, or look it up with `gatechart list`"
+    """
+    for pattern, instead in _COMPILED:
+        text = pattern.sub(instead, text)
+    return text
