@@ -141,7 +141,9 @@ def test_an_id_that_is_taken_is_refused(project, gatechart, unchanged):
     with unchanged():
         failed = gatechart("start", "desk", "--at", "LISTENING", "--id", "a")
     assert (failed.code, failed.out) == (4, "")
-    assert failed.err == ("error: there is an agent 'a' already; leave it as it is with --or-resume, or choose another --id\n")
+    assert failed.err == (
+        "error: there is an agent 'a' already; leave it as it is with --or-resume, or choose another --id\n"
+    )
 
 
 @pytest.mark.parametrize("style", [(), ("--json",)])

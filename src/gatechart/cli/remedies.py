@@ -25,6 +25,10 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # patterns, each with what is sai
     (r"and keep the old one registered as long as", "and keep the old one in the app as long as"),
     (r"give each graph of a runtime a name of its own", "give each graph of the app a name of its own"),
     (r"pass graphs=\[\.\.\.\] with StateTransitionGraph objects", "let the app hold graphs"),
+    (
+        r"make it, or look it up with schedules\(\) or `gatechart schedule`",
+        "make it with `gatechart schedule set`, or look it up with `gatechart schedule`",
+    ),
     # mail, timers and invokes
     (
         r"retry\((\d+)\) it once the cause is mended, or discard\(\1\) it and",
