@@ -13,6 +13,7 @@ from gatechart.values import (
     AgentId,
     Awaited,
     Backlog,
+    GraphCount,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
@@ -89,6 +90,10 @@ class AgentStore(Protocol):
         changed meanwhile is where it belongs now. In the order started, `after` is an agent, and raises
         UnknownAgentError if it is not there; any other place stays valid.
         """
+        ...
+
+    async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
+        """Return how many agents each graph has, or this one: only graphs that have some, by name."""
         ...
 
 

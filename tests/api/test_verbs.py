@@ -40,6 +40,7 @@ from gatechart.restate import runtime as restate_runtime
 from gatechart.runtime import runtime
 from gatechart.runtime.operations import OPERATIONS
 from gatechart.testing.records import NOON
+from gatechart.values import GraphCount
 from tests.api.charts import Note, lamp, shade
 
 
@@ -92,6 +93,14 @@ async def test_a_trigger_opens_an_entry_point_from_elsewhere_and_agents_are_foun
     page = await verbs.find(graph="lamp", state="OFF", status="active", limit=1)
     assert ([agent.agent_id for agent in page.agents], page.next) == (["a"], "a")
     assert [agent.agent_id for agent in (await verbs.find(after=page.next)).agents] == ["b"]
+
+
+async def test_agents_are_gone_through_and_counted_from_elsewhere(verbs):
+    for agent_id in "abc":
+        await verbs.start_on("DUSK", {"text": ""}, agent_id=agent_id)
+    await verbs.send("b", "SWITCHED")
+    assert [each.agent_id async for each in verbs.agents(graph=lamp, order="changed")] == ["b", "c", "a"]
+    assert await verbs.counts(graph="lamp") == (GraphCount("lamp", 3, {Status.ACTIVE: 3}, {"OFF": 2, "ON": 1}),)
 
 
 async def test_mail_is_posted_and_listed_from_elsewhere(verbs):

@@ -134,6 +134,34 @@ def test_a_list_can_be_narrowed(arguments, found, gatechart):
     assert document["next"] == ("s" if "2" in arguments else None)
 
 
+@on_both
+def test_agents_are_counted_by_graph_status_and_state(gatechart):
+    gatechart("send", "s", "LEFT")
+    counted = gatechart("list", "--count")
+    assert (counted.code, counted.err) == (0, "3 agents in 2 graphs\n")
+    assert [" ".join(row) for row in counted.rows] == [
+        "GRAPH STATE AGENTS",
+        "desk 2 active",
+        "ANSWERING 1",
+        "LISTENING 1",
+        "strict 1 done",
+        "CLOSED 1",
+    ]
+    document = gatechart("list", "--count", "--graph", "desk", "--json").document
+    assert document == {
+        "counts": [
+            {"graph": "desk", "agents": 2, "statuses": {"active": 2}, "states": {"ANSWERING": 1, "LISTENING": 1}}
+        ]
+    }
+
+
+def test_a_count_is_narrowed_by_a_graph_alone(gatechart):
+    refused = gatechart("list", "--count", "--status", "done")
+    assert (refused.code, refused.out) == (2, "")
+    assert "leave out --status" in refused.err
+    assert gatechart("list", "--count", "--graph", "dsk").code == 4
+
+
 def test_a_list_that_goes_on_says_how(gatechart):
     assert gatechart("list", "--limit", "2").err == "2 agents: 2 active\nthere are more; add --after s, or --all\n"
 

@@ -153,6 +153,17 @@ async def test_what_cannot_be_asked_is_refused_with_what_can(runtime, wanted, er
         await runtime.find(**wanted)
 
 
+async def test_agents_are_counted_by_graph_status_and_state(runtime):
+    counted = {each.graph: each for each in await runtime.counts()}
+    assert counted["parcel"].statuses == {"active": 3, "done": 1, "stopped": 1}
+    assert counted["parcel"].states == {"AT_SEA": 1, "DELIVERED": 1, "ON_ROAD": 1, "PACKING": 1}
+    assert (counted["drafts"].agents, "gated" in counted) == (1, False)
+    assert await runtime.counts(graph=drafts) == (counted["drafts"],)
+    assert await runtime.counts(graph="gated") == ()
+    with pytest.raises(UnknownGraphError, match="did you mean 'parcel'"):
+        await runtime.counts(graph="parcle")
+
+
 async def test_a_state_is_found_in_the_graphs_that_have_it():
     """A leaf under another graph's roof is another state, though it has the same name."""
     roofed = StateTransitionGraph(

@@ -6,7 +6,7 @@ the JSON of `ErrorDocument.of(error)`. A client inherits from `AgentHome`, too: 
 process.
 """
 
-from gatechart.api.codec import DONE, HANDOFF, MAIL, OUTCOME, SNAPSHOT, TURN, Answer, ListAnswer, Part
+from gatechart.api.codec import COUNTS, DONE, HANDOFF, MAIL, OUTCOME, SNAPSHOT, TURN, Answer, ListAnswer, Part
 from gatechart.api.commands import (
     COMMANDS,
     KINDS,
@@ -15,6 +15,7 @@ from gatechart.api.commands import (
     CancelHandoffCommand,
     CanCommand,
     Command,
+    CountsCommand,
     DeleteScheduleCommand,
     DiscardCommand,
     EndInvokeCommand,
@@ -51,6 +52,7 @@ from gatechart.api.routes import Route
 
 __all__ = [
     "COMMANDS",
+    "COUNTS",
     "DONE",
     "HANDOFF",
     "KINDS",
@@ -65,6 +67,7 @@ __all__ = [
     "CanCommand",
     "CancelHandoffCommand",
     "Command",
+    "CountsCommand",
     "DeleteScheduleCommand",
     "DiscardCommand",
     "EndInvokeCommand",

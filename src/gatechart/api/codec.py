@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from gatechart.values import (
     AcceptedEvent,
+    GraphCount,
     HandoffRecord,
     HistoryEntry,
     Mail,
@@ -185,6 +186,12 @@ class Accepts(TypedDict):
     accepts: tuple[AcceptedEvent, ...]
 
 
+class Counts(TypedDict):
+    """How many agents each graph has, by name of the graph."""
+
+    counts: tuple[GraphCount, ...]
+
+
 class Asked(TypedDict):
     """The id of the handoff that was requested."""
 
@@ -234,6 +241,7 @@ RECEIPT: Final[Answer[Receipt]] = Answer(Annotated[Receipt, Shape(keys={"number"
 HANDOFF: Final[Answer[HandoffRecord]] = Answer(_Handoff)
 ACCEPTED: Final[Answer[AcceptedEvent]] = Answer(AcceptedEvent)
 ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _Named(Accepts, "accepts")
+COUNTS: Final[Answer[Sequence[GraphCount]]] = _Named(Counts, "counts")
 ASKED: Final[Answer[str]] = _Named(Asked, "handoff")
 DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # success is all it says
 AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")

@@ -25,6 +25,7 @@ from gatechart.api.codec import (
     ACCEPTS,
     AGENTS,
     ASKED,
+    COUNTS,
     DONE,
     HANDOFFS,
     HISTORY,
@@ -355,6 +356,15 @@ class FindCommand(BaseCommand):
     limit: Limit = 100
 
 
+class CountsCommand(BaseCommand):
+    """`counts`."""
+
+    answer: ClassVar[Answer[Any]] = COUNTS
+    route: ClassVar[Route] = Route("GET", "/counts", "Count agents by graph, status and state")
+    verb: Literal["counts"] = "counts"
+    graph: str | None = None
+
+
 class MailCommand(BaseCommand):
     """`mail`."""
 
@@ -467,6 +477,7 @@ Command: TypeAlias = Annotated[
     | SnapshotAtCommand
     | HistoryCommand
     | FindCommand
+    | CountsCommand
     | MailCommand
     | HandoffsCommand
     | ScheduleCommand

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from gatechart.api.commands import Command, FindCommand
+from gatechart.api.commands import Command, CountsCommand, FindCommand
 from gatechart.api.making import made
 from gatechart.errors import UnknownAgentError
 from gatechart.graph import AnyGraph, graph_name
-from gatechart.values import BY_START, Name, Order, Page, Snapshot, Status, name_of
+from gatechart.values import BY_START, GraphCount, Name, Order, Page, Snapshot, Status, name_of
 
 
 class SearchingHome(ABC):
@@ -60,6 +60,14 @@ class SearchingHome(ABC):
         Raises as `find` does.
         """
         return _each(self.find, order, graph=graph, state=state, status=status)
+
+    async def counts(self, *, graph: Name | AnyGraph | None = None) -> Sequence[GraphCount]:
+        """Count the agents of each graph that has some, or of one graph: altogether, by status, and by state.
+
+        Raises UnknownGraphError.
+        """
+        found: Sequence[GraphCount] = await self.execute(made(CountsCommand, graph=graph and graph_name(graph)))
+        return found
 
 
 async def _each(find: Callable[..., Awaitable[Page]], order: str, **wanted: Any) -> AsyncIterator[Snapshot]:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from rich.text import Text
 
-from gatechart.api import MAIL, OUTCOME, SNAPSHOT, TURN
+from gatechart.api import COUNTS, MAIL, OUTCOME, SNAPSHOT, TURN
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -31,6 +31,7 @@ from gatechart.values import (
     ActiveInvocation,
     Event,
     EventName,
+    GraphCount,
     HistoryEntry,
     Mail,
     MailStatus,
@@ -51,6 +52,12 @@ def snapshot_document(snapshot: Snapshot) -> Document:
 def outcome_document(agent_id: str, outcome: Outcome) -> Document:
     """Describe the outcome of an event; `refusal` is null if it was applied."""
     return {"agent_id": agent_id, **OUTCOME.plain(outcome)}
+
+
+def counts_document(counts: Sequence[GraphCount]) -> Document:
+    """Describe how many agents there are."""
+    document: Document = COUNTS.plain(counts)
+    return document
 
 
 def entry_document(entry: HistoryEntry) -> Document:
@@ -143,6 +150,19 @@ def print_agents(agents: Sequence[Snapshot], now: datetime) -> None:
     found = Counter(each.status for each in agents)
     counts = ", ".join(f"{found[status]:,} {status.value}" for status in Status if found[status])
     print_hint(f"{len(agents):,} agent{'s' * (len(agents) != 1)}: {counts}")
+
+
+def print_counts(counts: Sequence[GraphCount]) -> None:
+    """Print how many agents there are: a row for each graph, and one for each state below it."""
+    print_table(("GRAPH", "STATE", "AGENTS"), (row for each in counts for row in _count_rows(each)))
+    print_hint(f"{sum(each.agents for each in counts):,} agents in {len(counts):,} graph{'s' * (len(counts) != 1)}")
+
+
+def _count_rows(counted: GraphCount) -> Iterator[Sequence[Cell]]:
+    statuses = ", ".join(f"{number:,} {status.value}" for status, number in counted.statuses.items())
+    yield counted.graph, "", statuses
+    for state, number in counted.states.items():
+        yield "", state, f"{number:,}"
 
 
 def print_history(entries: Sequence[HistoryEntry]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gatechart.cli.completion import AgentArgument, complete_graphs, complete_states
-from gatechart.cli.errors import ExitCode
+from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings
 from gatechart.cli.output import emit, print_hint, print_warning
@@ -77,6 +77,7 @@ AfterAgentOption = Annotated[
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="List all, without a limit.")]
+CountOption = Annotated[bool, typer.Option("--count", help="Count agents by graph, status and state instead.")]
 VersionOption = Annotated[
     int | None,
     typer.Option(
@@ -158,6 +159,7 @@ async def list_agents(
     after: AfterAgentOption = None,
     limit: LimitOption = 100,
     every: AllOption = False,
+    count: CountOption = False,
 ) -> None:
     """List agents, with the time since the last turn of each.
 
@@ -167,8 +169,13 @@ async def list_agents(
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
       gatechart list --order changed --limit 20
+      gatechart list --count
       gatechart list --graph customer_service --all --json
     """
+    if count:
+        _check_alone(state, status, after)
+        await _count_agents(settings, graph)
+        return
     query = _query(settings, graph, state, status, order, after, limit)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         page = await (_all_pages(store, query) if every else store.find(query))
@@ -184,6 +191,30 @@ async def list_agents(
             print_hint(f"there are more; add --after {page.next}, or --all")
 
     emit(settings, {"agents": [agent_views.snapshot_document(found) for found in page.agents], "next": page.next}, show)
+
+
+def _check_alone(state: str | None, status: Status | None, after: str | None) -> None:
+    """Raise UsageError if a count is to be narrowed by more than a graph."""
+    given = [
+        name for name, value in (("--state", state), ("--status", status), ("--after", after)) if value is not None
+    ]
+    if given:
+        raise UsageError(f"--count counts by status and state anyway: leave out {', '.join(given)}")
+
+
+async def _count_agents(settings: Settings, graph: str | None) -> None:
+    async with stores.open_store(settings.store, role=Role.READER) as store:
+        counts = await store.counts(graph)
+    if graph is not None and not counts:
+        _check_known(settings, graph)
+
+    def show() -> None:
+        if counts:
+            agent_views.print_counts(counts)
+        else:
+            print_hint("no agents found")
+
+    emit(settings, agent_views.counts_document(counts), show)
 
 
 async def show_history(

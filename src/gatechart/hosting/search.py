@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatechart.api import FindCommand
+from gatechart.api import CountsCommand, FindCommand
 from gatechart.errors import UnknownFieldError, UnknownPlaceError, UnknownStateError
 from gatechart.hosting.registry import Registry
 from gatechart.turn import check_limit, known_id
@@ -16,6 +16,11 @@ def agent_query(registry: Registry, command: FindCommand) -> Query:
     graph = None if command.graph is None else registry.graph(command.graph).name
     active = None if command.state is None else _leaves(registry, graph, command.state)
     return Query(graph, active, command.status, command.after, command.limit, order)
+
+
+def counted_graph(registry: Registry, command: CountsCommand) -> str | None:
+    """Return the graph whose agents are to be counted; None for all. Raises UnknownGraphError."""
+    return None if command.graph is None else registry.graph(command.graph).name
 
 
 def checked_order(text: str, after: str | None) -> Order:

@@ -16,6 +16,7 @@ from gatechart.api import (
     CancelHandoffCommand,
     CanCommand,
     Command,
+    CountsCommand,
     DiscardCommand,
     EndInvokeCommand,
     EraseCommand,
@@ -49,7 +50,7 @@ from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
-from gatechart.hosting.search import agent_query
+from gatechart.hosting.search import agent_query, counted_graph
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
 from gatechart.ports import Ids, Store
@@ -77,6 +78,7 @@ from gatechart.values import (
     AcceptedEvent,
     AgentId,
     Capabilities,
+    GraphCount,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
@@ -276,6 +278,9 @@ class RestateRuntime(AgentHome):
         """Find agents. Results lag behind the engine, in the order in which agents were projected."""
         return await self._projection("find").find(agent_query(self._registry, command))
 
+    async def _counts(self, command: CountsCommand) -> Sequence[GraphCount]:
+        return await self._projection("counts").counts(counted_graph(self._registry, command))
+
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         """Return the history, which lags behind the engine by the turns that `lag` counts."""
         store, agent_id = self._projection("history"), known_id(command.agent_id)
@@ -412,5 +417,6 @@ _EXECUTORS: Final[Mapping[type[BaseCommand], Callable[[RestateRuntime, Any], Awa
     SnapshotAtCommand: RestateRuntime._snapshot_at,
     HistoryCommand: RestateRuntime._history,
     FindCommand: RestateRuntime._find,
+    CountsCommand: RestateRuntime._counts,
     **dict.fromkeys(SCHEDULING, lambda runtime, command: scheduled(runtime, runtime._registry, command)),
 }

@@ -9,6 +9,7 @@ from gatechart.api import (
     BaseCommand,
     CancelHandoffCommand,
     Command,
+    CountsCommand,
     DiscardCommand,
     EndInvokeCommand,
     EraseCommand,
@@ -25,14 +26,25 @@ from gatechart.api import (
 from gatechart.hosting.idempotency import turn_of
 from gatechart.hosting.registry import Registry, handoff_query
 from gatechart.hosting.rollback import fork_event
-from gatechart.hosting.search import agent_query
+from gatechart.hosting.search import agent_query, counted_graph
 from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import JobQueue
 from gatechart.runtime.effects import Effects
 from gatechart.runtime.maintenance import Maintenance, cancel_handoff, end_invoke, fire_timer
 from gatechart.runtime.posted_mail import shown_mail
 from gatechart.turn import check_version, checked_id, known_id
-from gatechart.values import AgentId, Event, HandoffRecord, HistoryEntry, Mail, MailQuery, Page, Receipt, Snapshot
+from gatechart.values import (
+    AgentId,
+    Event,
+    GraphCount,
+    HandoffRecord,
+    HistoryEntry,
+    Mail,
+    MailQuery,
+    Page,
+    Receipt,
+    Snapshot,
+)
 
 
 class Operations:
@@ -51,6 +63,9 @@ class Operations:
 
     async def _find(self, command: FindCommand) -> Page:
         return await self._core.store.find(agent_query(self._registry, command))
+
+    async def _counts(self, command: CountsCommand) -> Sequence[GraphCount]:
+        return await self._core.store.counts(counted_graph(self._registry, command))
 
     async def _history(self, command: HistoryCommand) -> Sequence[HistoryEntry]:
         store, agent_id = self._core.store, known_id(command.agent_id)
@@ -120,6 +135,7 @@ class Operations:
 
 OPERATIONS: Final[Mapping[type[BaseCommand], Callable[[Operations, Any], Awaitable[Any]]]] = {
     FindCommand: Operations._find,
+    CountsCommand: Operations._counts,
     HistoryCommand: Operations._history,
     ForkCommand: Operations._fork,
     StopCommand: Operations._stop,

@@ -21,6 +21,7 @@ from gatechart.values import (
     ActiveInvocation,
     AgentId,
     Backlog,
+    GraphCount,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
@@ -117,6 +118,13 @@ class MemoryStore:
     async def find(self, query: Query) -> Page:
         """See Store."""
         return found_page(self._tables, query)
+
+    async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
+        """See Store."""
+        newest = (turns[-1].snapshot for turns in self._tables.turns.values())
+        return GraphCount.of(
+            (each.graph, each.configuration, each.status, 1) for each in newest if graph in (None, each.graph)
+        )
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""

@@ -62,6 +62,7 @@ class Home:
     run_schedule = waiting(AgentHome.run_schedule)
     delete_schedule = waiting(AgentHome.delete_schedule)
     agents = iterating(AgentHome.agents)
+    counts = waiting(AgentHome.counts)
     changes = subscribing(AgentHome.changes)
     stream = subscribing(AgentHome.stream)
     graph_of = called(AgentHome.graph_of)

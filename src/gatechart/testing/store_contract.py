@@ -33,6 +33,7 @@ from gatechart.testing.records import (
 from gatechart.values import (
     ActiveIn,
     Event,
+    GraphCount,
     GuardError,
     HistoryEntry,
     Invocation,
@@ -320,6 +321,19 @@ class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryCo
         assert [snapshot.agent_id for snapshot in page.agents] == list(ids)
         assert list(page.agents) == [await store.load(agent_id) for agent_id in ids]
         assert page.next is None
+
+    async def test_agents_are_counted_by_graph_status_and_state(self, store: Store) -> None:
+        """An agent counts in each of its leaves, but not where it was stopped."""
+        assert await store.counts() == ()
+        a, b, c, d = (started(name, graph=graph) for name, graph in zip("abcd", "gggh", strict=True))
+        both = replace(b, snapshot=replace(b.snapshot, configuration=("A", "B")))
+        stopped = going_on(c, "TOLD", target="B", status=Status.STOPPED)
+        await store.commit([d, a, both, c])
+        await commit_each(store, stopped, going_on(d, "TOLD", target="END", status=Status.DONE))
+        of_g = GraphCount("g", 3, {Status.ACTIVE: 2, Status.STOPPED: 1}, {"A": 2, "B": 1})
+        assert await store.counts() == (of_g, GraphCount("h", 1, {Status.DONE: 1}, {"END": 1}))
+        assert await store.counts("g") == (of_g,)
+        assert await store.counts("unheard of") == ()
 
     async def test_an_agent_in_several_states_is_found_by_each(self, store: Store) -> None:
         """A configuration may hold several leaves. Any wanted leaf is enough, and no agent is found twice."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gatechart.values.agents import Event, GuardError, Origin, Outcome, Snapshot, Status
 from gatechart.values.frozen import value
@@ -55,6 +56,8 @@ class ActiveIn:
     graph: str | None
     leaves: tuple[StateName, ...]
 
+
+N = TypeVar("N", bound=str)
 
 BY_START: Final = "started"
 BY_CHANGE: Final = "changed"
@@ -106,6 +109,34 @@ class Page:
         """Make a page of the agents found, each with its place. found: one more than fits if there is another page."""
         agents, places = tuple(each for each, _ in found[:limit]), tuple(place for _, place in found[:limit])
         return cls(agents, places[-1] if len(found) > limit else None, places)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCount:
+    """How many agents a graph has, in any version."""
+
+    graph: str
+    agents: int
+    statuses: Mapping[Status, int]
+    states: Mapping[StateName, int]  # by leaf: agents that are active there or ended there; not those that were stopped
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[str, Sequence[StateName], Status, int]]) -> tuple[GraphCount, ...]:
+        """Add up the numbers of agents by graph, configuration and status. The counts come by the graph's name."""
+        statuses: defaultdict[str, Counter[Status]] = defaultdict(Counter)
+        states: defaultdict[str, Counter[StateName]] = defaultdict(Counter)
+        for graph, configuration, status, number in found:
+            statuses[graph][status] += number
+            for state in configuration if status is not Status.STOPPED else ():
+                states[graph][state] += number
+        return tuple(
+            cls(graph, statuses[graph].total(), _in_order(statuses[graph]), _in_order(states[graph]))
+            for graph in sorted(statuses)
+        )
+
+
+def _in_order(counted: Counter[N]) -> dict[N, int]:
+    return dict(sorted(counted.items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, or_, select
 
 from gatechart.stores.sql.agent_rows import public_id, stored_agent, to_shown
-from gatechart.stores.sql.columns import readable_page
+from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of
 from gatechart.stores.sql.dialects import items_of
 from gatechart.stores.sql.tables import agents, history
-from gatechart.values import BY_CHANGE, ActiveIn, Page, Query, Snapshot, Status
+from gatechart.values import BY_CHANGE, ActiveIn, GraphCount, Page, Query, Snapshot, StateName, Status
 
 
 def found_page(connection: Connection, query: Query) -> Page:
@@ -24,6 +25,22 @@ def found_page(connection: Connection, query: Query) -> Page:
     after, wanted = _begin(connection, query), query.limit + 1
     found = readable_page(connection, lambda *part: _agents(query, *part), after, wanted, shown, attrgetter("place"))
     return Page.of(found, query.limit)
+
+
+def counted(connection: Connection, graph: str | None) -> tuple[GraphCount, ...]:
+    """Return how many agents each graph has, or this one."""
+    parts = (agents.c.graph, agents.c.configuration, agents.c.status)
+    found = select(*parts, func.count().label("agents")).group_by(*parts)
+    if graph is not None:
+        found = found.where(agents.c.graph == graph)
+    return GraphCount.of(map(_counted, connection.execute(found)))
+
+
+def _counted(row: Row[Any]) -> tuple[str, Sequence[StateName], Status, int]:
+    try:
+        return row.graph, json_names(row.configuration, "configuration"), Status(row.status), row.agents
+    except UNREADABLE:
+        return text_of(row.graph), (), Status.UNREADABLE, row.agents
 
 
 def _begin(connection: Connection, query: Query) -> int | None:

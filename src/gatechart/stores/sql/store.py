@@ -35,12 +35,13 @@ from gatechart.stores.sql.mail_rows import to_shown as to_shown_mail
 from gatechart.stores.sql.ownership import check_epoch, current_epoch, in_epoch
 from gatechart.stores.sql.pruning import prune_part, tell_part
 from gatechart.stores.sql.requests import SqlRequests, empty_answers
-from gatechart.stores.sql.search import found_page
+from gatechart.stores.sql.search import counted, found_page
 from gatechart.stores.sql.tables import agents, graphs, history, mail
 from gatechart.values import (
     ActiveInvocation,
     AgentId,
     Backlog,
+    GraphCount,
     HandoffQuery,
     HandoffRecord,
     HistoryEntry,
@@ -139,6 +140,10 @@ class SqlStore:
     async def find(self, query: Query) -> Page:
         """See Store."""
         return await self._read(lambda connection: found_page(connection, query))
+
+    async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
+        """See Store."""
+        return await self._read(lambda connection: counted(connection, graph))
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
