@@ -9,7 +9,8 @@ from functools import partial
 from hypothesis import strategies as st
 
 from gatechart.charts import Cel
-from gatechart.charts.model import Except, Fixed, context_of
+from gatechart.charts.contexts import context_of
+from gatechart.charts.model import Except, Fixed
 from gatechart.checks import RULES
 from gatechart.graph import (
     ANY,

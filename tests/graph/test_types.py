@@ -11,7 +11,7 @@ from tests.checkers import CHECKERS, check
 PROGRAM = """
 from __future__ import annotations
 
-from gatechart import Agent, DatabaseClient, Ladder, Runtime, sync  # error: Module "gatechart" has no attribute
+from gatechart import Agent, DatabaseClient, Ladder, Runtime, load, sync  # error: Module "gatechart" has no attribute
 from gatechart.clients import HttpClient, Ladders  # error: Module "gatechart.clients" has no attribute
 from gatechart.context import AgentContext
 from gatechart.graph import EntryPoint, Handoff, Invoke, State, StateTransitionGraph, Then, Transition
@@ -86,6 +86,9 @@ steps = [Transition("A", "GO", "B", guard=is_asked), Transition("A", "GO", "B", 
 reveal_type(StateTransitionGraph("plain", states=["A"], transitions=step))  # is: StateTransitionGraph[AgentContext]
 reveal_type(StateTransitionGraph("offering", context=Talk, transitions=Transition("A", "GO", "B", \
 actions=Handoff("order", at="A"))))  # is: StateTransitionGraph[Talk]
+reveal_type(load("talk.yaml"))  # is: StateTransitionGraph[Any]
+reveal_type(load("talk.yaml", context=Talk))  # is: StateTransitionGraph[Talk]
+load("talk.yaml", context=Services)  # error: Value of type variable "ContextT" of "load" cannot be
 reveal_type(StateTransitionGraph("kept", context=Talk, transitions=steps).context().query)  # is: str
 
 

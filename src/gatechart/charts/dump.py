@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 from gatechart.charts.built_in import BuiltIn
 from gatechart.charts.cel import Cel
-from gatechart.charts.model import Except, Fixed, InitialContext, initial_values
+from gatechart.charts.contexts import InitialContext, initial_values
+from gatechart.charts.model import Except, Fixed
 from gatechart.charts.source import scalar_of
 from gatechart.context import AgentContext
 from gatechart.errors import FileFault, InvalidChartError

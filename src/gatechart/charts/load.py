@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, overload
 
 from pydantic import BaseModel
 
 from gatechart.charts import xstate
 from gatechart.charts.bindings import Bind, Bindings, Unbound
+from gatechart.charts.contexts import context_type
 from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import (
     ActionForm,
@@ -27,14 +28,12 @@ from gatechart.charts.model import (
     StateForm,
     ThenForm,
     Values,
-    cannot_be_field,
-    context_of,
 )
 from gatechart.charts.names import Events, Names
 from gatechart.charts.parse import read_chart
 from gatechart.charts.source import Source, read
 from gatechart.checks import RULES
-from gatechart.context import AgentContext
+from gatechart.context import AgentContext, ContextT
 from gatechart.errors import Fault, InvalidGraphError, suggestion
 from gatechart.graph import (
     ANY,
@@ -57,9 +56,35 @@ from gatechart.graph.definition import after_event, beginning, recurring_event
 from gatechart.values import DELAY_FORMS, DELAY_TEXTS, Delay, Every, Name, delay_text, name_of, seconds_of
 
 
+@overload
 def load(
     source: Source,
     *,
+    context: type[ContextT],
+    bind: Bind = None,
+    dialect: str | None = None,
+    entry_points: Sequence[EntryPoint | Name] | None = None,
+    migrations: Iterable[Migration] | Migration = (),
+    unbound: Unbound | None = None,
+) -> StateTransitionGraph[ContextT]: ...
+
+
+@overload
+def load(
+    source: Source,
+    *,
+    bind: Bind = None,
+    dialect: str | None = None,
+    entry_points: Sequence[EntryPoint | Name] | None = None,
+    migrations: Iterable[Migration] | Migration = (),
+    unbound: Unbound | None = None,
+) -> AnyGraph: ...
+
+
+def load(
+    source: Source,
+    *,
+    context: type[AgentContext] | None = None,
     bind: Bind = None,
     dialect: str | None = None,
     entry_points: Sequence[EntryPoint | Name] | None = None,
@@ -69,6 +94,9 @@ def load(
     r"""Return the graph of a chart in YAML or JSON.
 
     source: a path; or the chart itself, as bytes, or as a text with a line break or a brace at its beginning.
+    context: the type of the context, which type checkers then know: `load(path, context=Order)` is a
+    `StateTransitionGraph[Order]`. If the chart names a type, it is this one; if it has initial values, the type's are
+    the same.
     bind: what the chart's names stand for: a mapping, a module, an object with functions, or a list of such, the first
     that knows a name being asked. The chart itself can neither import nor run code.
     dialect: "xstate" or "scxml", whatever the file says. entry_points: in place of the file's.
@@ -86,14 +114,17 @@ def load(
     chart = read_chart(top, faults, None if dialect is None else Dialect(dialect))
     if chart.dialect is Dialect.XSTATE:
         chart = xstate.wrapped(chart)
-    return _Building(chart, Bindings(bind, faults, unbound), faults).graph(entry_points, migrations)
+    return _Building(chart, Bindings(bind, faults, unbound), faults, context).graph(entry_points, migrations)
 
 
 class _Building:
     """The builder of one chart's graph."""
 
-    def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
+    def __init__(
+        self, chart: ChartForm, bindings: Bindings, faults: Faults, context: type[AgentContext] | None
+    ) -> None:
         self.chart = chart
+        self.given = context
         self.bindings = bindings
         self.faults = faults
         self.names = Names(chart, faults)
@@ -158,17 +189,10 @@ class _Building:
                 self.faults.add(spot, problem, fault.remedy)
 
     def context(self) -> type[AgentContext]:
-        """Return the type of the context: a bound one, or one made from initial values."""
-        context = self.chart.context
-        if context is None:
-            return AgentContext
-        self.places["context"] = context.spot
-        if not isinstance(context, Values):
-            return self.bindings.type(context, AgentContext) or AgentContext
-        for name in filter(cannot_be_field, context.values):
-            self.faults.add(context.spot.key(name), f"{name!r} cannot name a field", "rename it")
-        values = {name: value for name, value in context.values.items() if not cannot_be_field(name)}
-        return context_of(values) if values else AgentContext
+        """Return the type of the context."""
+        if self.chart.context is not None:
+            self.places["context"] = self.chart.context.spot
+        return context_type(self.chart.context, self.given, self.bindings, self.faults)
 
     def allowances(self, gone: Collection[str]) -> Iterator[Allow]:
         """Yield the allowances. gone: places of the file that the graph does not have."""

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from pydantic import create_model
-
 from gatechart.charts.faults import Spot
-from gatechart.context import AgentContext, canonical_json
+from gatechart.context import canonical_json
 from gatechart.graph import Fallbacks, callable_name
 from gatechart.graph.callables import takes_third
 from gatechart.values import Delay, Every, Refused, Retry
@@ -307,23 +305,3 @@ class Except:
 
     def __repr__(self) -> str:
         return f"Except({self.events!r}, {self.guard!r})"
-
-
-class InitialContext(AgentContext):
-    """The base of context types that are made from a chart's initial values; their fields take any JSON value."""
-
-
-def context_of(values: Mapping[str, Any]) -> type[InitialContext]:
-    """Make a context type whose contexts start with these JSON values."""
-    fields: dict[str, Any] = {name: (Any, value) for name, value in values.items()}
-    return create_model("Context", __base__=InitialContext, __module__=__name__, **fields)
-
-
-def initial_values(context: type[InitialContext]) -> dict[str, Any]:
-    """Return the values from which a type was made."""
-    return {name: info.default for name, info in context.model_fields.items()}
-
-
-def cannot_be_field(name: str) -> bool:
-    """Whether pydantic has no field of this name."""
-    return name.startswith("_") or hasattr(InitialContext, name)
