@@ -145,7 +145,7 @@ def test_agents_are_counted_by_graph_status_and_state(gatechart):
         "ANSWERING 1",
         "LISTENING 1",
         "strict 1 done",
-        "CLOSED 1",
+        "GONE 1",
     ]
     document = gatechart("list", "--count", "--graph", "desk", "--json").document
     assert document == {

@@ -195,11 +195,9 @@ async def list_agents(
 
 def _check_alone(state: str | None, status: Status | None, after: str | None) -> None:
     """Raise UsageError if a count is to be narrowed by more than a graph."""
-    given = [
-        name for name, value in (("--state", state), ("--status", status), ("--after", after)) if value is not None
-    ]
-    if given:
-        raise UsageError(f"--count counts by status and state anyway: leave out {', '.join(given)}")
+    given = {"--state": state, "--status": status, "--after": after}
+    if more := [name for name, value in given.items() if value is not None]:
+        raise UsageError(f"--count counts by status and state anyway: leave out {', '.join(more)}")
 
 
 async def _count_agents(settings: Settings, graph: str | None) -> None:
