@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,16 +18,25 @@ from gatechart.cli.late import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption
 from gatechart.cli.output import emit, print_page, print_warning
 from gatechart.cli.reading import LimitOption
-from gatechart.errors import UnknownMailError
+from gatechart.errors import GatechartError, UnknownMailError
 from gatechart.values import Mail, MailQuery, MailStatus, Receipt, Role
 
 if TYPE_CHECKING:
     from gatechart import stores
-    from gatechart.cli import agent_views, connection
+    from gatechart.cli import agent_views, connection, loading
     from gatechart.cli.connection import Connection
+    from gatechart.hosting import registry
     from gatechart.ports import Store
+    from gatechart.runtime import posted_mail
 else:
-    agent_views, connection, stores = late("gatechart.cli.agent_views", "gatechart.cli.connection", "gatechart.stores")
+    agent_views, connection, loading, posted_mail, registry, stores = late(
+        "gatechart.cli.agent_views",
+        "gatechart.cli.connection",
+        "gatechart.cli.loading",
+        "gatechart.runtime.posted_mail",
+        "gatechart.hosting.registry",
+        "gatechart.stores",
+    )
 
 EventArgument = Annotated[
     str,
@@ -117,7 +127,7 @@ async def list_mail(
     """List mail that is waiting, refused or dead, in the order accepted.
 
     Waiting mail is delivered in order, once it is due; timers are mail, too. Dead mail failed at every attempt. Mail
-    that was applied is in `gatechart history`. Works without an app.
+    that was applied is in `gatechart history`. Works without an app; with one, it also says which mail is deferred.
 
     Examples:
       gatechart mail --status dead
@@ -128,7 +138,7 @@ async def list_mail(
     """
     query = MailQuery(agent, status, after, limit + 1)
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        found = await store.mail(query)
+        found = await _told(settings, store, await store.mail(query))
     print_page(settings, "mail", found, limit, agent_views.mail_document, agent_views.print_mail)
 
 
@@ -139,8 +149,17 @@ async def show_mail(settings: Settings, number: NumberArgument) -> None:
       gatechart mail show 17
     """
     async with stores.open_store(settings.store, role=Role.READER) as store:
-        mail = await _numbered(store, number)
+        [mail] = await _told(settings, store, [await _numbered(store, number)])
     emit(settings, agent_views.mail_document(mail), partial(agent_views.print_whole_mail, mail))
+
+
+async def _told(settings: Settings, store: Store, found: Sequence[Mail]) -> Sequence[Mail]:
+    """Return mail with the reason why it waits, if it is deferred and an app says so."""
+    with suppress(GatechartError, UsageError):  # an app that cannot be loaded hides no mail
+        if found and loading.find_app(settings.app) is not None:
+            graphs = registry.Registry(loading.load_graphs(settings))
+            return await posted_mail.shown_mail(store, graphs, found, datetime.now(UTC))
+    return found
 
 
 async def retry_mail(

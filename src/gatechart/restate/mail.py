@@ -147,9 +147,9 @@ def next_mail(unit: UnitOfWork) -> Mail | None:
 def _is_deferred(unit: UnitOfWork, mail: Mail) -> bool:
     """Tell whether mail is passed over. A guard that said no is asked again only after the agent has moved."""
     graph = unit.config.registry.same_version(unit.snapshot)
-    if mail.number in unit.state.deferred:
-        return True
-    return graph is not None and is_passed_over(graph, unit.snapshot, mail)
+    if graph is None:  # what another version defers is known once the agent has come to it, with the first mail
+        return False
+    return mail.number in unit.state.deferred or is_passed_over(graph, unit.snapshot, mail)
 
 
 def _defers_enough(unit: UnitOfWork, besides: int = 0) -> bool:

@@ -403,4 +403,4 @@ class UnitOfWork:
 
 
 def _position(snapshot: Snapshot | None) -> object:
-    return None if snapshot is None else (snapshot.configuration, snapshot.status)
+    return None if snapshot is None else (snapshot.configuration, snapshot.status, snapshot.graph_version)

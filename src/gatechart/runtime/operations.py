@@ -82,7 +82,7 @@ class Operations:
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         to = None if command.to is None else known_id(command.to)
         found = await self._core.store.mail(MailQuery(to, command.status, command.after, command.limit))
-        return await shown_mail(self._core, self._registry, found)
+        return await shown_mail(self._core.store, self._registry, found, self._core.clock.now())
 
     async def _retry(self, command: RetryCommand) -> Mail:
         return await self._effects.posted.retry(command.number)

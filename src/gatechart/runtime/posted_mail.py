@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 from gatechart.errors import BacklogFullError, EventIdReusedError, OutsideError, UnknownMailError
 from gatechart.hosting.group_commit import NOBODY_CAN_WRITE, nothing
 from gatechart.hosting.registry import Registry
+from gatechart.ports import Store
 from gatechart.runtime.agent_directory import AgentDirectory
 from gatechart.runtime.core import Core
 from gatechart.turn import shown
@@ -220,18 +222,18 @@ class PostedMail:
         return found[0]
 
 
-async def shown_mail(core: Core, registry: Registry, found: Sequence[Mail]) -> Sequence[Mail]:
+async def shown_mail(store: Store, registry: Registry, found: Sequence[Mail], now: datetime) -> Sequence[Mail]:
     """Return mail as a list shows it: what is deferred says so."""
     recipients = tuple({mail.recipient for mail in found if mail.status is MailStatus.WAITING})
     if not recipients or not any(graph.has_deferring for graph in registry.versions):
         return found
-    agents = {each.agent_id: each for each in await core.store.load_many(recipients)}
-    return [_shown(core, registry, agents.get(mail.recipient), mail) for mail in found]
+    agents = {each.agent_id: each for each in await store.load_many(recipients)}
+    return [_shown(registry, agents.get(mail.recipient), mail, now) for mail in found]
 
 
-def _shown(core: Core, registry: Registry, snapshot: Snapshot | None, mail: Mail) -> Mail:
+def _shown(registry: Registry, snapshot: Snapshot | None, mail: Mail, now: datetime) -> Mail:
     graph = None if snapshot is None else registry.same_version(snapshot)
-    return mail if graph is None or snapshot is None else shown(graph, snapshot, mail, core.clock.now())
+    return mail if graph is None or snapshot is None else shown(graph, snapshot, mail, now)
 
 
 def _check_id(verdict: Verdict, mail: Mail) -> None:
