@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gatechart.api import HandoffsCommand
 from gatechart.errors import (
@@ -40,7 +40,7 @@ class Registry:
         self._versions: dict[tuple[str, str], AnyGraph] = {}
         self._newest: dict[str, AnyGraph] = {}
         self._declares_events = False
-        self._own: set[str] = set()
+        self._own: dict[str, Callable[[], AnyGraph]] = {}
         for graph in (graphs,) if isinstance(graphs, StateTransitionGraph) else graphs:
             self.register(graph)
 
@@ -56,10 +56,15 @@ class Registry:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
         self._declares_events = self._declares_events or bool(graph.event_types)
 
-    def register_own(self, graph: AnyGraph) -> None:
-        """Add a graph of the framework, which `graphs` leaves out."""
-        self.register(graph)
-        self._own.add(graph.name)
+    def register_own(self, name: str, make: Callable[[], AnyGraph]) -> None:
+        """Add a graph of the framework, which `graphs` leaves out.
+
+        make: makes it when it is first asked for, which takes longer than to open a database.
+        Raises DuplicateGraphError if a graph has its name.
+        """
+        if name in self._newest:
+            raise DuplicateGraphError(name)
+        self._own[name] = make
 
     @property
     def versions(self) -> tuple[AnyGraph, ...]:
@@ -77,11 +82,20 @@ class Registry:
         try:
             return self._newest[name]
         except (KeyError, TypeError):
+            if self._is_made(name):
+                return self._newest[name]
             raise UnknownGraphError(str(name), tuple(each.name for each in self.graphs)) from None
+
+    def _is_made(self, name: str) -> bool:
+        """Make the graph of the framework with this name, and return whether that was done now."""
+        make = None if name in self._newest else self._own.get(name)
+        if make is not None:
+            self.register(make())
+        return make is not None
 
     def has(self, name: str, version: str) -> bool:
         """Return whether the graph with this name and version is registered."""
-        return (name, version) in self._versions
+        return (name, version) in self._versions or (self._is_made(name) and self.has(name, version))
 
     def version(self, name: str, version: str) -> AnyGraph:
         """Return the registered graph with this name and version."""
@@ -89,6 +103,7 @@ class Registry:
 
     def same_version(self, snapshot: Snapshot) -> AnyGraph | None:
         """Return the graph in exactly the version of a stored agent; None if it is not registered."""
+        self._is_made(snapshot.graph)
         return self._versions.get((snapshot.graph, snapshot.graph_version))
 
     def graph_for(self, snapshot: Snapshot) -> AnyGraph:

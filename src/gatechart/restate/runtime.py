@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
@@ -48,6 +49,7 @@ from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
+from gatechart.hosting.schedule_graph import NAME as SCHEDULES
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.search import agent_query, counted_graph
@@ -156,7 +158,7 @@ class RestateRuntime(AgentHome):
                 store = await stack.enter_async_context(open_store(projection, role=Role.READER))
             calls = AgentCalls(ingress, Names(namespace))
             runtime = cls(calls, registry, store, ids)
-            registry.register_own(schedule_graph(runtime))
+            registry.register_own(SCHEDULES, partial(schedule_graph, runtime))
             try:
                 yield runtime
             finally:
