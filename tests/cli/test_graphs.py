@@ -337,3 +337,11 @@ def test_an_unknown_graph_is_not_drawn(project, gatechart):
         gatechart("draw", "dusk").err
         == "error: no graph is named 'dusk': did you mean 'desk'? There are 'desk', 'strict'\n"
     )
+
+
+@needs_graphviz
+def test_how_long_graphviz_may_take_is_an_option(project, gatechart):
+    assert gatechart("draw", "desk", "desk.svg", "--limit", "2m").code == 0
+    failed = gatechart("draw", "desk", "desk.svg", "--limit", "soon")
+    assert failed.code == 2
+    assert "'soon' is not a duration" in failed.err

@@ -173,6 +173,15 @@ def test_a_chart_that_takes_too_long_gets_a_plainer_layout_and_says_so(tmp_path,
 
 
 @needs_dot
+def test_a_map_that_takes_too_long_gets_a_plainer_layout_too(tmp_path, fake_program, caplog):
+    fake_program("dot", SLOW_LAYOUT)
+    svg = ElementTree.parse(draw([support, orders], tmp_path / "map.svg", limit_s=2)).getroot()
+    assert [record.graph for record in caplog.records] == ["support, orders"]
+    words = words_of(svg)
+    assert all(each in words for each in ("support", "orders", "toolargeforafulllayout"))
+
+
+@needs_dot
 def test_the_plainer_layout_has_every_state_door_and_arrow(tmp_path, fake_program):
     fake_program("dot", SLOW_LAYOUT)
     svg = ElementTree.parse(draw(support, tmp_path / "support.svg", limit_s=2, theme="dark")).getroot()

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings
+from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import (
     Cell,
     Document,
@@ -206,6 +206,10 @@ LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the signs 
 PayloadsOption = Annotated[
     bool, typer.Option("--payloads", help="Write declared events with the payloads that they take.")
 ]
+LimitOption = Annotated[
+    float,
+    duration_option("--limit", 0.1, "How long Graphviz may take. A larger chart then gets a plainer layout."),
+]
 DrawnAgentOption = Annotated[
     str | None,
     typer.Option(
@@ -279,12 +283,13 @@ async def draw_graph(
     theme: ThemeOption = Theme.LIGHT,
     legend: LegendOption = False,
     payloads: PayloadsOption = False,
+    limit: LimitOption = 20.0,
 ) -> None:
     """Draw a graph, or a map of several graphs with their entry points and the handoffs between them.
 
     The file's extension selects the format: .svg, .png and .pdf are drawn by Graphviz, .dot is Graphviz source, and
     .mmd is Mermaid. Without a file, the source is printed. With --agent, the agent's states and the way it took are
-    highlighted. A chart that takes Graphviz longer than 20 seconds gets a plainer layout.
+    highlighted. A chart, or a map, that takes Graphviz longer than --limit gets a plainer layout.
 
     Examples:
       gatechart draw customer_service support.svg
@@ -292,7 +297,7 @@ async def draw_graph(
       gatechart draw --agent case-1 --output case-1.svg
       gatechart draw customer_service --format mermaid
       gatechart draw orders refunds human_desk map.svg
-      gatechart draw --map --output map.svg
+      gatechart draw --map --output map.svg --limit 2m
     """
     graphs = loading.load_graphs(settings)
     names, path = _parted(graphs, drawn or ())
@@ -302,11 +307,11 @@ async def draw_graph(
         if agent is not None:
             raise UsageError("a map cannot show an agent; draw the agent's graph alone, or leave out --agent")
         several = tuple(map(registry.Registry(graphs).graph, dict.fromkeys(names))) or loading.newest(graphs)
-        await _draw(settings, several, file, format, **look)
+        await _draw(settings, several, file, format, limit, **look)
         return
     snapshot, trail = await _life_of(settings, agent)
     chosen = _chosen(graphs, names[0] if names else None, snapshot)
-    await _draw(settings, chosen, file, format, highlight=snapshot, trail=trail, **look)
+    await _draw(settings, chosen, file, format, limit, highlight=snapshot, trail=trail, **look)
 
 
 def _parted(graphs: Graphs, drawn: Sequence[str]) -> tuple[Sequence[str], Path | None]:
@@ -322,6 +327,7 @@ async def _draw(
     drawn: AnyGraph | Graphs,
     file: Path | None,
     language: Language | None,
+    limit_s: float,
     **options: Any,
 ) -> None:
     """Write the file, or print the source if there is none."""
@@ -331,7 +337,7 @@ async def _draw(
         text = write(drawn, **options)
         emit(settings, {**_names(drawn), "format": written, "text": text}, lambda: typer.echo(text.rstrip("\n")))
     else:
-        path = await drawing.draw_async(drawn, file, **options)
+        path = await drawing.draw_async(drawn, file, limit_s=limit_s, **options)
         emit(settings, {**_names(drawn), "path": str(path)}, f"drew {_title(drawn)} to {path}")
 
 

@@ -178,6 +178,7 @@ def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
             *_beginning(sheet, box),
             *(text for child in box.boxes for text in _box(sheet, child, depth=depth + 1)),
             *_labels(sheet, box.name),
+            *_ending(sheet, box),
             *_side_by_side(sheet, box),
         ]
     )
@@ -185,10 +186,29 @@ def _cluster(sheet: _Sheet, box: Box, *, depth: int) -> Iterator[str]:
 
 
 def _side_by_side(sheet: _Sheet, box: Box) -> Iterator[str]:
-    """Let the regions of a parallel state begin at one height."""
-    if box.kind is Kind.PARALLEL:
-        begins = [_entry(sheet, region).node for region in box.boxes if region.recall is None]
-        yield f"{{ rank=same; {' '.join(map(node, begins))} }}"
+    """Let the regions of a parallel state begin and end at one height."""
+    regions = [region for region in box.boxes if region.recall is None] if box.kind is Kind.PARALLEL else []
+    if regions:
+        yield f"{{ rank=same; {' '.join(node(_entry(sheet, region).node) for region in regions)} }}"
+    ends = [_end_of(region) for region in regions if region.boxes]
+    if len(ends) > 1:
+        yield f"{{ rank=same; {' '.join(map(node, ends))} }}"
+
+
+def _ending(sheet: _Sheet, box: Box) -> Iterator[str]:
+    """Yield a node that cannot be seen, below all else in a region, so that it ends where the longest one does."""
+    if not sheet.is_region(box):
+        return
+    yield statement(node(_end_of(box)), label="", shape="point", style="invis", width=0, height=0)
+    leaves = leaves_of(box)
+    left = {line.source for line in sheet.lines if not line.runs_up and line.arrow.target in leaves}
+    for leaf in leaves:
+        if leaf not in left:
+            yield statement(edge(identity(leaf), _end_of(box)), style="invis", weight=0)
+
+
+def _end_of(region: Box) -> str:
+    return f"end:{identity(region.name)}"
 
 
 def _beginning(sheet: _Sheet, box: Box) -> Iterator[str]:

@@ -18,10 +18,10 @@ APART: Final = 7.0
 """Points between the ends of two lines, where the border is long enough."""
 
 _CORNER: Final = 4.0  # points at each end of a border, which is rounded there
-_NAME: Final = r'("[^"\n]*"|[\w.]+)'
-_EDGE: Final = re.compile(rf"^(\t*){_NAME}(?::\w+)* -> {_NAME}(?::\w+)*\t\[(.*?)\];$", re.DOTALL | re.MULTILINE)
-_NODE: Final = re.compile(rf"^\t*{_NAME}\t\[(.*?)\];$", re.DOTALL | re.MULTILINE)
-_POSITION: Final = re.compile(r'\bpos="([^"]*)"')
+NAME: Final = r'("[^"\n]*"|[\w.]+)'
+EDGE: Final = re.compile(rf"^(\t*){NAME}(?::\w+)* -> {NAME}(?::\w+)*\t\[(.*?)\];$", re.DOTALL | re.MULTILINE)
+NODE: Final = re.compile(rf"^\t*{NAME}\t\[(.*?)\];$", re.DOTALL | re.MULTILINE)
+POSITION: Final = re.compile(r'\bpos="([^"]*)"')
 _SIZE: Final = re.compile(r"\b(width|height)=([\d.]+)(?=[,\]]|$)")
 _LABELS: Final = ("way:", "hand:")  # what the names of nodes begin with that are the labels of lines
 
@@ -82,8 +82,8 @@ def spread(layout: str) -> str:
     """Return a layout, as `dot -Tdot` writes it, with the ends of lines moved apart that lie on each other."""
     paths: dict[int, _Path] = {}
     ends: dict[str, list[_End]] = {}
-    for found in _EDGE.finditer(layout):
-        position = _POSITION.search(found[4])
+    for found in EDGE.finditer(layout):
+        position = POSITION.search(found[4])
         if position is None or ";" in position[1]:  # several curves, which only merged lines have
             continue
         path = paths[found.start()] = _Path.read(position[1])
@@ -94,13 +94,13 @@ def spread(layout: str) -> str:
     for name, several in ends.items():
         for bundle in _bundles(several):
             _part(bundle, sizes.get(name))
-    return _NODE.sub(_unsized, _EDGE.sub(lambda found: _moved(found, paths), layout))
+    return NODE.sub(_unsized, EDGE.sub(lambda found: _moved(found, paths), layout))
 
 
 def _sizes(layout: str) -> Iterator[tuple[str, tuple[_Point, _Point]]]:
     """Yield the middle of each node and its width and height, in points."""
-    for found in _NODE.finditer(layout):
-        position, size = _POSITION.search(found[2]), dict(_SIZE.findall(found[2]))
+    for found in NODE.finditer(layout):
+        position, size = POSITION.search(found[2]), dict(_SIZE.findall(found[2]))
         if position is not None and len(size) == 2:
             x, y = map(float, position[1].split(","))
             yield found[1], ((x, y), (72 * float(size["width"]), 72 * float(size["height"])))
@@ -148,7 +148,7 @@ def _axis(end: _End, size: tuple[_Point, _Point] | None) -> int:
 
 def _moved(found: re.Match[str], paths: dict[int, _Path]) -> str:
     path = paths.get(found.start())
-    return found[0] if path is None else _POSITION.sub(f'pos="{path.write()}"', found[0], count=1)
+    return found[0] if path is None else POSITION.sub(f'pos="{path.write()}"', found[0], count=1)
 
 
 def _unsized(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""A graph as DOT for a plainer layout, for charts that take too long: states in rows, straight arrows between them.
+"""A graph, or a map of graphs, as DOT for a plainer layout where the usual one takes too long: rows, straight arrows.
 
 Graphviz's `osage` packs the boxes in document order without regard to the arrows, in a second for thousands of states.
 What would be written on an arrow is its tooltip.
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from gatechart.drawing.labels import Labels
-from gatechart.drawing.language import Markup, Value, edge, font, identity, node, statement, tooltip
+from gatechart.drawing.language import Markup, Value, cell, edge, font, identity, node, statement, table, tooltip
 from gatechart.drawing.palette import FONT, MEDIUM, SMALL, Theme, Tone
-from gatechart.drawing.shapes import Arrow, Box, Door, Outline
+from gatechart.drawing.shapes import Arrow, Box, Door, Map, Outline, Route
 from gatechart.drawing.sketch import Look
 from gatechart.graph import ROOT, Kind
 from gatechart.values import StateName
@@ -37,6 +37,51 @@ def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
     return "\n".join([f"digraph {node(identity(drawing.name))} {{", *(f"  {line}" for line in body), "}", ""])
 
 
+def write_plain_map(drawing: Map, look: Look, **attributes: Value) -> str:
+    """Return the map as DOT text for `osage`: its cards in rows. attributes: of the graph, besides the usual ones."""
+    theme, labels = look.theme, Labels(look.theme)
+    note = Markup(table([cell(font(NOTE, SMALL, theme.plain.soft_ink))], padding=8))
+    body = [
+        statement(
+            "graph",
+            label=note,
+            fontname=FONT,
+            labelloc="t",
+            labeljust="l",
+            bgcolor=theme.card,
+            pad=0.2,
+            **_LAYOUT,
+            **attributes,
+        ),
+        statement("node", shape="box", fillcolor=theme.state, color=theme.plain.line, fontname=FONT, margin=0),
+        statement("edge", arrowsize=0.7, style="dashed", color=theme.plain.line, penwidth=theme.plain.width),
+        *(
+            statement(
+                node(identity(card.name)),
+                label=labels.card(card),
+                style="rounded,filled" if card.is_known else "rounded,filled,dashed",
+                sortv=number,
+            )
+            for number, card in enumerate(drawing.cards, 1)
+        ),
+        *map(_plain_route, drawing.routes),
+    ]
+    return "\n".join(['digraph "map" {', *(f"  {line}" for line in body), "}", ""])
+
+
+def _plain_route(route: Route) -> str:
+    told = tooltip("; ".join(f"{way.occasion}, {way.purpose}" for way in route.ways))
+    return statement(edge(identity(route.origin), identity(route.graph)), tooltip=told)
+
+
+_LAYOUT: Final[Mapping[str, Value]] = {
+    "pack": 12,
+    "packmode": "array_u",
+    "splines": "line",
+    "outputorder": "edgesfirst",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class _Page:
     drawing: Outline
@@ -55,8 +100,7 @@ class _Page:
             "labelloc": "t",
             "labeljust": "l",
         }
-        layout: dict[str, Value] = {"pack": 12, "packmode": "array_u", "splines": "line", "outputorder": "edgesfirst"}
-        yield statement("graph", **title, bgcolor=theme.card, pad=0.2, **text, **layout, **attributes)
+        yield statement("graph", **title, bgcolor=theme.card, pad=0.2, **text, **_LAYOUT, **attributes)
         yield statement("node", shape="box", style="rounded,filled", fillcolor=theme.state, height=0.3, **line, **text)
         yield statement("edge", arrowsize=0.5, color=theme.faint.line, penwidth=theme.faint.width)
 

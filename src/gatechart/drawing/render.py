@@ -21,7 +21,8 @@ from gatechart.drawing.dot import write_dot
 from gatechart.drawing.endpoints import spread
 from gatechart.drawing.language import Value
 from gatechart.drawing.mermaid import write_mermaid
-from gatechart.drawing.plain_dot import ENGINE, write_plain_dot
+from gatechart.drawing.mirror import in_order
+from gatechart.drawing.plain_dot import ENGINE, write_plain_dot, write_plain_map
 from gatechart.drawing.shapes import Map, Outline
 from gatechart.drawing.sketch import Look, look_of, sketch
 from gatechart.errors import DrawingError, listing
@@ -103,18 +104,26 @@ def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **
     """Lay it out as usual; a chart that takes too long, plainly."""
     try:
         layout = _graphviz("dot", "dot", write_dot(drawing, look, linelength=0, **attributes), limit_s)
-        return _graphviz("neato", kind, spread(layout.decode()), limit_s, "-n2")
-    except TimeoutExpired as error:
-        if isinstance(drawing, Outline):
-            return _render_plainly(drawing, look, limit_s, kind, attributes)
-        raise _too_slow(limit_s) from error
+        placed = in_order(layout.decode(), drawing) if isinstance(drawing, Outline) else layout.decode()
+        return _graphviz("neato", kind, spread(placed), limit_s, "-n2")
+    except TimeoutExpired:
+        return _render_plainly(drawing, look, limit_s, kind, attributes)
 
 
-def _render_plainly(drawing: Outline, look: Look, limit_s: float, kind: str, attributes: Mapping[str, Value]) -> bytes:
-    facts = {"graph": drawing.name, "limit_s": limit_s}
+def _render_plainly(
+    drawing: Outline | Map, look: Look, limit_s: float, kind: str, attributes: Mapping[str, Value]
+) -> bytes:
+    if isinstance(drawing, Map):
+        names, text = (
+            ", ".join(card.name for card in drawing.cards if card.is_known),
+            write_plain_map(drawing, look, **attributes),
+        )
+    else:
+        names, text = drawing.name, write_plain_dot(drawing, look, **attributes)
+    facts = {"graph": names, "limit_s": limit_s}
     _log.warning("a chart is drawn with a plainer layout, because the usual one takes too long", extra=facts)
     try:
-        return _graphviz(ENGINE, kind, write_plain_dot(drawing, look, **attributes), limit_s)
+        return _graphviz(ENGINE, kind, text, limit_s)
     except TimeoutExpired as error:
         raise _too_slow(limit_s) from error
 
