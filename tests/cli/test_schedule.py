@@ -79,3 +79,11 @@ def test_what_is_wrong_is_told_and_nothing_is_scheduled(gatechart, wrong, code, 
     failed = gatechart(*wrong)
     assert (failed.code, text in failed.err) == (code, True), failed.err
     assert gatechart("schedule").out == ""
+
+
+def test_the_agent_of_a_schedule_is_shown_like_any_other(gatechart):
+    gatechart(*NIGHTLY, "--every", "1d")
+    shown = gatechart("show", "schedule:nightly")
+    assert (shown.code, shown.err) == (0, "")
+    assert "WAITING" in shown.out
+    assert gatechart("history", "schedule:nightly").code == 0

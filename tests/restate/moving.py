@@ -15,7 +15,7 @@ def quiet(doing, done, total):
 
 
 @asynccontextmanager
-async def home(engine, tmp_path, *, terms=None, served=graphs, projects=True):
+async def home(engine, tmp_path, *, terms=None, served=graphs, projects=True, schedules=False):
     """A service on the engine that nobody has used, its tools, and what opens a runtime."""
     (port,) = free_ports(1)
     namespace, tools = f"m{next(NUMBERS)}", Tools()
@@ -27,6 +27,7 @@ async def home(engine, tmp_path, *, terms=None, served=graphs, projects=True):
         services=tools,
         projection=projection,
         namespace=namespace,
+        ingress=engine.ingress if schedules else None,
         terms=Terms(**chosen),
         grace_s=0.1,
     ):

@@ -9,9 +9,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from gatechart import Runtime
+from gatechart import Runtime, State, StateTransitionGraph
 from gatechart.cli import main
-from gatechart.errors import AgentAsleepError, MoveError, StoreMovedError, StoreOwnedError, UnknownAgentError
+from gatechart.errors import (
+    AgentAsleepError,
+    ElsewhereError,
+    MoveError,
+    StoreMovedError,
+    StoreOwnedError,
+    UnknownAgentError,
+)
 from gatechart.graph import Migration
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.stores import open_store
@@ -89,6 +96,32 @@ async def test_a_move_from_any_database_is_made_once_and_seals_it(engine, tmp_pa
             pass
     assert await everything(source) == before
     assert tools.calls == {"second": 1}
+
+
+report = StateTransitionGraph("report", states=[State("SENT", final=True)], entry_points=["SENT"])
+
+
+async def test_a_schedule_that_moves_goes_on_with_the_moment_that_was_next(engine, tmp_path, sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=[report]) as runtime:
+        made = await runtime.schedule("often", report, at="SENT", every="500ms", overlap="start", missed="each")
+    async with home(engine, tmp_path, served=[report], schedules=True) as (namespace, _tools, opened):
+        await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime, asyncio.timeout(20):
+            while len((found := (await runtime.schedules())[0]).started) < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            await runtime.delete_schedule("often")
+    assert found.started[0] == f"often@{made.next:%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+async def test_a_schedule_moves_only_to_a_service_that_has_schedules(engine, tmp_path, sqlite_url):
+    async with Runtime.open(sqlite_url, graphs=[report]) as runtime:
+        await runtime.schedule("daily", report, at="SENT", every="1d")
+    async with home(engine, tmp_path, served=[report]) as (namespace, _tools, opened):
+        with pytest.raises(MoveError, match=r"schedule:daily"):
+            await move_to_engine(sqlite_url, engine.ingress, namespace=namespace, tell=quiet)
+        async with opened() as runtime:
+            with pytest.raises(ElsewhereError, match=r"serving\(ingress"):
+                await runtime.schedule("daily", report, at="SENT", every="1d")
 
 
 async def test_history_and_handoffs_go_along(engine, tmp_path, here):

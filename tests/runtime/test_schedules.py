@@ -10,6 +10,7 @@ from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionG
 from gatechart.checks import check
 from gatechart.errors import (
     AgentExistsError,
+    DuplicateGraphError,
     EntryRefusedError,
     PayloadError,
     UnknownGraphError,
@@ -380,6 +381,16 @@ class LossyStore(WrappedStore):
             self.lost += 1
             raise OSError("the line is down")
         return await self.store.commit(units)
+
+
+async def test_no_graph_of_a_user_has_the_name_of_the_framework_s():
+    graph = StateTransitionGraph("gatechart.schedule", version="2", states=["A"], entry_points=["A"])
+    with pytest.raises(DuplicateGraphError, match=r"'gatechart\.schedule'"):
+        async with Runtime.open("memory:", graphs=[graph]):
+            pass
+    async with Runtime.open("memory:", graphs=[report]) as runtime:
+        with pytest.raises(DuplicateGraphError):
+            runtime.register(graph)
 
 
 async def test_the_framework_s_graph_is_sound_and_not_listed_among_the_users(runtime):

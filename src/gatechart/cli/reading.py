@@ -18,7 +18,19 @@ from gatechart.cli.options import Settings
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import DefinitionError, GatechartError
-from gatechart.values import BY_START, ActiveIn, Mail, MailQuery, MailStatus, Page, Query, Role, Snapshot, Status
+from gatechart.values import (
+    BY_START,
+    SCHEDULE_GRAPH,
+    ActiveIn,
+    Mail,
+    MailQuery,
+    MailStatus,
+    Page,
+    Query,
+    Role,
+    Snapshot,
+    Status,
+)
 
 if TYPE_CHECKING:
     from gatechart import api, stores, turn
@@ -242,7 +254,9 @@ async def show_history(
 
 
 def _accepted(settings: Settings, snapshot: Snapshot) -> tuple[Accepted | None, str | None]:
-    """Find the events that the agent accepts, or the reason why that is unknown."""
+    """Find the events that the agent accepts, or the reason why that is unknown; neither of a schedule's own agent."""
+    if snapshot.graph == SCHEDULE_GRAPH:
+        return None, None
     try:
         graph = registry.Registry(loading.load_graphs(settings)).graph_for(snapshot)
     except GatechartError as error:

@@ -47,12 +47,16 @@ class Registry:
     def register(self, graph: AnyGraph) -> None:
         """Add a graph or another version of one. New agents start with the version added last.
 
-        Raises NoGraphError, and DuplicateGraphError if this name and version is already registered.
+        Raises NoGraphError, and DuplicateGraphError if this name and version is already registered, or the name is one
+        of the framework's.
         """
         if not isinstance(graph, StateTransitionGraph):
             raise NoGraphError(repr(graph))
-        if (graph.name, graph.version) in self._versions:
+        if (graph.name, graph.version) in self._versions or graph.name in self._own:
             raise DuplicateGraphError(graph.name)
+        self._add(graph)
+
+    def _add(self, graph: AnyGraph) -> None:
         self._versions[graph.name, graph.version] = self._newest[graph.name] = graph
         self._declares_events = self._declares_events or bool(graph.event_types)
 
@@ -90,7 +94,7 @@ class Registry:
         """Make the graph of the framework with this name, and return whether that was done now."""
         make = None if name in self._newest else self._own.get(name)
         if make is not None:
-            self.register(make())
+            self._add(make())
         return make is not None
 
     def has(self, name: str, version: str) -> bool:

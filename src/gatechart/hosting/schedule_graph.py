@@ -13,10 +13,7 @@ from gatechart.errors import ActionFailedError, EventError, UnknownAgentError
 from gatechart.graph import ANY, AnyGraph, EntryPoint, Invoke, State, StateTransitionGraph, Transition
 from gatechart.hosting.invoke_context import Work
 from gatechart.turn import Turn
-from gatechart.values import AgentId, Event, Every, Missed, Overlap, Retry, Schedule, Snapshot, Status
-
-NAME: Final = "gatechart.schedule"
-"""Name of the graph."""
+from gatechart.values import SCHEDULE_GRAPH, AgentId, Event, Every, Missed, Overlap, Retry, Schedule, Snapshot, Status
 
 TIMER: Final = "next"  # the key of the timer
 _FIRST_LOOK_S: Final = 0.5
@@ -90,7 +87,7 @@ def schedule_graph(home: AgentHome) -> AnyGraph:
     """Return the graph whose agents start others on this home."""
     starter = _Starter(home)
     return StateTransitionGraph(
-        NAME,
+        SCHEDULE_GRAPH,
         context=ScheduleContext,
         states=[
             State("MADE"),

@@ -24,9 +24,9 @@ from gatechart.errors import (
     UnknownScheduleError,
 )
 from gatechart.hosting.registry import Registry
-from gatechart.hosting.schedule_graph import NAME, Terms, schedule_of
+from gatechart.hosting.schedule_graph import Terms, schedule_of
 from gatechart.turn import fit_payload
-from gatechart.values import AgentId, Every, Schedule, Snapshot, Status, delay_text
+from gatechart.values import SCHEDULE_GRAPH, AgentId, Every, Schedule, Snapshot, Status, delay_text
 
 
 async def scheduled(home: AgentHome, registry: Registry, command: Any) -> Any:
@@ -49,7 +49,7 @@ async def _schedule(home: AgentHome, registry: Registry, command: ScheduleComman
     fit_payload(graph.name, entry, command.payload)
     terms = _terms(command)
     try:
-        started = await home.start(NAME, at="MADE", payload=terms, agent_id=agent_of(command.name))
+        started = await home.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_of(command.name))
     except AgentExistsError:
         return await _changed(home, terms)
     except UnknownGraphError as error:
@@ -70,11 +70,11 @@ async def _changed(home: AgentHome, terms: Terms) -> Schedule:
     """Change a schedule that is there. One that was stopped is made again."""
     agent_id = agent_of(terms.name)
     snapshot = await home.read(agent_id)
-    if snapshot.graph != NAME:
+    if snapshot.graph != SCHEDULE_GRAPH:
         raise AgentExistsError(agent_id, snapshot.graph)
     if snapshot.status is not Status.ACTIVE:
         await home.erase(agent_id)
-        snapshot = (await home.start(NAME, at="MADE", payload=terms, agent_id=agent_id)).snapshot
+        snapshot = (await home.start(SCHEDULE_GRAPH, at="MADE", payload=terms, agent_id=agent_id)).snapshot
     elif _differs(schedule_of(snapshot), terms):
         await home.send(agent_id, "CHANGE", terms)
         snapshot = await home.read(agent_id)
@@ -92,7 +92,7 @@ async def _found(home: AgentHome, name: str) -> Snapshot:
         snapshot = await home.read(agent_of(name))
     except UnknownAgentError:
         raise UnknownScheduleError(name) from None
-    if snapshot.graph != NAME or snapshot.status is not Status.ACTIVE:
+    if snapshot.graph != SCHEDULE_GRAPH or snapshot.status is not Status.ACTIVE:
         raise UnknownScheduleError(name)
     return snapshot
 
@@ -122,7 +122,7 @@ async def _delete(home: AgentHome, _registry: Registry, command: DeleteScheduleC
 
 async def _list(home: AgentHome, _registry: Registry, command: SchedulesCommand) -> Sequence[Schedule]:
     after = None if command.after is None else (await _found(home, command.after)).agent_id
-    page = await home.find(graph=NAME, status=Status.ACTIVE, after=after, limit=command.limit)
+    page = await home.find(graph=SCHEDULE_GRAPH, status=Status.ACTIVE, after=after, limit=command.limit)
     return tuple(map(schedule_of, page.agents))
 
 

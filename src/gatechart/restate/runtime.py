@@ -49,7 +49,6 @@ from gatechart.handoff import is_open
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.registry import Registry, handoff_query, in_full
-from gatechart.hosting.schedule_graph import NAME as SCHEDULES
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.search import agent_query, counted_graph
@@ -76,6 +75,7 @@ from gatechart.turn import (
     possible,
 )
 from gatechart.values import (
+    SCHEDULE_GRAPH,
     WITHDRAWN,
     AcceptedEvent,
     AgentId,
@@ -158,7 +158,7 @@ class RestateRuntime(AgentHome):
                 store = await stack.enter_async_context(open_store(projection, role=Role.READER))
             calls = AgentCalls(ingress, Names(namespace))
             runtime = cls(calls, registry, store, ids)
-            registry.register_own(SCHEDULES, partial(schedule_graph, runtime))
+            registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             try:
                 yield runtime
             finally:

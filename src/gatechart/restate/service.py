@@ -21,7 +21,6 @@ from gatechart.errors import EngineRefusedError, EngineUnreachableError, Service
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
-from gatechart.hosting.schedule_graph import NAME as SCHEDULES
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
@@ -31,7 +30,7 @@ from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.stores import open_store
-from gatechart.values import Role
+from gatechart.values import SCHEDULE_GRAPH, Role
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ async def serving(
             store = await stack.enter_async_context(open_store(projection, role=Role.OWNER))
         if ingress is not None:
             home = await stack.enter_async_context(RestateRuntime.open(ingress, graphs=graphs, namespace=namespace))
-            registry.register_own(SCHEDULES, partial(schedule_graph, home))
+            registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, home))
         projects = is_projected_elsewhere or store is not None
         config = ServiceConfig(registry, services, terms, packet_migrations, projects, Names(namespace))
         offered: list[Any] = [] if only_projects else _hosting(config)

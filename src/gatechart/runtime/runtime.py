@@ -37,7 +37,6 @@ from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import is_known
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Age, Retention, pruning_of
-from gatechart.hosting.schedule_graph import NAME as SCHEDULES
 from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.subscriptions import Feeds, Subscription
@@ -61,6 +60,7 @@ from gatechart.turn import (
     plain_payload,
 )
 from gatechart.values import (
+    SCHEDULE_GRAPH,
     STARTED,
     AcceptedEvent,
     AgentId,
@@ -134,7 +134,7 @@ class Runtime(AgentHome):
                 opened, Committer(opened), services, time, ids, read_only, limits, feeds, attend, packet_migrations
             )
             runtime = cls(core, registry)
-            registry.register_own(SCHEDULES, partial(schedule_graph, runtime))
+            registry.register_own(SCHEDULE_GRAPH, partial(schedule_graph, runtime))
             requests: Requests | None = getattr(opened, "requests", None) if attend and not read_only else None
             server = None if requests is None else RequestServer(core, requests, partial(execute_once, runtime))
             try:

@@ -111,7 +111,7 @@ from gatechart.values.queries import (
 )
 from gatechart.values.recurrence import Every, Missed
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
-from gatechart.values.schedules import Overlap, Schedule
+from gatechart.values.schedules import SCHEDULE_GRAPH, Overlap, Schedule
 
 __all__ = [
     "BY_CHANGE",
@@ -132,6 +132,7 @@ __all__ = [
     "PATTERN",
     "RECURRING",
     "RESERVED_PATTERN",
+    "SCHEDULE_GRAPH",
     "STARTED",
     "WITHDRAWN",
     "AcceptedEvent",
