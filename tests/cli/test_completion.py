@@ -33,6 +33,14 @@ def test_agents_and_the_events_that_they_accept_are_offered(project, gatechart, 
     assert completed("gatechart post case-1 ASK") == ["ASKED"]
 
 
+def test_schedules_are_offered(project, gatechart, completed):
+    for name in ("nightly", "weekly"):
+        gatechart("schedule", "set", name, "desk", "--at", "LISTENING", "--every", "1d")
+    assert completed("gatechart schedule pause ") == ["nightly", "weekly"]
+    assert completed("gatechart schedule run w") == ["weekly"]
+    assert completed("gatechart schedule set x ") == ["desk", "strict"]
+
+
 def test_graphs_and_their_states_are_offered(project, completed):
     assert completed("gatechart start ") == ["desk", "strict"]
     assert completed("gatechart list --graph s") == ["strict"]
@@ -41,7 +49,9 @@ def test_graphs_and_their_states_are_offered(project, completed):
     assert completed("gatechart start --app desk:desk ") == ["desk"]
 
 
-@pytest.mark.parametrize("line", ["gatechart start ", "gatechart show ", "gatechart send a "])
+@pytest.mark.parametrize(
+    "line", ["gatechart start ", "gatechart show ", "gatechart send a ", "gatechart schedule run "]
+)
 def test_what_cannot_be_read_is_not_offered_and_nothing_is_created(line, folder, completed):
     (folder / "pyproject.toml").write_text('[tool.gatechart]\napp = "broken:graphs"\n')
     (folder / "broken.py").write_text("print('hello')\n1 / 0")

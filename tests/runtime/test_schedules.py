@@ -195,6 +195,17 @@ async def test_the_overlap_policy_holds_for_an_agent_that_is_started_now(runtime
     assert len((await seen(runtime, lambda each: each.skipped == 1)).started) == 1
 
 
+async def test_a_paused_schedule_queues_no_agent(runtime):
+    await runtime.schedule("nightly", report, at="WRITING", every="1d", overlap="queue_one")
+    await runtime.pause_schedule("nightly")
+    for _ in range(2):
+        await runtime.run_schedule("nightly")
+        found = await seen(runtime, lambda each: each.started)
+    found = await seen(runtime, lambda each: each.skipped)
+    assert (found.is_paused, found.skipped, len(found.started)) == (True, 1, 1)
+    assert (await runtime.resume("schedule:nightly")).configuration == ("PAUSED",)
+
+
 async def test_moments_come_by_the_clock_of_the_machine(place):
     async with Runtime.open(place, graphs=[report]) as runtime:
         await runtime.schedule("nightly", report, at="SENT", every="300ms", overlap="start")
@@ -219,6 +230,7 @@ async def test_a_schedule_said_again_goes_on_and_one_that_differs_is_changed(run
     assert [each.every for each in await runtime.schedules()] == [Every("1w")]
 
 
+@pytest.mark.needs("finds_at_once")
 async def test_schedules_are_listed_in_the_order_made_a_page_at_a_time(runtime):
     for name in ("b", "a", "c"):
         await runtime.schedule(name, report, at="SENT", every="1d")

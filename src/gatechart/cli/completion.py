@@ -12,7 +12,7 @@ import typer
 
 from gatechart.cli.late import late
 from gatechart.cli.options import settings_of
-from gatechart.values import Query, Role
+from gatechart.values import SCHEDULE_GRAPH, Query, Role
 
 if TYPE_CHECKING:
     from gatechart import stores
@@ -31,6 +31,11 @@ _MOST: Final = 1_000  # agents that are looked at
 def complete_agents(context: typer.Context) -> list[str]:
     """Offer the ids of agents in the database."""
     return _offered(lambda: (each.agent_id for each in _agents(context)))
+
+
+def complete_schedules(context: typer.Context) -> list[str]:
+    """Offer the names of schedules."""
+    return _offered(lambda: (each.agent_id.partition(":")[2] for each in _agents(context, SCHEDULE_GRAPH)))
 
 
 def complete_graphs(context: typer.Context) -> list[str]:
@@ -75,9 +80,9 @@ def _graphs(context: typer.Context) -> tuple[AnyGraph, ...]:
     return loading.newest(loading.load_graphs(settings_of(context, context.params)))
 
 
-def _agents(context: typer.Context) -> tuple[Snapshot, ...]:
+def _agents(context: typer.Context, graph: str | None = None) -> tuple[Snapshot, ...]:
     async def read() -> tuple[Snapshot, ...]:
         async with stores.open_store(settings_of(context, context.params).store, role=Role.READER) as store:
-            return (await store.find(Query(limit=_MOST))).agents
+            return (await store.find(Query(graph, limit=_MOST))).agents
 
     return asyncio.run(read())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gatechart.cli.completion import complete_graphs
+from gatechart.cli.completion import complete_graphs, complete_schedules
 from gatechart.cli.inputs import read_payload
 from gatechart.cli.late import late
 from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption
@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 else:
     api, connection, loading = late("gatechart.api", "gatechart.cli.connection", "gatechart.cli.loading")
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the schedule.", show_default=False)]
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The name of the schedule.", show_default=False, autocompletion=complete_schedules
+    ),
+]
 GraphArgument = Annotated[
     str,
     typer.Argument(

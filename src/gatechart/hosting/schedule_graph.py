@@ -141,8 +141,8 @@ def _is_paused(context: ScheduleContext, _event: Event) -> bool:
     return context.next is None
 
 
-def _is_behind(_context: ScheduleContext, event: Event) -> bool:
-    return "behind" in event.payload["result"]
+def _is_behind(context: ScheduleContext, event: Event) -> bool:
+    return "behind" in event.payload["result"] and _is_planned(context, event)  # while it is paused, none is queued
 
 
 def _plan(context: ScheduleContext, event: Event, turn: Turn) -> None:
@@ -185,7 +185,7 @@ def _note(context: ScheduleContext, event: Event) -> None:
     result = event.payload["result"]
     if "started" in result:
         context.started = [*context.started, result["started"]][-MOST_TOLD:]
-    context.skipped += "skipped" in result
+    context.skipped += "skipped" in result or "behind" in result
     context.problem = result.get("problem", "")
 
 
