@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,10 @@ def lives(folder: Path, path: str = "") -> None:
     """Check, test, draw and start, as the README of a project says."""
     assert "no findings" in run(folder, "-m", "gatechart", "check", path=path)
     assert "passed" in run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", path=path)
-    name = next(folder.glob("*/chart.yaml")).parent.name
-    run(folder, "-m", "gatechart", "draw", name, "chart.dot", path=path)
-    assert "digraph" in (folder / "chart.dot").read_text(encoding="utf-8")
     readme = (folder / "README.md").read_text(encoding="utf-8")
-    (start,) = (line for line in readme.splitlines() if line.startswith("gatechart start"))
+    draw, start = (line for line in readme.splitlines() if line.startswith(("gatechart draw", "gatechart start")))
+    run(folder, "-m", *draw.partition("#")[0].replace(".svg", ".dot").split(), path=path)
+    assert "digraph" in (folder / "chart.dot").read_text(encoding="utf-8")
     subprocess.run(
         f"{sys.executable} -m {start}", shell=True, cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True
     )
@@ -49,6 +49,21 @@ def test_a_project_that_begins_with_an_example_is_checked_tested_drawn_and_start
     write(tmp_path / "mine", copied("mine", example, ROOT / "statecharts"))
     assert not [each for each in (tmp_path / "mine").rglob("*.py") if "statecharts" in each.read_text(encoding="utf-8")]
     lives(tmp_path / "mine")
+
+
+def test_the_examples_are_listed_and_all_of_them_are_in_the_wheel(folder, gatechart):
+    listed = gatechart("new", "--list", "--json").document["examples"]
+    assert [each["example"] for each in listed] == [*Example]
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    found = [name.removeprefix("gatechart.examples.") for name in packages if name.startswith("gatechart.examples.")]
+    assert sorted(found) == sorted(Example)
+    assert "online_shop" in gatechart("new", "--list").out
+
+
+def test_a_project_needs_a_folder(folder, gatechart):
+    failed = gatechart("new", "--example", "online_shop")
+    assert failed.code == 2
+    assert "no folder; name the one to create, or add --list to see the examples" in failed.err
 
 
 def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path):
@@ -70,5 +85,6 @@ def test_the_wheel_holds_the_examples(processes, tmp_path):
     run(ROOT, "-m", "pip", "install", "-q", "--no-deps", "--target", str(installed), *map(str, wheel.glob("*.whl")))
     work = tmp_path / "work"
     work.mkdir()
-    run(work, "-m", "gatechart", "new", "mine", "--example", "customer_service", path=str(installed))
-    lives(work / "mine", path=str(installed))
+    for example in ("customer_service", "online_shop"):
+        run(work, "-m", "gatechart", "new", example, "--example", example, path=str(installed))
+        lives(work / example, path=str(installed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 
 from gatechart.cli.errors import UsageError
 from gatechart.cli.options import Settings
-from gatechart.cli.output import emit
+from gatechart.cli.output import emit, print_table
 
 EXAMPLES: Final = "gatechart.examples"  # the package into which a wheel puts the repository's statecharts/
 
@@ -23,6 +24,7 @@ class Example(StrEnum):
 
     CUSTOMER_SERVICE = "customer_service"
     LEAVE_APPROVAL = "leave_approval"
+    ONLINE_SHOP = "online_shop"
 
 
 _PROJECT: Final = """\
@@ -55,12 +57,12 @@ packages = ["{package}"]
 _README: Final = """\
 # {name}
 
-Agents driven by the statechart in [{package}/chart.yaml]({package}/chart.yaml).
+Agents driven by {charts}.
 
 ```sh
 pip install -e '.[dev]'
 gatechart check                    # is the chart valid? what is probably a mistake?
-gatechart draw {package} chart.svg    # needs Graphviz
+{draw}    # needs Graphviz
 pytest
 {start}
 gatechart run --watch              # host the agents until Ctrl-C
@@ -161,7 +163,11 @@ async def test_a_case_can_begin_a_second_time():
         assert case.leaves == ("ANSWERED",)
 ''',
 }
-_EXAMPLE_TEST: Final = '''\
+_ONE_CHART: Final = {
+    "charts": "the statechart in [{package}/chart.yaml]({package}/chart.yaml)",
+    "draw": "gatechart draw {package} chart.svg",
+}
+_SCENARIOS_TEST: Final = '''\
 """The scenarios of the example, each played to its end on a clock that only the test moves."""
 
 import pytest
@@ -179,50 +185,131 @@ async def test_every_scenario_ends_as_it_must(scenario):
         agent = await play(scenario, runtime, clock=clock)
         assert agent.configuration == (scenario.ends_in,)
 '''
-_SERVICES: Final = {
-    Example.CUSTOMER_SERVICE: '''\
-"""What the chart needs from outside."""
+_SHOP_TEST: Final = '''\
+"""A customer who is handed from one agent to another, played on a clock that only the test moves."""
+
+from gatechart import Runtime
+from gatechart.checks import check_all
+from gatechart.testing import VirtualClock
+from {package} import {package}
+from {package}.context import Visit
+from {package}.services import Services
+
+
+def test_the_charts_have_no_findings():
+    assert not any(check_all({package}).values())
+
+
+async def test_a_question_about_an_order_is_answered_by_the_agent_for_orders():
+    async with Runtime.open("memory:", graphs={package}, services=Services(), clock=VirtualClock()) as runtime:
+        agent = await runtime.start("general_enquiries", at="LISTENING", payload=Visit(user_id="grace"))
+        await agent.send("CUSTOMER_ASKED", {{"text": "What is the status of my order A-1042?"}})
+        await agent.until("HANDED_OVER")
+        (handoff,) = await runtime.handoffs(source=agent.id)
+        orders = await runtime.resume(handoff.target)
+        await orders.until("LISTENING")
+        assert orders.context.answer == "Your order A-1042 is sent on Tuesday"
+'''
+_SERVICES: Final = '''\
+"""What the charts need from outside."""
 
 from dataclasses import dataclass
 
-from customer_service.knowledge_base import SHELF, KnowledgeBase
+from {module} import {default}, {port}
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The outside world; put a real knowledge base here."""
+    """The outside world; put {real} here."""
 
-    knowledge_base: KnowledgeBase = SHELF
+    {field}: {port} = {default}
 '''
-}
-_STARTS: Final = {
-    Example.CUSTOMER_SERVICE: "gatechart start customer_service --at GREETING_CUSTOMER --id case-1",
-    Example.LEAVE_APPROVAL: "gatechart start leave_approval --on NEW_REQUEST_SUBMITTED --id ada-1 --payload "
-    """'{"employee": "Ada", "first_day": "2026-07-06", "last_day": "2026-07-10"}'""",
+
+
+@dataclass(frozen=True, slots=True)
+class _Kit:
+    """What a project that begins with an example has besides the example."""
+
+    what: str  # for people who choose
+    start: str
+    services: str = ""  # the text of a module
+    test: str = _SCENARIOS_TEST
+    charts: str = _ONE_CHART["charts"]
+    draw: str = _ONE_CHART["draw"]
+    has_scenarios: bool = True
+
+
+_KITS: Final[Mapping[Example, _Kit]] = {
+    Example.CUSTOMER_SERVICE: _Kit(
+        "One agent with five entry points, an invoke, a timer, and a person who takes over",
+        "gatechart start customer_service --at GREETING_CUSTOMER --id case-1",
+        _SERVICES.format(
+            module="customer_service.knowledge_base",
+            default="SHELF",
+            port="KnowledgeBase",
+            real="a real knowledge base",
+            field="knowledge_base",
+        ),
+    ),
+    Example.LEAVE_APPROVAL: _Kit(
+        "A request that people decide about, with deadlines and resubmissions",
+        "gatechart start leave_approval --on NEW_REQUEST_SUBMITTED --id ada-1 --payload "
+        """'{"employee": "Ada", "first_day": "2026-07-06", "last_day": "2026-07-10"}'""",
+    ),
+    Example.ONLINE_SHOP: _Kit(
+        "Four agents that hand customers to each other and to a person, with fallbacks",
+        """gatechart start general_enquiries --on CUSTOMER_CAME --id grace-1 --payload '{"user_id": "grace"}'""",
+        _SERVICES.format(
+            module="online_shop.shop", default="BOOKS", port="Shop", real="the real systems of a shop", field="shop"
+        ),
+        test=_SHOP_TEST,
+        charts="the statecharts in [{package}]({package})",
+        draw="gatechart draw --map --output chart.svg",
+        has_scenarios=False,
+    ),
 }
 
 FolderArgument = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="The folder to create; its name is the project's.", show_default=False)
+    Path | None,
+    typer.Argument(metavar="FOLDER", help="The folder to create; its name is the project's.", show_default=False),
 ]
 ExampleOption = Annotated[
     Example | None,
     typer.Option("--example", help="Begin with an example instead of a small chart.", show_default=False),
 ]
+ListOption = Annotated[bool, typer.Option("--list", help="List the examples, and write nothing.")]
 
 
-async def begin_project(settings: Settings, folder: FolderArgument, example: ExampleOption = None) -> None:
+async def begin_project(
+    settings: Settings,
+    folder: FolderArgument = None,
+    example: ExampleOption = None,
+    lists: ListOption = False,
+) -> None:
     """Begin a project in a new folder: a chart, its functions, tests and a README.
 
     The project runs, tests and draws as it is. Works without an app and without a database.
 
     Examples:
       gatechart new helpdesk
+      gatechart new --list
       gatechart new helpdesk --example customer_service
     """
+    if lists:
+        _list(settings)
+        return
+    if folder is None:
+        raise UsageError("no folder; name the one to create, or add --list to see the examples")
     texts = starter(folder.name) if example is None else copied(folder.name, example, installed_examples())
     write(folder, texts)
     document = {"folder": str(folder), "files": sorted(texts)}
     emit(settings, document, f"wrote {len(texts)} files to {folder}; read {folder / 'README.md'}")
+
+
+def _list(settings: Settings) -> None:
+    document = {"examples": [{"example": each.value, "what": kit.what} for each, kit in _KITS.items()]}
+    rows = [(each.value, kit.what) for each, kit in _KITS.items()]
+    emit(settings, document, lambda: print_table(("EXAMPLE", "WHAT IT SHOWS"), rows, whole=("EXAMPLE",)))
 
 
 def starter(name: str) -> Mapping[str, str]:
@@ -235,6 +322,7 @@ def starter(name: str) -> Mapping[str, str]:
         "package": package,
         "services": "",
         "start": f"gatechart start {package} --at OPEN --id case-1",
+        **{name: text.format(package=package) for name, text in _ONE_CHART.items()},
     }
     texts = {"pyproject.toml": _PROJECT, "README.md": _README, **_STARTER}
     return {path.format(**told): text.format(**told) for path, text in texts.items()}
@@ -250,25 +338,28 @@ def installed_examples() -> Path:
 
 def copied(name: str, example: Example, examples: Path) -> Mapping[str, str]:
     """Return the files of a project that begins with an example. examples: the folder with all of them."""
-    services = _SERVICES.get(example, "")
+    kit = _KITS[example]
     told = {
         "name": name,
         "package": example,
-        "start": _STARTS[example],
-        "services": f'services = "{example}.services:Services"\n' if services else "",
-        "import_services": f"from {example}.services import Services\n" if services else "",
-        "make_services": "Services()" if services else "None",
+        "start": kit.start,
+        "charts": kit.charts.format(package=example),
+        "draw": kit.draw.format(package=example),
+        "services": f'services = "{example}.services:Services"\n' if kit.services else "",
+        "import_services": f"from {example}.services import Services\n" if kit.services else "",
+        "make_services": "Services()" if kit.services else "None",
     }
     modules = [each for each in examples.joinpath(example).iterdir() if each.name.endswith((".py", ".yaml"))]
     texts = {f"{example}/{each.name}": each.read_text(encoding="utf-8") for each in modules}
-    texts[f"{example}/scenario.py"] = examples.joinpath("scenario.py").read_text(encoding="utf-8")
+    if kit.has_scenarios:
+        texts[f"{example}/scenario.py"] = examples.joinpath("scenario.py").read_text(encoding="utf-8")
     moved = {
         path: text.replace("statecharts.scenario", f"{example}.scenario").replace("statecharts.", "")
         for path, text in texts.items()
     }
-    if services:
-        moved[f"{example}/services.py"] = services
-    written = {"pyproject.toml": _PROJECT, "README.md": _README, f"tests/test_{example}.py": _EXAMPLE_TEST}
+    if kit.services:
+        moved[f"{example}/services.py"] = kit.services
+    written = {"pyproject.toml": _PROJECT, "README.md": _README, f"tests/test_{example}.py": kit.test}
     return {**moved, **{path: text.format(**told) for path, text in written.items()}}
 
 
