@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import BaseModel, Field
 
-from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition, sync
 from gatechart.checks import check
+from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,
     DuplicateGraphError,
@@ -20,6 +21,7 @@ from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import Every, Overlap
+from tests.homes import DATABASE_URLS
 from tests.runtime.support import WrappedStore, at_rest, nothing_changes
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -238,6 +240,18 @@ async def test_schedules_are_listed_in_the_order_made_a_page_at_a_time(runtime):
     assert [each.name for each in await runtime.schedules(after="a")] == ["c"]
 
 
+@pytest.mark.needs("takes_a_clock")
+async def test_the_next_moment_stays_if_only_what_is_started_changes(runtime, clock):
+    made = await runtime.schedule("nightly", report, at="ASKED", payload={"topic": "a"}, every="2d")
+    clock.at = NOON + DAY
+    changed = await runtime.schedule("nightly", report, at="ASKED", payload={"topic": "b"}, every="2d", missed="one")
+    assert (changed.next, changed.payload) == (made.next, {"topic": "b"})
+    clock.at = NOON + 2 * DAY
+    [agent_id] = (await seen(runtime, started(1))).started
+    assert (await runtime.resume(agent_id)).context.topic == "b"
+    assert (await runtime.schedule("nightly", report, at="SENT", every="1d")).next == NOON + 3 * DAY
+
+
 async def test_a_deleted_schedule_starts_no_more_and_its_agents_go_on(runtime):
     await runtime.schedule("nightly", report, at="WRITING", every="1d")
     await runtime.run_schedule("nightly")
@@ -409,3 +423,26 @@ async def test_the_framework_s_graph_is_sound_and_not_listed_among_the_users(run
     graph = schedule_graph(runtime)
     assert {each.code for each in check(graph)} <= {"GC302"}
     assert [each.name for each in runtime.graphs] == ["report"]
+
+
+@pytest.mark.parametrize("url", DATABASE_URLS)
+async def test_who_asks_the_owner_of_a_database_has_schedules_too(request, url):
+    place = request.getfixturevalue(url)
+    async with Runtime.open(place, graphs=[report]) as owner, open_database_client(place) as other:
+        made = await other.schedule("nightly", "report", at="SENT", every="1d")
+        assert await owner.schedules() == await other.schedules() == (made,)
+        await other.run_schedule("nightly")
+        assert len((await seen(owner, started(1))).started) == 1
+        assert (await other.pause_schedule("nightly")).is_paused
+        with pytest.raises(EntryRefusedError):
+            await other.schedule("nightly", "report", at="NOWHERE", every="1d")
+        await other.delete_schedule("nightly")
+        with pytest.raises(UnknownScheduleError):
+            await other.resume_schedule("nightly")
+
+
+def test_schedules_are_there_without_await(tmp_path):
+    with sync.open(f"sqlite+aiosqlite:///{tmp_path / 'agents.db'}", graphs=[report]) as runtime:
+        made = runtime.schedule("nightly", report, at="SENT", every="1d")
+        assert runtime.schedules() == (made,)
+        assert runtime.pause_schedule("nightly").is_paused

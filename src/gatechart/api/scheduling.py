@@ -46,7 +46,8 @@ class SchedulingHome(ABC):
         """Start agents again and again: at an entry point, with a payload, as `start` does.
 
         It can be repeated whenever a program begins: a schedule that is like this already goes on, and one that differs
-        is changed, and goes on from now. Each agent's id is made of the name and the moment, so none is started twice.
+        is changed. If it recurs otherwise, it begins anew now; else the next moment stays. The id of each agent is made
+        of the name and the moment, so none is started twice.
 
         name: of the schedule, up to 200 characters. graph, at, payload: see `start`.
         every: the period, the first one from now; or cron: minute, hour, day, month and weekday in a time zone.

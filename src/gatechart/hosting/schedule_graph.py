@@ -194,8 +194,8 @@ def _note_error(context: ScheduleContext, event: Event) -> None:
 
 
 def _change(context: ScheduleContext, event: Event, turn: Turn) -> None:
-    context.terms = Terms.model_validate(event.payload)
-    if context.next is not None:
+    before, context.terms = context.terms, Terms.model_validate(event.payload)
+    if context.next is not None and context.terms.every != before.every:
         _plan(context, event, turn)
 
 
