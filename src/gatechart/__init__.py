@@ -5,6 +5,7 @@ Each name is imported when it is first used, so that `import gatechart` is quick
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -182,6 +183,9 @@ __all__ = [
     "sync",
 ]
 
+
+if not TYPE_CHECKING and find_spec("httpx") is None:
+    __all__.remove("HttpClient")  # `from gatechart import *` must work without the extra
 
 if not TYPE_CHECKING:  # a type checker would take any other name for one of this package, of type Any
 

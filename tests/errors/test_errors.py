@@ -60,6 +60,7 @@ REMEDIES: dict[str, str] = {
     "EventIdReusedError": "give a new event a new id",
     "EventRefusedError": "a text",  # the reason, which tells what would be accepted
     "ExitRaisedError": "raise an Exception there",
+    "ExtraMissingError": "run `pip install 'gatechart[a text]'`",
     "FeedLaggedError": "a larger Limits(feed=...)",
     "HandoffStateError": "it can become 'one', 'two'",
     "HandoffNotAwaitedError": "lead to a state that waits for handoff.accepted",

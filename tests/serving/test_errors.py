@@ -5,7 +5,6 @@ from dataclasses import fields
 
 import pytest
 
-from gatechart.cli.errors import ExtraMissingError
 from gatechart.clients import errors as of_the_client
 from gatechart.errors import GatechartError
 from gatechart.serving import access, server
@@ -23,7 +22,6 @@ REMEDIES = {
     server.AddressError: "choose another with --host and --port",
     access.OpenDoorError: "give it one with --token-file",
     access.TokenError: "openssl rand -hex 32",
-    ExtraMissingError: "pip install",
 }
 
 
@@ -34,7 +32,7 @@ def test_every_error_has_its_remedy():
     own = {each for each in found if isinstance(each, type) and each.__module__ in names}
     errors = {each for each in own if issubclass(each, Exception)}
     assert all(issubclass(each, GatechartError) for each in errors)
-    assert errors == set(REMEDIES) - {ExtraMissingError}
+    assert errors == set(REMEDIES)
 
 
 @pytest.mark.parametrize("kind", REMEDIES)

@@ -63,21 +63,6 @@ class OutputError(OutsideError):
 
 
 @dataclass(eq=False)
-class ExtraMissingError(OutsideError):
-    """A command needs packages that are not installed."""
-
-    command: str
-    extra: str
-    module: str
-
-    def __str__(self) -> str:
-        return (
-            f"`gatechart {self.command}` needs {self.module!r}, which is not installed; "
-            f"run `pip install 'gatechart[{self.extra}]'`"
-        )
-
-
-@dataclass(eq=False)
 class AppUnnamedError(DefinitionError):
     """No app is given."""
 

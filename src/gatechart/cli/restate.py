@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gatechart.cli.errors import ExtraMissingError, UsageError
+from gatechart.cli.errors import UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working
@@ -160,10 +160,7 @@ async def register_service(
 
 def _extra() -> Any:
     """Import the package that needs the extra. Raises ExtraMissingError."""
-    try:
-        return import_module("gatechart.restate")
-    except ModuleNotFoundError as error:
-        raise ExtraMissingError("restate", "restate", error.name or "a package") from error
+    return import_module("gatechart.restate")
 
 
 ToOption = Annotated[
@@ -233,10 +230,7 @@ async def _moved(store: str, to: str, **how: Any) -> Moved:
 
 def _mover() -> Any:
     """Import the module that needs the extra. Raises ExtraMissingError."""
-    try:
-        return import_module("gatechart.restate.migration.move")
-    except ModuleNotFoundError as error:
-        raise ExtraMissingError("move", "restate", error.name or "a package") from error
+    return import_module("gatechart.restate.migration.move")
 
 
 def moved_document(moved: Moved) -> Document:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.errors import ExtraMissingError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, duration_option
 from gatechart.cli.output import logging_of_a_server, print_hint, print_json_line, print_line
@@ -191,8 +190,6 @@ def _tell_ready(settings: Settings, url: str, names: Sequence[str]) -> None:
 
 def _serving() -> ModuleType:
     """Import the package that needs the extra. Raises ExtraMissingError."""
-    try:
-        from gatechart import serving  # noqa: PLC0415  only this command needs what it needs
-    except ModuleNotFoundError as error:
-        raise ExtraMissingError("serve", "serve", error.name or "a package") from error
+    from gatechart import serving  # noqa: PLC0415  only this command needs what it needs
+
     return serving

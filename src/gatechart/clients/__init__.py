@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from gatechart.clients.database import DatabaseClient, open_database_client
+from gatechart.errors import needing
 
 if TYPE_CHECKING:
     from gatechart.clients.errors import (
@@ -46,4 +47,5 @@ if not TYPE_CHECKING:  # as in the package above
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"gatechart.clients.{_MODULES.get(name, 'errors')}"), name)
+        with needing("client", f"gatechart.clients.{name}"):
+            return getattr(import_module(f"gatechart.clients.{_MODULES.get(name, 'errors')}"), name)

@@ -48,6 +48,7 @@ from gatechart.errors.event import (
     UnknownTriggerError,
     UnknownVersionError,
 )
+from gatechart.errors.extras import ExtraMissingError, needing
 from gatechart.errors.failures import ExitRaisedError, contain, contained, failure_in, is_failure, message_of
 from gatechart.errors.operation import (
     AgentAsleepError,
@@ -137,6 +138,7 @@ __all__ = [
     "EventIdReusedError",
     "EventRefusedError",
     "ExitRaisedError",
+    "ExtraMissingError",
     "Fault",
     "FeedLaggedError",
     "FileFault",
@@ -215,5 +217,6 @@ __all__ = [
     "listing",
     "message_of",
     "nearest",
+    "needing",
     "suggestion",
 ]

@@ -147,7 +147,7 @@ def _faults_by_library(text: str) -> Iterator[tuple[str, str]]:
     try:
         from jsonschema import Draft202012Validator, exceptions  # noqa: PLC0415  few graphs need it, and it is an extra
     except ModuleNotFoundError:
-        yield "it needs the package jsonschema", "install gatechart[schemas], or bind a pydantic model"
+        yield "it needs the package jsonschema", "run `pip install 'gatechart[schemas]'`, or bind a pydantic model"
         return
     try:
         Draft202012Validator.check_schema(json.loads(text))

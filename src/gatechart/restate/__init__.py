@@ -3,8 +3,11 @@
 Needs the extra `gatechart[restate]`. Callers open `RestateRuntime`; `serving` answers the engine.
 """
 
-from gatechart.restate.runtime import RestateRuntime
-from gatechart.restate.service import register, serving
-from gatechart.restate.terms import Terms
+from gatechart.errors import needing
+
+with needing("restate", "gatechart.restate"):
+    from gatechart.restate.runtime import RestateRuntime
+    from gatechart.restate.service import register, serving
+    from gatechart.restate.terms import Terms
 
 __all__ = ["RestateRuntime", "Terms", "register", "serving"]

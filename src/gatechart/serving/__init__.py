@@ -9,10 +9,13 @@
 Requires the extra `gatechart[serve]`. Each command has its route in `gatechart.api.commands`.
 """
 
-from gatechart.serving.access import read_token
-from gatechart.serving.application import Application
-from gatechart.serving.connections import ServerLimits
-from gatechart.serving.lifecycle import Lifecycle, Phase
-from gatechart.serving.server import Server, listening
+from gatechart.errors import needing
+
+with needing("serve", "gatechart.serving"):
+    from gatechart.serving.access import read_token
+    from gatechart.serving.application import Application
+    from gatechart.serving.connections import ServerLimits
+    from gatechart.serving.lifecycle import Lifecycle, Phase
+    from gatechart.serving.server import Server, listening
 
 __all__ = ["Application", "Lifecycle", "Phase", "Server", "ServerLimits", "listening", "read_token"]

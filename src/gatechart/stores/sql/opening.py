@@ -191,7 +191,7 @@ def _problem(url: URL) -> str:
 
 def _server_problem(url: URL) -> str:
     if find_spec("asyncpg") is None:
-        return "it needs the package asyncpg: install gatechart[postgres]"
+        return "it needs the package asyncpg: run `pip install 'gatechart[postgres]'`"
     if not url.database:
         return "it names no database"
     return _query_problem(url, _SERVER_PARAMETERS)
