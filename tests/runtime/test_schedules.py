@@ -1,9 +1,12 @@
 """Schedules: agents that are started again and again, once for each moment, on every home."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition, sync
@@ -18,7 +21,7 @@ from gatechart.errors import (
     UnknownScheduleError,
 )
 from gatechart.hosting.schedule_graph import schedule_graph
-from gatechart.stores import open_store
+from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
 from gatechart.values import Every, Overlap
 from tests.homes import DATABASE_URLS
@@ -446,3 +449,43 @@ def test_schedules_are_there_without_await(tmp_path):
         made = runtime.schedule("nightly", report, at="SENT", every="1d")
         assert runtime.schedules() == (made,)
         assert runtime.pause_schedule("nightly").is_paused
+
+
+DOINGS = st.lists(
+    st.integers(1, 60).map(lambda hours: ("advance", hours)) | st.sampled_from(["reopen", "pause", "resume", "run"]),
+    max_size=8,
+)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None, database=None)
+@given(doings=DOINGS)
+def test_every_moment_between_pauses_has_its_agent_whatever_else_is_done(doings):
+    wanted, found = asyncio.run(done_and_wanted(doings))
+    assert found == wanted
+
+
+async def done_and_wanted(doings):
+    """The agents that there should be after all that is done, by a simple model; and those that there are."""
+    clock, store = VirtualClock(NOON), MemoryStore()
+    following, wanted = NOON + DAY, set()
+    async with AsyncExitStack() as stack:
+        opened = {"graphs": [report], "clock": clock}
+        runtime = await stack.enter_async_context(Runtime.open(store, **opened))
+        await runtime.schedule("nightly", report, at="SENT", every="1d", missed="each", overlap="start")
+        for doing in doings:
+            if isinstance(doing, tuple):
+                clock.advance(f"{doing[1]}h")
+                while following is not None and following <= clock.at:
+                    wanted.add(following)
+                    following += DAY
+            elif doing == "reopen":
+                await stack.aclose()
+                runtime = await stack.enter_async_context(Runtime.open(store, **opened))
+            else:
+                await getattr(runtime, f"{doing}_schedule")("nightly")
+                wanted |= {clock.at} if doing == "run" else set()
+                is_kept = doing == "run" or (doing == "resume" and following is not None)
+                following = following if is_kept else clock.at + DAY if doing == "resume" else None
+            await at_rest(runtime, clock)
+        found = await ids(runtime)
+    return sorted(at(*wanted)), sorted(found)
