@@ -168,7 +168,7 @@ async def test_a_url_that_names_no_database_is_refused(url, problem):
 async def test_the_extra_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr("gatechart.stores.sql.opening.find_spec", lambda name: None)
     assert importlib.util.find_spec("asyncpg")
-    with pytest.raises(StoreUrlError, match=r"install gatechart\[postgres\]"):
+    with pytest.raises(StoreUrlError, match=r"install 'gatechart\[postgres\]'"):
         await opened("postgresql+asyncpg://localhost/agents")
 
 
