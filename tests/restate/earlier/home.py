@@ -1,5 +1,6 @@
 """An engine that an earlier release filled: unpacked, begun, and served by the present one."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from urllib.error import HTTPError
 
 from gatechart.errors import EngineRefusedError
 from gatechart.restate import RestateRuntime, register
+from gatechart.stores import upgrade_store
 from tests.restate.earlier.agents import GRAPHS, LATER, NAMESPACE
 from tests.restate.engines import CONFIG, ROOT, Engine, environment, eventually, free_ports
 
@@ -56,6 +58,7 @@ def refilled(folder):
     """
     with tarfile.open(ARCHIVE) as packed:
         packed.extractall(folder, filter="data")
+    asyncio.run(upgrade_store(f"sqlite+aiosqlite:///{folder}/projection.db"))  # as one does after an upgrade
     engine, (port,) = Engine(folder, config=SMALL), free_ports(1)
     try:
         engine.begin()
