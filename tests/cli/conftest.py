@@ -10,9 +10,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-import typer
 
-from gatechart.cli import commands, main
+from gatechart.cli import main
 from tests.cli.homes import Home, file_of, server_of
 
 DESK = dedent(
@@ -217,19 +216,9 @@ def unhurried_shop(shop):
     return shop
 
 
-@pytest.fixture(scope="session")
-def command_tree():
-    """What typer makes of all commands: made once, as that takes longer than most of them."""
-    tree = commands.get_command(commands.app)
-    commands._adapt(tree, typer.Context(tree, **tree.context_settings))
-    return tree
-
-
 @pytest.fixture
-def gatechart(folder, capfd, command_tree, monkeypatch):
+def gatechart(folder, capfd):
     """Runs the command in this process."""
-    monkeypatch.setattr(commands, "get_command", lambda _: command_tree)
-    monkeypatch.setattr(commands, "_adapt", lambda *_: None)  # the tree is adapted already
 
     def run(*arguments):
         capfd.readouterr()

@@ -14,6 +14,9 @@ from gatechart.api import COUNTS, MAIL, OUTCOME, SNAPSHOT, TURN
 from gatechart.cli.output import (
     Cell,
     Document,
+    age_text,
+    in_zone,
+    moment_text,
     print_error,
     print_facts,
     print_hint,
@@ -21,13 +24,14 @@ from gatechart.cli.output import (
     print_table,
     print_warning,
     status_text,
+    zoned_text,
 )
-from gatechart.cli.times import age_text, in_zone, moment_text, zoned_text
 from gatechart.drawing.text import function_text, visible
 from gatechart.errors import nearest
 from gatechart.graph import AnyGraph, Edge
 from gatechart.kernel import awaited_events, candidates, sendable
 from gatechart.values import (
+    AcceptedEvent,
     ActiveInvocation,
     Event,
     EventName,
@@ -318,3 +322,23 @@ def _when(mail: Mail) -> str:
 
 def _time(moment: datetime | None) -> str | None:
     return None if moment is None else moment_text(moment)
+
+
+def print_accepted(found: Sequence[AcceptedEvent]) -> None:
+    """Print the events that an agent could take now, a row for each transition."""
+    if found:
+        print_table(
+            ("EVENT", "AGREES", "LEADS TO", "IF", "WHY NOT"), (row for each in found for row in accepted_rows(each))
+        )
+    else:
+        print_hint("nothing is accepted")
+
+
+def accepted_rows(event: AcceptedEvent) -> Iterator[Sequence[Cell]]:
+    """Yield a row for each transition, the first with the event: event, verdict, targets, guard, and why not."""
+    if not event.transitions:
+        yield event.event, event.agrees.value, "", "", event.why_not
+    for place, each in enumerate(event.transitions):
+        guard = function_text(each.guard) if each.guard else "else" if place else ""
+        first = ("", "") if place else (event.event, event.agrees.value)
+        yield *first, ", ".join(each.targets) or "(stays)", guard, each.why_not or each.raised

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from inspect import cleandoc
 from typing import Any, Final, TypedDict
 
@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from gatechart.cli.accepts import show_accepted
 from gatechart.cli.agents import erase_agent, fork_agent, roll_back_agent, send_event, start_agent, stop_agent
 from gatechart.cli.desk import answer_case, list_cases, release_case, resolve_case, return_case, show_case, take_case
 from gatechart.cli.graphs import check_graphs, draw_graph, print_schema
@@ -19,10 +18,10 @@ from gatechart.cli.handoffs import cancel_handoff, hand_on, list_handoffs, show_
 from gatechart.cli.mail import discard_mail, end_invoke, fire_timer, list_mail, post_event, retry_mail, show_mail
 from gatechart.cli.new import begin_project
 from gatechart.cli.options import COMMON_PANEL, Job, Work, common_options, with_settings
-from gatechart.cli.reading import list_agents, show_agent, show_history
+from gatechart.cli.reading import list_agents, show_accepted, show_agent, show_history
 from gatechart.cli.replay import replay_histories
 from gatechart.cli.restate import move_agents, register_service, serve_engine
-from gatechart.cli.run import run_agents
+from gatechart.cli.run import follow_agents, run_agents
 from gatechart.cli.schedules import (
     delete_schedule,
     list_schedules,
@@ -34,7 +33,6 @@ from gatechart.cli.schedules import (
 from gatechart.cli.serve import serve_agents
 from gatechart.cli.simulate import simulate_chart
 from gatechart.cli.store import migrate_agents, prune_store, upgrade_database
-from gatechart.cli.tail import follow_agents
 
 HELP: Final = """Run durable agents driven by statecharts.
 
@@ -148,7 +146,7 @@ class _FoldsCommonOptions:
         """Print the help."""
         for parameter in self.params:
             if getattr(parameter, "rich_help_panel", None) == COMMON_PANEL:
-                parameter.hidden = True  # the parser is built anew for each command line
+                parameter.hidden = True  # they are this command's own copies
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
@@ -201,10 +199,16 @@ def parse(arguments: Sequence[str]) -> Job | int:
 
     Raises typer.TyperException if the arguments are wrong.
     """
+    asked: Job | int = _parser()(list(arguments), prog_name="gatechart", standalone_mode=False)
+    return asked
+
+
+@cache
+def _parser() -> Any:
+    """Return the parser of all commands. Making it takes longer than most commands, so a process makes it once."""
     command: Any = get_command(app)
     _adapt(command, typer.Context(command, **command.context_settings))
-    asked: Job | int = command(list(arguments), prog_name="gatechart", standalone_mode=False)
-    return asked
+    return command
 
 
 def _adapt(command: Any, context: typer.Context) -> None:

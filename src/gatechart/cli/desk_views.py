@@ -11,8 +11,17 @@ from rich.text import Text
 
 from gatechart.cli.agent_views import snapshot_document
 from gatechart.cli.handoff_views import print_conversation, print_known, print_way, problem_facts, prose
-from gatechart.cli.output import Cell, Document, print_facts, print_hint, print_line, print_table, status_text
-from gatechart.cli.times import age_text, zoned_text
+from gatechart.cli.output import (
+    Cell,
+    Document,
+    age_text,
+    print_facts,
+    print_hint,
+    print_line,
+    print_table,
+    status_text,
+    zoned_text,
+)
 from gatechart.contrib.human_desk import RANKS, DeskContext, Subtask, SubtaskStatus
 from gatechart.drawing.text import visible
 from gatechart.handoff import Priority

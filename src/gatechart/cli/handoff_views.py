@@ -10,9 +10,18 @@ from typing import Any, Final
 from rich.text import Text
 
 from gatechart.api import HANDOFF
-from gatechart.cli.output import Cell, Document, print_facts, print_line, print_table, print_warning
+from gatechart.cli.output import (
+    Cell,
+    Document,
+    in_zone,
+    moment_text,
+    print_facts,
+    print_line,
+    print_table,
+    print_warning,
+    zoned_text,
+)
 from gatechart.cli.remedies import in_commands
-from gatechart.cli.times import in_zone, moment_text, zoned_text
 from gatechart.drawing.text import visible
 from gatechart.errors import PacketError
 from gatechart.handoff import (

@@ -14,9 +14,8 @@ import typer
 
 from gatechart.cli.completion import AgentArgument
 from gatechart.cli.errors import ExitCode, HandoffStandsError, OtherGraphError, UsageError
-from gatechart.cli.inputs import read_deadline
 from gatechart.cli.late import late
-from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption
+from gatechart.cli.options import TIMEOUT_S, Settings, TimeoutOption, read_deadline
 from gatechart.cli.output import emit, print_hint, print_page
 from gatechart.cli.reading import LimitOption
 from gatechart.errors import FeedLaggedError, NoHandoffError

@@ -1,4 +1,7 @@
-"""All that is printed: tables, JSON, hints, errors and the log. In colour on a terminal, unbroken lines in a pipe."""
+"""All that is printed: tables, JSON, hints, errors and the log. In colour on a terminal, unbroken lines in a pipe.
+
+Moments and ages are written as people read them: in the local time zone, which the environment variable TZ overrides.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import typer
@@ -243,3 +246,49 @@ class _FactsFormatter(logging.Formatter):
         told = _STANDARD.union(record.args if isinstance(record.args, Mapping) else ())
         facts = (f"{name}={value!r}" for name, value in vars(record).items() if name not in told)
         return " ".join([f"{record.levelname.lower()}: {record.name}: {record.message}", *facts])
+
+
+_UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+
+
+def moment_text(moment: datetime) -> str:
+    """Write a moment in local time, to the second."""
+    return f"{_local(moment):%Y-%m-%d %H:%M:%S}"
+
+
+def clock_text(moment: datetime) -> str:
+    """Write the time of day of a moment in local time."""
+    return f"{_local(moment):%H:%M:%S}"
+
+
+def zoned_text(moment: datetime) -> str:
+    """Write a moment in local time, with the name of the time zone."""
+    local = _local(moment)
+    return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
+
+
+def in_zone(heading: str) -> str:
+    """Add the local time zone to the heading of a column of moments."""
+    return f"{heading} ({datetime.now().astimezone().tzname()})"
+
+
+def age_text(age: timedelta) -> str:
+    """Write a duration in its two largest units.
+
+    >>> age_text(timedelta(minutes=125)), age_text(timedelta(seconds=7)), age_text(timedelta(days=3, hours=2))
+    ('2h 5m', '7s', '3d 2h')
+    """
+    left, counts = max(0, int(age.total_seconds())), []
+    for unit, seconds in _UNITS:
+        count, left = divmod(left, seconds)
+        counts.append((count, unit))
+    largest = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
+    told = [f"{count}{unit}" for count, unit in counts[largest : largest + 2] if count]
+    return " ".join(told) or "0s"
+
+
+def _local(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone()
+    except (OverflowError, OSError):  # the first or the last year that a date can have
+        return moment.astimezone(UTC)

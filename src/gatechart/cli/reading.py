@@ -1,4 +1,4 @@
-"""Commands that only read agents: show, list, history. They work while another process owns the database."""
+"""Commands that only read agents: show, accepts, list, history. They work while another process owns the database."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gatechart.cli.completion import AgentArgument, complete_graphs, complete_states
+from gatechart.cli.completion import AgentArgument, complete_events, complete_graphs, complete_states
 from gatechart.cli.errors import ExitCode, UsageError
 from gatechart.cli.late import late
-from gatechart.cli.options import Settings
+from gatechart.cli.options import PayloadOption, Settings, read_payload
 from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import DefinitionError, GatechartError
@@ -34,14 +34,15 @@ from gatechart.values import (
 
 if TYPE_CHECKING:
     from gatechart import api, stores, turn
-    from gatechart.cli import agent_views, loading
+    from gatechart.cli import agent_views, connection, loading
     from gatechart.cli.agent_views import Accepted
     from gatechart.hosting import registry, search
     from gatechart.ports import Store
 else:
-    agent_views, api, loading, registry, search, stores, turn = late(
+    agent_views, api, connection, loading, registry, search, stores, turn = late(
         "gatechart.cli.agent_views",
         "gatechart.api",
+        "gatechart.cli.connection",
         "gatechart.cli.loading",
         "gatechart.hosting.registry",
         "gatechart.hosting.search",
@@ -98,6 +99,12 @@ VersionOption = Annotated[
 ]
 AfterVersionOption = Annotated[
     int, typer.Option("--after", min=0, metavar="VERSION", help="Only turns after this version.")
+]
+AskedEventArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[EVENT]", autocompletion=complete_events, help="Only what this event would do.", show_default=False
+    ),
 ]
 
 
@@ -225,6 +232,32 @@ async def _count_agents(settings: Settings, graph: str | None) -> None:
             print_hint("no agents found")
 
     emit(settings, agent_views.counts_document(counts), show)
+
+
+async def show_accepted(
+    settings: Settings, agent: AgentArgument, event: AskedEventArgument = None, payload: PayloadOption = None
+) -> ExitCode | None:
+    """Show what can happen to an agent now: the events that it accepts, and whether its guards agree.
+
+    Guards are asked, and nothing else happens. AGREES is yes, no, or depends: on the payload, which is not known. With
+    an EVENT, only that one is asked about, with a --payload if there is one; the exit code is 1 if it would be refused.
+
+    Examples:
+      gatechart accepts case-1
+      gatechart accepts case-1 FEEDBACK_RECEIVED -p '{"rating": 5}'
+      gatechart accepts case-1 --json
+    """
+    if event is None and payload is not None:
+        raise UsageError("a payload needs its event; name it behind the agent")
+    graphs = loading.load_graphs(settings)
+    async with connection.inspect(settings, graphs) as runtime:
+        if event is None:
+            found = await runtime.accepts(agent)
+            emit(settings, api.AcceptsCommand.answer.plain(found), lambda: agent_views.print_accepted(found))
+            return None
+        asked = await runtime.can(agent, event, read_payload(payload))
+    emit(settings, api.CanCommand.answer.plain(asked), lambda: agent_views.print_accepted((asked,)))
+    return ExitCode.REFUSED if asked.agrees == "no" else None
 
 
 async def show_history(

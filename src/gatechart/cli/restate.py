@@ -14,8 +14,7 @@ import typer
 from gatechart.cli.errors import UsageError
 from gatechart.cli.late import late
 from gatechart.cli.options import Settings, duration_option
-from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working
-from gatechart.cli.times import zoned_text
+from gatechart.cli.output import Document, emit, print_facts, print_hint, print_line, working, zoned_text
 from gatechart.values import LONGEST_S
 
 if TYPE_CHECKING:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatechart.cli.completion import complete_graphs, complete_schedules
-from gatechart.cli.inputs import read_payload
 from gatechart.cli.late import late
-from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption
-from gatechart.cli.output import Cell, emit, is_confirmed, print_hint, print_page, print_table
+from gatechart.cli.options import TIMEOUT_S, PayloadOption, Settings, TimeoutOption, YesOption, read_payload
+from gatechart.cli.output import Cell, emit, in_zone, is_confirmed, moment_text, print_hint, print_page, print_table
 from gatechart.cli.reading import LimitOption
-from gatechart.cli.times import in_zone, moment_text
 from gatechart.values import Missed, Overlap, Schedule
 
 if TYPE_CHECKING:

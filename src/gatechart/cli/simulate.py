@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from gatechart.cli.accepts import accepted_rows
 from gatechart.cli.completion import complete_graphs
 from gatechart.cli.errors import ExitCode, UsageError
-from gatechart.cli.inputs import read_payload
 from gatechart.cli.late import late
-from gatechart.cli.options import PayloadOption, Settings
+from gatechart.cli.options import PayloadOption, Settings, read_payload
 from gatechart.cli.output import (
     Cell,
     Document,
+    age_text,
     print_document,
     print_error,
     print_facts,
@@ -31,9 +30,9 @@ from gatechart.cli.output import (
     print_line,
     print_table,
     status_text,
+    zoned_text,
 )
 from gatechart.cli.remedies import in_commands
-from gatechart.cli.times import age_text, zoned_text
 from gatechart.errors import GatechartError, InvalidChartError
 from gatechart.values import Outcome, Status
 
@@ -314,7 +313,7 @@ class _Player:
 
     def _rows(self) -> Iterator[Sequence[Cell]]:
         for number, choice in enumerate(self._choices, 1):
-            for place, (event, *others) in enumerate(accepted_rows(choice.asked)):
+            for place, (event, *others) in enumerate(agent_views.accepted_rows(choice.asked)):
                 yield (str(number), _label(choice), *others) if place == 0 else ("", event, *others)
 
     def _document(self, acted: Sequence[str]) -> Document:
