@@ -22,7 +22,7 @@ def test_an_event_of_the_framework_can_be_neither_sent_nor_posted(gatechart, unc
             assert (refused.code, refused.out) == (4, "")
             assert refused.err == (
                 "error: only gatechart itself sends 'after.1h.NEW'; an operator lets a timer fire now with "
-                "fire_timer(), or `gatechart mail fire`\n"
+                "`gatechart mail fire`\n"
             )
 
 

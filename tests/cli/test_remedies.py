@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import fields
+from importlib import import_module
+from pkgutil import walk_packages
 
 import pytest
 
-import gatechart.clients.errors
-import gatechart.contrib.errors  # noqa: F401  so that the walk finds their errors, too
+import gatechart
 from gatechart.cli import remedies
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import GatechartError, ReservedEventError
@@ -29,6 +30,7 @@ OF_PROGRAMS = {  # errors that only a program can meet: no command makes the cal
     "InsideLoopError",
     "ReadOnlyError",
     "RuntimeClosedError",
+    "TooManyConfigurationsError",
 }
 
 
@@ -37,7 +39,10 @@ def sample(kind):
 
 
 def every_error():
-    """The errors of gatechart, and those of its command line and its clients."""
+    """The errors of gatechart, wherever they are defined."""
+    for found in walk_packages(gatechart.__path__, "gatechart."):
+        if not found.name.startswith(("gatechart.__", "gatechart.examples", "gatechart.migrations")):
+            import_module(found.name)
     others = [each for each in subclasses(GatechartError) if each.__module__.startswith("gatechart.")]
     return [each for each in dict.fromkeys((*LEAVES, *others)) if not each.__subclasses__()]
 

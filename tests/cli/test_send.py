@@ -114,7 +114,7 @@ def test_an_id_is_applied_once(gatechart, unchanged):
     assert again.err == "an event with this id was applied before, as version 2; nothing was done again\n"
     assert document["repeat"] is True
     assert other.code == 4
-    assert "give a new event a new id" in other.err
+    assert "give a new one a new --id" in other.err
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_an_agent_starts_at_the_entry_point_that_is_named(project, gatechart):
 
 def test_machines_get_the_snapshot(project, gatechart):
     started = gatechart("start", "desk", "--at", "ANSWERING", "--payload", '{"name": "Ada"}', "--id", "a", "--json")
-    fingerprint = started.document["fingerprint"]
+    fingerprint, begun = (started.document[key] for key in ("fingerprint", "started"))
     assert started.document == {
         "agent_id": "a",
         "graph": "desk",
@@ -34,6 +34,8 @@ def test_machines_get_the_snapshot(project, gatechart):
         "context": {"name": "Ada", "notes": []},
         "version": 1,
         "status": "active",
+        "started": begun,
+        "changed": begun,
     }
     assert len(fingerprint) == 32
 
