@@ -313,7 +313,7 @@ async def test_an_agent_that_has_the_id_of_a_schedules_own_agent_is_left_alone(r
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_an_agent_that_cannot_be_started_is_told_as_a_problem_and_the_next_moment_comes(place, clock):
+async def test_an_agent_that_cannot_be_started_is_told_as_a_problem_and_the_next_moment_comes(place, clock, caplog):
     async with Runtime.open(place, graphs=[report], clock=clock) as runtime:
         await runtime.schedule("nightly", report, at="ASKED", payload={"topic": "x"}, every="1d")
     older = StateTransitionGraph("report", context=Report, states=["WRITING"], entry_points=["WRITING"])
@@ -322,6 +322,7 @@ async def test_an_agent_that_cannot_be_started_is_told_as_a_problem_and_the_next
         found = await seen(runtime, lambda each: each.problem)
         assert "cannot be entered at 'ASKED'" in found.problem
         assert (found.next, found.started) == (NOON + 2 * DAY, ())
+        assert "schedule nightly could not start an agent of graph report: " in caplog.text
     clock.at = NOON + 2 * DAY
     async with Runtime.open(place, graphs=[report], clock=clock) as runtime:
         assert (await seen(runtime, started(1))).problem == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ from gatechart.hosting.invoke_context import Work
 from gatechart.turn import Turn
 from gatechart.values import SCHEDULE_GRAPH, AgentId, Event, Every, Missed, Overlap, Retry, Schedule, Snapshot, Status
 
+logger = logging.getLogger(__name__)
+
+_NOT_STARTED: Final = "schedule %(schedule)s could not start an agent of graph %(graph)s: %(problem)s"
 TIMER: Final = "next"  # the key of the timer
 _FIRST_LOOK_S: Final = 0.5
 _LONGEST_LOOK_S: Final = 10.0
@@ -217,6 +221,8 @@ class _Starter:
         except ActionFailedError:  # may go well another time
             raise
         except EventError as error:
+            facts = {"schedule": terms.name, "graph": terms.graph, "problem": str(error)}
+            logger.warning(_NOT_STARTED, facts, extra=facts)
             return {"problem": str(error)}
         return {"started": agent_id}
 
