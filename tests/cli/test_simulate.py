@@ -176,8 +176,9 @@ def test_the_picture_shows_where_the_agent_is(simulate, folder):
 
 def test_a_name_of_the_chart_goes_before_a_command(simulate, folder):
     (folder / "cards.yaml").write_text("id: cards\nentry_points: [A]\nstates: {A: {on: {draw: B, quit: A}}, B: }\n")
-    played = simulate("draw", arguments=("cards.yaml",))
+    played = simulate("quit", "draw", arguments=("cards.yaml",))
     assert played.code == 0
+    assert "A --quit--> A" in played.out
     assert "A --draw--> B" in played.out
 
 

@@ -56,7 +56,7 @@ else:
 ChartArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[CHART]",
+        metavar="CHART",
         autocompletion=complete_graphs,
         help="A graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE, whose module may be left out. Default: the "
         "only graph of the app.",
@@ -196,9 +196,11 @@ class _Player:
     async def play(self) -> ExitCode | None:
         """Show where the agent is and do what the player types, until the end."""
         await self._show()
-        while (line := self._lines.next("> ")) not in (None, "quit", "exit"):
+        while (line := self._lines.next("> ")) is not None:
+            if line in ("quit", "exit") and self._chosen(line) is None:
+                break
             try:
-                is_done = await self._obey(line or "")
+                is_done = await self._obey(line)
             except (GatechartError, typer.TyperException) as error:
                 if self._lines.is_script:
                     raise
