@@ -1,9 +1,9 @@
 """The packet: everything the next agent needs to know, validated, versioned, and never lossy."""
 
-from __future__ import annotations
+# Annotations are not postponed here: pydantic before 2.13 would look for `JsonValue` where a subclass is defined.
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Self, TypeAlias
 
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
@@ -101,7 +101,7 @@ class FallbackKind(StrEnum):
     HUMAN = "human"  # a graph that represents people, or an agent of it
 
     @classmethod
-    def _missing_(cls, value: object) -> FallbackKind | None:
+    def _missing_(cls, value: object) -> Self | None:
         """Read the names of kinds in older stored packets."""
         return {"again": cls.SAME_TARGET, "other": cls.OTHER_GRAPH, "person": cls.HUMAN}.get(str(value))
 
