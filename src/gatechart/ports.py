@@ -28,6 +28,7 @@ from gatechart.values import (
     Pruning,
     Query,
     Request,
+    Searchable,
     Snapshot,
     Unit,
     Verdict,
@@ -89,7 +90,25 @@ class AgentStore(Protocol):
         What is behind `after` does not depend on what was there when it was given: an agent that was started or has
         changed meanwhile is where it belongs now. In the order started, `after` is an agent, and raises
         UnknownAgentError if it is not there; any other place stays valid.
+
+        Agents without a value for a field of the query (see `sort_key`) are not found. Values compare by their keys.
         """
+        ...
+
+    async def declare(self, searchable: Mapping[str, Sequence[str]]) -> bool:
+        """Find agents by these fields of their contexts from now on: by all of these, for each graph that is named.
+
+        The values are committed with each turn. Those of agents from before are added by `fill`; fields that are no
+        longer listed are forgotten. Return whether there is anything to fill. Raises OwnershipLostError as `commit`.
+        """
+        ...
+
+    async def fill(self, *, limit: int) -> bool:
+        """Add the values of at most so many agents for newly declared fields. Return whether there are more."""
+        ...
+
+    async def searchable(self) -> Sequence[Searchable]:
+        """Return the declared fields, by graph and field."""
         ...
 
     async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:

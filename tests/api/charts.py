@@ -21,6 +21,7 @@ lamp = StateTransitionGraph(
         Transition("ON", "SHATTERED", "BROKEN"),
     ],
     entry_points=[EntryPoint("OFF", opens_on=["DUSK"], takes=Note), "ON"],
+    searchable="text",
 )
 
 

@@ -100,6 +100,12 @@ async def test_agents_are_gone_through_and_counted_from_elsewhere(verbs):
         await verbs.start_on("DUSK", {"text": ""}, agent_id=agent_id)
     await verbs.send("b", "SWITCHED")
     assert [each.agent_id async for each in verbs.agents(graph=lamp, order="changed")] == ["b", "c", "a"]
+    await verbs.start(lamp, at="OFF", payload={"text": "Ada"}, agent_id="d")
+    assert [each.agent_id async for each in verbs.agents(where={"text": ["Ada", "x"]}, order="-text")] == ["d"]
+    page = await verbs.find(where={"text": {"prefix": ""}}, order="text", limit=3)
+    assert [each.agent_id for each in page.agents] == ["a", "b", "c"]
+    assert [each.agent_id for each in (await verbs.find(order="text", after=page.next)).agents] == ["d"]
+    await verbs.erase("d")
     assert await verbs.counts(graph="lamp") == (GraphCount("lamp", 3, {Status.ACTIVE: 3}, {"OFF": 2, "ON": 1}),)
 
 

@@ -46,7 +46,7 @@ DESK = dedent(
         os.kill(os.getpid(), signal.SIGINT)
 
     desk = StateTransitionGraph(
-        "desk", context=Talk,
+        "desk", context=Talk, searchable="name",
         states=[State("TALKING", states=["LISTENING", "ANSWERING"]), State("CLOSED", final=True)],
         transitions=[
             Transition("LISTENING", "ASKED", "ANSWERING", guard=is_long, actions=keep),

@@ -155,6 +155,38 @@ def test_agents_are_counted_by_graph_status_and_state(gatechart):
     }
 
 
+@on_both
+def test_agents_are_found_by_a_searchable_field(gatechart):
+    for name in ("7", "Bob"):
+        gatechart("start", "desk", "--at", "ANSWERING", "-p", f'{{"name": "{name}"}}', "--id", name)
+
+    def found(*arguments):
+        return [each["agent_id"] for each in gatechart("list", *arguments, "--json").document["agents"]]
+
+    assert found("--where", "name=Ada") == ["b"]
+    assert found("--where", "name=7") == ["7"]
+    assert found("--where", 'name=["Ada", "Bob"]', "--graph", "desk", "--order=-name") == ["Bob", "b"]
+    assert found("--where", "name^=A") == ["b"]
+    assert found("--where", "name>=A", "--where", "name<B") == ["b"]
+    assert found("--order", "name", "--limit", "2", "--after", "1:t") == ["7", "b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["--where", "nme=Ada"], 4, "agents cannot be found by 'nme': did you mean 'name'"),
+        (["--graph", "strict", "--where", "name=Ada"], 4, "agents of 'strict' cannot be found by 'name'"),
+        (["--where", "name"], 2, "is no condition: write customer=Ada"),
+        (["--where", "name=a", "--where", "name=b"], 2, "there is another condition for name already"),
+        (["--order", "age"], 4, "There are 'started', 'changed', 'name'"),
+    ],
+)
+def test_a_condition_that_makes_no_sense_says_what_would(gatechart, arguments, code, told):
+    refused = gatechart("list", *arguments)
+    assert (refused.code, refused.out) == (code, "")
+    assert told in " ".join(refused.err.split())
+
+
 def test_a_count_is_narrowed_by_a_graph_alone(gatechart):
     refused = gatechart("list", "--count", "--status", "done")
     assert (refused.code, refused.out) == (2, "")

@@ -49,6 +49,7 @@ async def search_long(context, work):
 shop = StateTransitionGraph(
     "shop",
     context=Desk,
+    searchable=["name", "count"],
     states=[
         State("SEARCHING", invoke=Invoke(search)),
         State("SEARCHING_LONG", invoke=Invoke(search_long)),

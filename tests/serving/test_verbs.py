@@ -39,6 +39,35 @@ async def test_agents_that_failed_are_found_as_such(http, client):
     assert [each.agent_id for each in (await client.find(status="failed")).agents] == ["failed"]
 
 
+async def test_agents_are_found_by_searchable_fields(http, client):
+    for name in ("Ada", "Bob", "Adam"):
+        await http.post("/agents", json={**CASE, "payload": {"name": name}, "agent_id": name})
+    await client.send("Bob", "COUNTED")
+    found = await http.get("/agents", params={"graph": "shop", "where": '{"name":{"prefix":"A"}}', "order": "-name"})
+    assert [each["agent_id"] for each in found.json()["agents"]] == ["Adam", "Ada"]
+    assert found.json()["incomplete"] == []
+    page = await client.find(where={"count": 0, "name": ["Ada", "Bob"]})
+    assert [each.agent_id for each in page.agents] == ["Ada"]
+    assert [each.agent_id async for each in client.agents(order="-count")] == ["Bob", "Adam", "Ada"]
+    assert [each.agents for each in await client.counts(graph="shop")] == [3]
+
+
+@pytest.mark.parametrize(
+    ("where", "status", "told"),
+    [
+        ('{"nme":"Ada"}', 404, "did you mean 'name'"),
+        ("name=Ada", 422, "where"),
+        ('{"name":null}', 422, "where.name"),
+        ('{"name":{"above":1}}', 422, "above"),
+        ("[]", 422, "where"),
+    ],
+)
+async def test_a_condition_that_makes_no_sense_is_refused(http, where, status, told):
+    refused = await http.get("/agents", params={"where": where})
+    assert refused.status_code == status
+    assert told in refused.json()["message"]
+
+
 async def test_a_trigger_starts_where_it_opens(http):
     started = await http.post("/agents", json={"trigger": "CALLED", "payload": {"name": "Ada"}})
     assert started.status_code == 201

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Generic, NotRequired, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, GetCoreSchemaHandler, JsonValue, PlainSerializer, TypeAdapter
 from pydantic_core import CoreConfig, SchemaSerializer, core_schema, from_json, to_json
@@ -122,6 +122,7 @@ class Part:
     entries: Sequence[Any]
     next: int | str | None = None
     places: Sequence[int | str] = ()
+    incomplete: tuple[str, ...] | None = None  # see Page; None for other lists
 
 
 class ListAnswer(Answer[Any]):
@@ -161,11 +162,23 @@ class _PageAnswer(ListAnswer):
     """Agents, which the verb returns as a Page."""
 
     def part_of(self, result: Page) -> Part:
-        return Part(result.agents, result.next, result.places)
+        return Part(result.agents, result.next, result.places, result.incomplete)
+
+    def read_part(self, text: str | bytes) -> Part:
+        return self._part(self.adapter.validate_json(text))
 
     def result_of(self, part: Part) -> Page:
         following: Any = part.next
-        return Page(tuple(part.entries), following)
+        return Page(tuple(part.entries), following, incomplete=part.incomplete or ())
+
+    def _wrapped(self, result: Page) -> Any:
+        return super()._wrapped(result) | {"incomplete": result.incomplete}
+
+    def _unwrapped(self, read: Any) -> Page:
+        return self.result_of(self._part(read))
+
+    def _part(self, read: Any) -> Part:
+        return Part(read[self.name], read["next"], incomplete=read.get("incomplete", ()))
 
 
 _Parsed: TypeAlias = Annotated[
@@ -199,10 +212,14 @@ class Asked(TypedDict):
 
 
 class Agents(TypedDict):
-    """Some of the agents found; pass `next` as `after` for more. It is null if there are no more."""
+    """Some of the agents found; pass `next` as `after` for more. It is null if there are no more.
+
+    incomplete: fields of the query that agents from before their declaration may lack.
+    """
 
     agents: tuple[_Snapshot, ...]
     next: str | None
+    incomplete: NotRequired[tuple[str, ...]]  # earlier releases do not write it
 
 
 class History(TypedDict):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from gatechart.values.frozen import value
 
@@ -50,8 +51,11 @@ class Route:
         return _FIELD.sub(lambda found: _quoted(str(fields[found[1]])), self.path)
 
     def rest_of(self, call: BaseModel) -> dict[str, Any]:
-        """Return the fields that are not in the path, as JSON values without nulls."""
-        return call.model_dump(mode="json", exclude={"verb", *self.in_path}, exclude_none=True)
+        """Return the fields that are not in the path, as JSON values without nulls; objects in a query as text."""
+        rest = call.model_dump(mode="json", exclude={"verb", *self.in_path}, exclude_none=True)
+        if self.has_body:
+            return rest
+        return {name: to_json(value).decode() if isinstance(value, dict) else value for name, value in rest.items()}
 
 
 def _quoted(text: str) -> str:

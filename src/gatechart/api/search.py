@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
 
-from gatechart.api.commands import Command, CountsCommand, FindCommand
+from pydantic import ValidationError
+
+from gatechart.api.commands import WANTED, Command, CountsCommand, FindCommand
 from gatechart.api.making import made
-from gatechart.errors import UnknownAgentError
+from gatechart.errors import PayloadError, UnknownAgentError
 from gatechart.graph import AnyGraph, graph_name
-from gatechart.values import BY_START, GraphCount, Name, Order, Page, Snapshot, Status, name_of
+from gatechart.turn import plain_payload
+from gatechart.values import BY_START, LONGEST_VALUE, GraphCount, Name, Order, Page, Snapshot, Status, name_of
+
+_SOUGHT: Final = (
+    f"a text of up to {LONGEST_VALUE} characters, a number, True or False, a list of such, "
+    "or bounds of such, by ge, gt, le, lt or prefix"
+)
 
 
 class SearchingHome(ABC):
@@ -27,6 +35,7 @@ class SearchingHome(ABC):
         graph: Name | AnyGraph | None = None,
         state: Name | None = None,
         status: Status | str | None = None,
+        where: Mapping[str, Any] | None = None,
         order: str = "started",
         after: str | None = None,
         limit: int = 100,
@@ -34,14 +43,20 @@ class SearchingHome(ABC):
         """Find agents, a page at a time: pass the page's `next` as `after`. `agents` goes through all pages.
 
         state: an active state, as a leaf or around one.
-        order: "started", the oldest first, or "changed", that of their newest turns, the newest first; with a minus
-        sign, as in "-started", the other way round.
-        Raises UnknownGraphError, UnknownStateError, UnknownFieldError for an order, UnknownAgentError or
-        UnknownPlaceError for `after`, PayloadError for an unknown status or a limit below 1.
+        where: searchable fields, each with the value that agents must have: `{"customer": "Ada"}`; several, of which
+        they must have one: `{"customer": ["Ada", "Bob"]}`; or bounds: `{"order.total": {"ge": 10, "lt": 100}}` (also
+        "gt" and "le"), `{"customer": {"prefix": "A"}}`. Agents without a value are not found.
+        order: "started", the oldest first; "changed", that of their newest turns, the newest first; or a searchable
+        field, without the agents that have no value. With a minus sign, as in "-started", the other way round.
+
+        Raises UnknownGraphError, UnknownStateError, UnknownFieldError for a field that is not searchable,
+        UnknownAgentError or UnknownPlaceError for `after`, PayloadError for an unknown status, a value that agents are
+        not found by, or a limit below 1.
         """
         names = {"graph": graph and graph_name(graph), "state": state and name_of(state)}
+        sought = None if where is None else _checked(where)
         page: Page = await self.execute(
-            made(FindCommand, **names, status=status, order=order, after=after, limit=limit)
+            made(FindCommand, **names, status=status, where=sought, order=order, after=after, limit=limit)
         )
         return page
 
@@ -51,6 +66,7 @@ class SearchingHome(ABC):
         graph: Name | AnyGraph | None = None,
         state: Name | None = None,
         status: Status | str | None = None,
+        where: Mapping[str, Any] | None = None,
         order: str = "started",
     ) -> AsyncIterator[Snapshot]:
         """Go through the agents that `find` finds, read page by page: `async for snapshot in runtime.agents(...)`.
@@ -59,7 +75,7 @@ class SearchingHome(ABC):
         changes before it was met moves to the front, and is missed; by "-changed" it moves to the end, and is met.
         Raises as `find` does.
         """
-        return _each(self.find, order, graph=graph, state=state, status=status)
+        return _each(self.find, order, graph=graph, state=state, status=status, where=where)
 
     async def counts(self, *, graph: Name | AnyGraph | None = None) -> Sequence[GraphCount]:
         """Count the agents of each graph that has some, or of one graph: altogether, by status, and by state.
@@ -68,6 +84,17 @@ class SearchingHome(ABC):
         """
         found: Sequence[GraphCount] = await self.execute(made(CountsCommand, graph=graph and graph_name(graph)))
         return found
+
+
+def _checked(where: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return conditions as JSON values. Raises PayloadError, in fewer words than the model of the command has."""
+    plain = plain_payload(where, "find")
+    for field, wanted in plain.items():
+        try:
+            WANTED.validate_python(wanted)
+        except ValidationError:
+            raise PayloadError("find", (f"{field!r} is to be {wanted!r}",), _SOUGHT) from None
+    return plain
 
 
 async def _each(find: Callable[..., Awaitable[Page]], order: str, **wanted: Any) -> AsyncIterator[Snapshot]:

@@ -149,6 +149,7 @@ class _Dumping:
             accepts=self.accepts(graph.accepts),
             events={each.name: self.event_type(each) for each in graph.event_types.values()},
             events_closed=graph.events_closed,
+            searchable=list(graph.searchable),
             allow=[{"code": each.code, "place": each.place, "reason": each.reason} for each in graph.allow],
             entry_points=[self.entry_point(each) for each in graph.entry_points.values()],
             initial=self.begins(),

@@ -130,6 +130,9 @@ class _Building:
         self.names = Names(chart, faults)
         self.is_xstate = chart.dialect is Dialect.XSTATE
         self.places: dict[str, Spot] = {"entry_points": _entry_points(chart.root.spot)}
+        if chart.searchable:
+            where = chart.root.spot.get("searchable")
+            self.places |= {f"searchable {each!r}": where for each in chart.searchable if where is not None}
         self.events = Events(chart, self.names, faults)
 
     def graph(
@@ -154,6 +157,7 @@ class _Building:
             "accepts": self.accepts(),
             "events": [self.event_type(each) for each in self.chart.events],
             "events_closed": self.chart.events_closed,
+            "searchable": self.chart.searchable,
             "allow": list(self.allowances(gone={*map(_place, doors)} - {*map(_place, given)})),
         }
         try:

@@ -260,6 +260,7 @@ class ChartForm:
     accepts: AcceptsForm | None
     events: tuple[EventTypeForm, ...]
     events_closed: bool
+    searchable: tuple[str, ...]
     description: str
 
 

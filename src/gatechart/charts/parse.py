@@ -72,6 +72,7 @@ class _Shape(Entries):
             accepts=self.accepts(spot.get("accepts")),
             events=tuple(self.event_types(spot.get("events"))),
             events_closed=fields.flag("events_closed"),
+            searchable=fields.texts("searchable"),
             description=fields.text("description"),
         )
 

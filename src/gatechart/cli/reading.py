@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -19,6 +20,7 @@ from gatechart.cli.output import emit, print_hint, print_warning
 from gatechart.cli.remedies import in_commands
 from gatechart.errors import DefinitionError, GatechartError
 from gatechart.values import (
+    BY_CHANGE,
     BY_START,
     SCHEDULE_GRAPH,
     ActiveIn,
@@ -34,16 +36,19 @@ from gatechart.values import (
 
 if TYPE_CHECKING:
     from gatechart import api, stores, turn
-    from gatechart.cli import agent_views, connection, loading
+    from gatechart.api import making
+    from gatechart.cli import agent_views, conditions, connection, loading
     from gatechart.cli.agent_views import Accepted
     from gatechart.hosting import registry, search
     from gatechart.ports import Store
 else:
-    agent_views, api, connection, loading, registry, search, stores, turn = late(
+    agent_views, api, conditions, connection, loading, making, registry, search, stores, turn = late(
         "gatechart.cli.agent_views",
         "gatechart.api",
+        "gatechart.cli.conditions",
         "gatechart.cli.connection",
         "gatechart.cli.loading",
+        "gatechart.api.making",
         "gatechart.hosting.registry",
         "gatechart.hosting.search",
         "gatechart.stores",
@@ -75,12 +80,23 @@ StatusOption = Annotated[
     Status | None, typer.Option("--status", help="Only agents with this status.", show_default=False)
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, metavar="NUMBER", help="How many to list, at most.")]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only agents with this value in a searchable field: customer=Ada, total>=10 (or <, <=, >), name^=A for a "
+        "prefix. May be repeated.",
+        show_default=False,
+    ),
+]
 OrderOption = Annotated[
     str,
     typer.Option(
         "--order",
         metavar="ORDER",
-        help="started: the oldest first. changed: the latest change first. -started, -changed: the other way round.",
+        help="started: the oldest first. changed: the latest change first. Or a searchable field. With a minus sign, "
+        "as in --order=-changed: the other way round.",
     ),
 ]
 AfterAgentOption = Annotated[
@@ -174,6 +190,7 @@ async def list_agents(
     graph: GraphOption = None,
     state: StateOption = None,
     status: StatusOption = None,
+    where: WhereOption = None,
     order: OrderOption = BY_START,
     after: AfterAgentOption = None,
     limit: LimitOption = 100,
@@ -182,20 +199,21 @@ async def list_agents(
 ) -> None:
     """List agents, with the time since the last turn of each.
 
-    Works without an app. With one, --state also finds agents in states inside the given state, and unknown names are
-    errors.
+    Works without an app, except for --where and an order by a field. With one, --state also finds agents in states
+    inside the given state, and unknown names are errors.
 
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
       gatechart list --order changed --limit 20
+      gatechart list --graph orders --where customer=Ada --where 'total>=10' --order=-total
       gatechart list --count
       gatechart list --graph customer_service --all --json
     """
     if count:
-        _check_alone(state, status, after)
+        _check_alone(state, status, after, where)
         await _count_agents(settings, graph)
         return
-    query = _query(settings, graph, state, status, order, after, limit)
+    query = _query(settings, graph, state, status, where or [], order, after, limit)
     async with stores.open_store(settings.store, role=Role.READER) as store:
         page = await (_all_pages(store, query) if every else store.find(query))
         if graph is not None and not page.agents and not (await store.find(Query(graph, limit=1))).agents:
@@ -206,15 +224,18 @@ async def list_agents(
             agent_views.print_agents(page.agents, datetime.now(UTC))
         else:
             print_hint("no agents found")
+        if page.incomplete:
+            print_hint(f"agents may be missing: a host still adds the values of {', '.join(page.incomplete)}")
         if page.next is not None:
-            print_hint(f"there are more; add --after {page.next}, or --all")
+            print_hint(f"there are more; add --after {quote(page.next)}, or --all")
 
-    emit(settings, {"agents": [agent_views.snapshot_document(found) for found in page.agents], "next": page.next}, show)
+    document = {"agents": [agent_views.snapshot_document(found) for found in page.agents], "next": page.next}
+    emit(settings, document | ({"incomplete": list(page.incomplete)} if page.incomplete else {}), show)
 
 
-def _check_alone(state: str | None, status: Status | None, after: str | None) -> None:
+def _check_alone(state: str | None, status: Status | None, after: str | None, where: Sequence[str] | None) -> None:
     """Raise UsageError if a count is to be narrowed by more than a graph."""
-    given = {"--state": state, "--status": status, "--after": after}
+    given = {"--state": state, "--status": status, "--after": after, "--where": where or None}
     if more := [name for name, value in given.items() if value is not None]:
         raise UsageError(f"--count counts by status and state anyway: leave out {', '.join(more)}")
 
@@ -302,12 +323,17 @@ def _query(
     graph: str | None,
     state: str | None,
     status: Status | None,
+    where: Sequence[str],
     order: str,
     after: str | None,
     limit: int,
 ) -> Query:
-    if state is not None and loading.find_app(settings.app) is not None:
-        command = api.FindCommand(graph=graph, state=state, status=status, order=order, after=after, limit=limit)
+    is_plain = order.removeprefix("-") in (BY_START, BY_CHANGE)
+    if where or not is_plain or (state is not None and loading.find_app(settings.app) is not None):
+        names = {"graph": graph, "state": state, "status": status, "order": order}
+        command = making.made(
+            api.FindCommand, **names, where=conditions.parsed(where) or None, after=after, limit=limit
+        )
         return search.agent_query(registry.Registry(loading.load_graphs(settings)), command)
     active = None if state is None else (ActiveIn(graph, (state,)),)
     return Query(graph, active, status, after, limit, search.checked_order(order, after))
@@ -326,4 +352,4 @@ async def _all_pages(store: Store, query: Query) -> Page:
     while page.next is not None:
         page = await store.find(replace(query, after=page.next))
         agents += page.agents
-    return Page(tuple(agents))
+    return Page(tuple(agents), incomplete=page.incomplete)

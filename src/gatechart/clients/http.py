@@ -141,7 +141,7 @@ class HttpClient(AgentHome):
             found += part.entries
             left = None if left is None else left - len(part.entries)
             if part.next is None or left == 0:
-                return Part(found, part.next)
+                return Part(found, part.next, incomplete=part.incomplete)
             command = command.model_copy(update={"after": part.next})
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:

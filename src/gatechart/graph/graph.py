@@ -37,6 +37,8 @@ class StateTransitionGraph(Generic[ContextT]):
     max_microsteps: how many transitions one turn may take before it counts as caught in a cycle.
     events: declared events with the payloads that they take; a name alone is one that takes any payload.
     events_closed: whether events that are not declared are refused.
+    searchable: fields of the context by which `find` finds agents, such as "customer" or "order.total"; not part of the
+    fingerprint.
     accepts: which handoffs its agents accept, by default all; not part of the fingerprint.
     allow: intended findings of `gatechart.checks`; not part of the fingerprint.
 
@@ -60,6 +62,7 @@ class StateTransitionGraph(Generic[ContextT]):
     accepts: Accepts
     event_types: Mapping[EventName, EventType]  # the declared events, by name
     events_closed: bool
+    searchable: tuple[str, ...]
     tree: tuple[State[Any], ...]  # including the inferred states
     inferred: frozenset[StateName]  # states that are not listed, only named
     nodes: Mapping[StateName, Node]  # including the root, in document order
@@ -88,6 +91,7 @@ class StateTransitionGraph(Generic[ContextT]):
         accepts: Accepts = EVERYTHING,
         events: Iterable[EventType | Name] | EventType | Name = (),
         events_closed: bool = False,
+        searchable: Iterable[str] | str = (),
     ) -> None: ...
 
     @overload
@@ -109,6 +113,7 @@ class StateTransitionGraph(Generic[ContextT]):
         accepts: Accepts = EVERYTHING,
         events: Iterable[EventType | Name] | EventType | Name = (),
         events_closed: bool = False,
+        searchable: Iterable[str] | str = (),
     ) -> None: ...
 
     def __init__(
@@ -129,6 +134,7 @@ class StateTransitionGraph(Generic[ContextT]):
         accepts: Accepts = EVERYTHING,
         events: Iterable[EventType | Name] | EventType | Name = (),
         events_closed: bool = False,
+        searchable: Iterable[str] | str = (),
     ) -> None:
         listed = tuple(each if isinstance(each, State) else State(each) for each in one_or_more(states))
         changes = one_or_more(transitions)
@@ -150,6 +156,7 @@ class StateTransitionGraph(Generic[ContextT]):
                 EventType(each) if isinstance(each, str | Enum) else each for each in one_or_more(events)
             ),
             events_closed=events_closed,
+            searchable=one_or_more(searchable),
         )
         compiled = _compiled(draft, one_or_more(migrations), one_or_more(allow))
         compiled["inferred"] = frozenset(state.name for state in tree[len(listed) :])
@@ -226,6 +233,7 @@ def _compiled(draft: Draft, migrations: tuple[Any, ...], allow: tuple[Any, ...])
         "accepts": draft.accepts,
         "event_types": MappingProxyType({each.name: each for each in draft.event_types}),
         "events_closed": draft.events_closed,
+        "searchable": tuple(draft.searchable),
         "tree": draft.root.states,
         "nodes": MappingProxyType(nodes),
         "fingerprint": fingerprint(

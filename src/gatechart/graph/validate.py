@@ -24,6 +24,7 @@ from gatechart.graph.function_faults import (
     guard_faults,
     invoke_faults,
 )
+from gatechart.graph.searchable import searchable_faults
 from gatechart.graph.structure_faults import (
     defer_faults,
     end_faults,
@@ -57,6 +58,7 @@ class Draft:
     accepts: Any
     event_types: Sequence[Any] = ()
     events_closed: Any = False
+    searchable: Sequence[Any] = ()
 
 
 def find_faults(draft: Draft) -> tuple[Fault, ...]:
@@ -92,6 +94,7 @@ def find_faults(draft: Draft) -> tuple[Fault, ...]:
         *_trigger_faults(doors),
         *acceptance_faults(draft.accepts),
         *event_faults(draft.event_types, draft.events_closed),
+        *searchable_faults(draft.searchable, draft.context),
     )
 
 

@@ -2,20 +2,77 @@
 
 from __future__ import annotations
 
-from gatechart.api import CountsCommand, FindCommand
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from gatechart.api import Bounds, CountsCommand, FindCommand
 from gatechart.errors import UnknownFieldError, UnknownPlaceError, UnknownStateError
 from gatechart.hosting.registry import Registry
 from gatechart.turn import check_limit, known_id
-from gatechart.values import BY_CHANGE, BY_START, HIGHEST_NUMBER, ActiveIn, Order, Query, StateName
+from gatechart.values import (
+    BY_CHANGE,
+    BY_START,
+    COMPARE,
+    HIGHEST_NUMBER,
+    ActiveIn,
+    Comparison,
+    Condition,
+    Order,
+    Query,
+    StateName,
+    kind_bounds,
+    prefix_bounds,
+    sort_key,
+    unkept,
+)
 
 
 def agent_query(registry: Registry, command: FindCommand) -> Query:
     """Return the query of a command. Raises as `AgentHome.find` does."""
     check_limit("find", command.limit)
-    order = checked_order(command.order, command.after)
     graph = None if command.graph is None else registry.graph(command.graph).name
+    fields = searchable_of(registry, graph)
+    order = checked_order(command.order, command.after, graph or "", fields)
+    where = tuple(conditions(command, graph or "", fields))
     active = None if command.state is None else _leaves(registry, graph, command.state)
-    return Query(graph, active, command.status, command.after, command.limit, order)
+    return Query(graph, active, command.status, command.after, command.limit, order, where)
+
+
+def declared_in(registry: Registry) -> dict[str, tuple[str, ...]]:
+    """Return the searchable fields of each graph: those of all its versions."""
+    fields: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for graph in registry.versions:
+        fields[graph.name] |= dict.fromkeys(graph.searchable)
+    return {name: tuple(found) for name, found in fields.items()}
+
+
+def searchable_of(registry: Registry, graph: str | None) -> tuple[str, ...]:
+    """Return the searchable fields of a graph, or of all graphs."""
+    found = (fields for name, fields in declared_in(registry).items() if graph in (None, name))
+    return tuple(dict.fromkeys(field for fields in found for field in fields))
+
+
+def conditions(command: FindCommand, graph: str, fields: Sequence[str]) -> Iterator[Condition]:
+    """Yield the conditions of a command for these fields. Raises UnknownFieldError."""
+    for field, wanted in (command.where or {}).items():
+        if field not in fields:
+            raise UnknownFieldError(graph, field, tuple(fields))
+        if isinstance(wanted, Bounds):
+            yield Condition(field, bounds=tuple(_bounds(wanted)))
+        else:
+            keys = map(sort_key, wanted if isinstance(wanted, list) else [wanted])
+            yield Condition(field, tuple(key for key in keys if key is not None))
+
+
+def _bounds(wanted: Bounds) -> Iterator[tuple[Comparison, str]]:
+    if wanted.prefix is not None:
+        yield from prefix_bounds(wanted.prefix)
+    for name in COMPARE:
+        value = getattr(wanted, name)
+        key = None if value is None else sort_key(value)
+        if key is not None:
+            yield name, key
+            yield from kind_bounds(key)
 
 
 def counted_graph(registry: Registry, command: CountsCommand) -> str | None:
@@ -23,20 +80,22 @@ def counted_graph(registry: Registry, command: CountsCommand) -> str | None:
     return None if command.graph is None else registry.graph(command.graph).name
 
 
-def checked_order(text: str, after: str | None) -> Order:
+def checked_order(text: str, after: str | None, graph: str = "", fields: Sequence[str] = ()) -> Order:
     """Return an order, and check that `after` is a place in it. Raises as `AgentHome.find` does."""
     order = Order.of(text)
-    if order.by not in (BY_START, BY_CHANGE):
-        raise UnknownFieldError("", order.by, (BY_START, BY_CHANGE))
+    if order.field is not None and order.field not in fields:
+        raise UnknownFieldError(graph, order.by, (BY_START, BY_CHANGE, *fields))
     if after is not None and order.by == BY_START:
         known_id(after)
-    elif after is not None and not _is_place(after):
+    elif after is not None and not _is_place(after, order):
         raise UnknownPlaceError(after, text)
     return order
 
 
-def _is_place(after: str) -> bool:
-    return after.isascii() and after.isdecimal() and len(after) < len(str(HIGHEST_NUMBER))
+def _is_place(after: str, order: Order) -> bool:
+    number, colon, _ = after.partition(":")
+    is_number = number.isascii() and number.isdecimal() and len(number) < len(str(HIGHEST_NUMBER))
+    return is_number and not unkept(after) and bool(colon) is (order.field is not None)
 
 
 def _leaves(registry: Registry, graph: str | None, state: StateName) -> tuple[ActiveIn, ...]:

@@ -17,11 +17,12 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.server import install_shutdown_hook
 
-from gatechart.errors import EngineRefusedError, EngineUnreachableError, ServiceAddressError
+from gatechart.errors import EngineRefusedError, EngineUnreachableError, OutsideError, ServiceAddressError
 from gatechart.graph import AnyGraph
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.registry import Registry, known_graph
 from gatechart.hosting.schedule_graph import schedule_graph
+from gatechart.hosting.search import declared_in
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
@@ -35,6 +36,7 @@ from gatechart.values import SCHEDULE_GRAPH, Role
 logger = logging.getLogger(__name__)
 
 LEAVES_S: Final = 0.5  # time for a server to exit once nothing is under way
+FILLED: Final = 500  # agents whose searchable values are added in one commit
 CANCELS: Final = 3
 
 
@@ -83,11 +85,22 @@ async def serving(
         offered: list[Any] = [] if only_projects else _hosting(config)
         if store is not None:
             await store.remember([known_graph(graph) for graph in registry.versions])
+            if await store.declare(declared_in(registry)):
+                stack.callback(asyncio.create_task(_fill(store)).cancel)
             offered.append(projection_object(config, store))
         if stops_on_sigterm:
             _stop_on_signals(stop)
         async with answering(bind, restate.app(offered), stop, grace_s=grace_s, shares_address=shares_address):
             yield stop
+
+
+async def _fill(store: Store) -> None:
+    """Add the values of searchable fields that agents from before their declaration lack."""
+    try:
+        while await store.fill(limit=FILLED):
+            pass
+    except OutsideError:
+        logger.warning("searchable fields are filled when the service starts again", exc_info=True)
 
 
 def _hosting(config: ServiceConfig) -> list[Any]:

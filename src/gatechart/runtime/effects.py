@@ -11,6 +11,7 @@ from gatechart.runtime.inboxes import Inboxes
 from gatechart.runtime.invokes import Invokes
 from gatechart.runtime.offers import send_again
 from gatechart.runtime.posted_mail import PostedMail
+from gatechart.runtime.searchable import declare
 from gatechart.runtime.timers import Timers
 from gatechart.values import (
     ActiveInvocation,
@@ -76,6 +77,7 @@ class Effects:
 
     async def _remember_graphs(self) -> None:
         await self._core.store.remember([known_graph(graph) for graph in self._registry.versions])
+        await declare(self._core, self._registry)
 
     def _migrate_callers(self) -> None:
         """Read the agents whose invokes wait for a missing graph: migrating them may provide it."""

@@ -234,13 +234,13 @@ async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_b
             text = answer.entry.write(entry)
             size += len(text)
             if texts and size > most_bytes:
-                return _page(answer.name, texts, last)
+                return _page(answer.name, texts, last, part.incomplete)
             texts.append(text)
             last = place
         if len(part.entries) <= asked:
-            return _page(answer.name, texts, None)
+            return _page(answer.name, texts, None, part.incomplete)
         count = _how_many_more(size, len(texts), most_bytes)
-    return _page(answer.name, texts, last)
+    return _page(answer.name, texts, last, part.incomplete)
 
 
 def _behind(call: Command, last: Any, limit: int) -> Command:
@@ -253,5 +253,6 @@ def _how_many_more(size: int, count: int, most_bytes: int) -> int:
     return max(1, min(fits, count))
 
 
-def _page(field: str, texts: list[bytes], following: int | str | None) -> bytes:
-    return b'{"%b":[%b],"next":%b}' % (field.encode(), b",".join(texts), to_json(following))
+def _page(field: str, texts: list[bytes], following: int | str | None, incomplete: Sequence[str] | None) -> bytes:
+    more = b',"incomplete":%b' % to_json(incomplete) if incomplete is not None else b""
+    return b'{"%b":[%b],"next":%b%b}' % (field.encode(), b",".join(texts), to_json(following), more)

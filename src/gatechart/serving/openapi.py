@@ -151,7 +151,8 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
 
 
 def _parameter(place: str, name: str, schema: Json) -> Json:
-    return {"name": name, "in": place, "required": place == "path", "schema": schema}
+    given = _content(schema) if schema.get("type") == "object" else {"schema": schema}  # an object is JSON text there
+    return {"name": name, "in": place, "required": place == "path", **given}
 
 
 def _content(schema: Json, *, required: bool | None = None) -> Json:

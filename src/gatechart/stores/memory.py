@@ -34,6 +34,7 @@ from gatechart.values import (
     Pruned,
     Pruning,
     Query,
+    Searchable,
     Snapshot,
     Status,
     TurnRecord,
@@ -53,6 +54,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._tables = Tables()
         self._graphs: dict[str, KnownGraph] = {}
+        self._searchable: dict[str, Sequence[str]] = {}  # fields by graph
         self._numbers = 1  # the next number of mail
         self.requests = MemoryRequests()
 
@@ -117,7 +119,22 @@ class MemoryStore:
 
     async def find(self, query: Query) -> Page:
         """See Store."""
-        return found_page(self._tables, query)
+        return found_page(self._tables, query, self._searchable)
+
+    async def declare(self, searchable: Mapping[str, Sequence[str]]) -> bool:
+        """See Store. Contexts are in memory, so nothing has to be filled."""
+        self._searchable |= searchable
+        return False
+
+    async def fill(self, *, limit: int) -> bool:  # noqa: ARG002
+        """See Store."""
+        return False
+
+    async def searchable(self) -> Sequence[Searchable]:
+        """See Store."""
+        return [
+            Searchable(graph, each) for graph, fields in sorted(self._searchable.items()) for each in sorted(fields)
+        ]
 
     async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
         """See Store."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, islice
+from typing import TypeVar
 
 from gatechart.stores.memory_tables import Tables
-from gatechart.values import BY_CHANGE, ActiveIn, AgentId, Page, Query, Snapshot
+from gatechart.values import BY_CHANGE, ActiveIn, AgentId, Page, Query, Snapshot, keys_in
+
+P = TypeVar("P", int, tuple[str, int])
 
 
-def found_page(tables: Tables, query: Query) -> Page:
-    """Return the agents that match a query, a page of them. Raises UnknownAgentError, see `AgentStore.find`."""
-    ordered = _by_change(tables, query) if query.order.by == BY_CHANGE else _by_start(tables, query)
+def found_page(tables: Tables, query: Query, searchable: Mapping[str, Sequence[str]]) -> Page:
+    """Return the agents that match a query, a page of them. Raises UnknownAgentError, see `AgentStore.find`.
+
+    searchable: the declared fields, by graph.
+    """
+    if query.order.field is not None:
+        ordered = _by_field(tables, query, query.order.field, searchable)
+    else:
+        ordered = _by_change(tables, query) if query.order.by == BY_CHANGE else _by_start(tables, query)
     found = ((tables.turns[each][-1].snapshot, place) for each, place in ordered)
-    matching = (each for each in found if _matches(each[0], query))
+    matching = (each for each in found if _matches(each[0], query, searchable))
     return Page.of(list(islice(matching, query.limit + 1)), query.limit)
 
 
@@ -28,23 +37,49 @@ def _by_start(tables: Tables, query: Query) -> Iterator[tuple[AgentId, str]]:
 
 def _by_change(tables: Tables, query: Query) -> Iterator[tuple[AgentId, str]]:
     """Yield the agents behind the place in the order of their newest turns, each with its own place."""
-    newest = [(place, each) for each, place in tables.newest.items() if _is_behind(place, query)]
-    newest.sort(reverse=query.order.is_descending)
-    return ((each, str(place)) for place, each in newest)
+    after = None if query.after is None else int(query.after)
+    newest = [(place, each) for each, place in tables.newest.items()]
+    return ((each, str(place)) for place, each in _behind(newest, after, query))
 
 
-def _is_behind(place: int, query: Query) -> bool:
-    if query.after is None:
-        return True
-    return place < int(query.after) if query.order.is_descending else place > int(query.after)
+def _by_field(
+    tables: Tables, query: Query, field: str, searchable: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[AgentId, str]]:
+    """Yield the agents behind the place in the order of their values of a field, each with its own place."""
+    found = []
+    for each, turns in tables.turns.items():
+        key = _keys(turns[-1].snapshot, (field,), searchable).get(field)
+        if key is not None:
+            found.append((key, tables.started[each], each))
+    number, _, value = (query.after or "").partition(":")
+    after = (value, int(number)) if number else None
+    ordered = _behind([((key, place), each) for key, place, each in found], after, query)
+    return ((each, f"{place}:{key}") for (key, place), each in ordered)
 
 
-def _matches(snapshot: Snapshot, query: Query) -> bool:
-    return (
+def _behind(placed: list[tuple[P, AgentId]], after: P | None, query: Query) -> list[tuple[P, AgentId]]:
+    """Return those behind a place, in the order wanted."""
+    is_descending = query.order.is_descending
+    found = [each for each in placed if after is None or (each[0] < after if is_descending else each[0] > after)]
+    return sorted(found, reverse=is_descending)
+
+
+def _keys(snapshot: Snapshot, fields: Iterable[str], searchable: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the keys of those of the fields that the agent's graph declares."""
+    declared = [field for field in fields if field in searchable.get(snapshot.graph, ())]
+    return keys_in(snapshot.context_text, declared) if declared else {}
+
+
+def _matches(snapshot: Snapshot, query: Query, searchable: Mapping[str, Sequence[str]]) -> bool:
+    is_there = (
         query.graph in (None, snapshot.graph)
         and query.status in (None, snapshot.status)
         and (query.active is None or any(_is_active(snapshot, wanted) for wanted in query.active))
     )
+    if not is_there or not query.where:
+        return is_there
+    keys = _keys(snapshot, {each.field for each in query.where}, searchable)
+    return all(each.holds(keys) for each in query.where)
 
 
 def _is_active(snapshot: Snapshot, wanted: ActiveIn) -> bool:

@@ -100,6 +100,7 @@ class Tables:
     def __init__(self) -> None:
         self.turns: dict[AgentId, list[TurnRecord]] = {}  # of each agent, in the order started
         self.newest: dict[AgentId, int] = {}  # the number of each agent's newest turn, in the order committed
+        self.started: dict[AgentId, int] = {}  # the number of each agent's first turn
         self._turns = 0  # number of turns so far
         self.handoffs: dict[str, HandoffRecord] = {}  # in the order offered
         self._applied: dict[tuple[AgentId, str], int] = {}  # the version of the turn that applied the event
@@ -142,6 +143,7 @@ class Tables:
         turns = self.turns.get(agent_id)
         if turns is None:
             self.turns[agent_id] = [turn]
+            self.started[agent_id] = self._turns
         else:
             turns.append(turn)
         self._turns += 1
@@ -288,7 +290,7 @@ class Tables:
         """Forget everything of an agent. A handoff that another agent has accepted keeps its slot."""
         self.forget_turns(agent_id, len(self.turns[agent_id]))
         del self.turns[agent_id]
-        del self.newest[agent_id]
+        del self.newest[agent_id], self.started[agent_id]
         self._pending.pop(agent_id, None)
         for record in [each for each in self.handoffs.values() if agent_id in (each.source, each.target)]:
             del self.handoffs[record.id]

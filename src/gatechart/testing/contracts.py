@@ -9,6 +9,7 @@ _REWRITTEN = (
     "invocation_contract",
     "handoff_contract",
     "requests_contract",
+    "search_contract",
     "records",
     "errands",
 )

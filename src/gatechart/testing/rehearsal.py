@@ -217,6 +217,7 @@ def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.F
         accepts=graph.accepts,
         events=graph.event_types.values(),
         events_closed=graph.events_closed,
+        searchable=graph.searchable,
     )
 
 

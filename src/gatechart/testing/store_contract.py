@@ -30,6 +30,7 @@ from gatechart.testing.records import (
     started,
     verdicts,
 )
+from gatechart.testing.search_contract import SearchContract
 from gatechart.values import (
     ActiveIn,
     Event,
@@ -57,7 +58,7 @@ class Wish:
     text: str
 
 
-class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryContract):
+class StoreContract(MailContract, InvocationContract, HandoffContract, HistoryContract, SearchContract):
     """The tests that a store must pass. Subclass it in a test module and provide the store as a fixture.
 
     The fixture gives each test an empty store, open. The tests run under pytest-asyncio, in either of its modes:

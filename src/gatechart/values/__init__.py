@@ -112,10 +112,22 @@ from gatechart.values.queries import (
 from gatechart.values.recurrence import Every, Missed
 from gatechart.values.replays import Difference, Fidelity, ReplayedTurn
 from gatechart.values.schedules import SCHEDULE_GRAPH, Overlap, Schedule
+from gatechart.values.search import (
+    COMPARE,
+    LONGEST_VALUE,
+    Comparison,
+    Condition,
+    Searchable,
+    keys_in,
+    kind_bounds,
+    prefix_bounds,
+    sort_key,
+)
 
 __all__ = [
     "BY_CHANGE",
     "BY_START",
+    "COMPARE",
     "DEFAULT_URL",
     "DELAY_FORMS",
     "DELAY_REMEDY",
@@ -128,6 +140,7 @@ __all__ = [
     "LONGEST_NAME",
     "LONGEST_REASON",
     "LONGEST_S",
+    "LONGEST_VALUE",
     "OFFERED",
     "PATTERN",
     "RECURRING",
@@ -148,6 +161,8 @@ __all__ = [
     "CancelTimer",
     "Capabilities",
     "ChangeHandoff",
+    "Comparison",
+    "Condition",
     "Delay",
     "Difference",
     "Effect",
@@ -205,6 +220,7 @@ __all__ = [
     "Retry",
     "Role",
     "Schedule",
+    "Searchable",
     "Send",
     "Side",
     "Snapshot",
@@ -222,10 +238,14 @@ __all__ = [
     "in_utc",
     "is_count",
     "is_reserved",
+    "keys_in",
+    "kind_bounds",
     "name_of",
+    "prefix_bounds",
     "refuse_unknown",
     "refuse_unknown_unit",
     "seconds_in",
     "seconds_of",
+    "sort_key",
     "unkept",
 ]

@@ -12,6 +12,7 @@ from gatechart.values.agents import Event, GuardError, Origin, Outcome, Snapshot
 from gatechart.values.frozen import value
 from gatechart.values.mail import MailStatus
 from gatechart.values.names import OFFERED, STARTED, AgentId, StateName
+from gatechart.values.search import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,17 @@ BY_CHANGE: Final = "changed"
 class Order:
     """The order of the agents found."""
 
-    by: str = BY_START  # or BY_CHANGE, by the commit of the newest turn
-    is_descending: bool = False  # the newest first
+    by: str = BY_START  # or BY_CHANGE, by the commit of the newest turn, or a searchable field
+    is_descending: bool = False  # the newest or greatest first
+
+    @property
+    def field(self) -> str | None:
+        """The field by whose values agents are ordered; those without one are left out. None by start or change."""
+        return None if self.by in (BY_START, BY_CHANGE) else self.by
 
     @classmethod
     def of(cls, text: str) -> Order:
-        """Read an order: agents by their start with the oldest first, by their last change with the newest first.
+        """Read an order: by start with the oldest first, by last change with the newest first, or by a field.
 
         A minus sign turns it round.
         >>> Order.of("-started"), Order.of("changed")
@@ -94,6 +100,7 @@ class Query:
     )
     limit: int = 100
     order: Order = Order()
+    where: tuple[Condition, ...] = ()  # all of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +110,13 @@ class Page:
     agents: tuple[Snapshot, ...] = field(default=())
     next: str | None = None  # pass it as `after` for the next page; None on the last page
     places: tuple[str, ...] = field(default=(), compare=False)  # for each agent, the `after` of what follows it
+    incomplete: tuple[str, ...] = ()  # fields of the query that old agents may still lack, and so not be found by
 
     @classmethod
-    def of(cls, found: Sequence[tuple[Snapshot, str]], limit: int) -> Page:
+    def of(cls, found: Sequence[tuple[Snapshot, str]], limit: int, incomplete: tuple[str, ...] = ()) -> Page:
         """Make a page of the agents found, each with its place. found: one more than fits if there is another page."""
         agents, places = tuple(each for each, _ in found[:limit]), tuple(place for _, place in found[:limit])
-        return cls(agents, places[-1] if len(found) > limit else None, places)
+        return cls(agents, places[-1] if len(found) > limit else None, places, incomplete)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, assert_never
 
@@ -39,6 +39,7 @@ from gatechart.stores.sql.handoff_rows import handoff_row, state_row
 from gatechart.stores.sql.history_rows import delta_of, history_row
 from gatechart.stores.sql.load import Stored
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
+from gatechart.stores.sql.searchable import FoundValues
 from gatechart.stores.sql.statements import Many, Row, Single, Sparse
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, mail, places, steps
 from gatechart.values import ActiveInvocation, Payload, TurnRecord, Unit, Verdict
@@ -98,14 +99,17 @@ _OF_ROWS: Final[Sequence[_Statement]] = (
 _OF_LISTS: Final[Sequence[Single]] = (DELETE_MAIL, END_TIMERS, END_INVOCATIONS_OF, END_INVOCATIONS, FREE_SLOTS)
 
 
-def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]:
+def commit_units(
+    connection: Connection, searchable: Mapping[str, Sequence[str]], units: Sequence[Unit]
+) -> list[Verdict]:
     """Return the verdict of each unit, as `Store.commit` promises.
 
     The connection holds the owner's lock. Meanwhile others write only to `requests`.
+    searchable: the declared fields, by graph.
     """
     stored = Stored(connection, touched(units))
     verdicts, operations = apply(units, stored)
-    changes = _Changes(stored)
+    changes = _Changes(stored, FoundValues(searchable))
     for operation in operations:
         changes.add(operation)
     changes.write(connection)
@@ -115,8 +119,9 @@ def commit_units(connection: Connection, units: Sequence[Unit]) -> list[Verdict]
 class _Changes:
     """Operations collected as rows, one list for each statement."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: Stored, values: FoundValues) -> None:
         self._stored = stored
+        self._values = values
         self._text: Callable[[Payload], str] = partial(text_once, {})
         self._rows: defaultdict[_Statement, list[Row]] = defaultdict(list)
         self._lists: defaultdict[Single, list[Any]] = defaultdict(list)
@@ -144,6 +149,7 @@ class _Changes:
         for statement in _OF_ROWS:
             if statement in self._rows:
                 statement.run(connection, self._rows[statement])
+        self._values.write(connection)
         if INSERT_MAIL in self._rows and connection.dialect.name in KEEP_NUMBER:
             highest = max(row["number"] for row in self._rows[INSERT_MAIL])
             connection.execute(KEEP_NUMBER[connection.dialect.name], {"number": highest})
@@ -153,6 +159,7 @@ class _Changes:
         key, _, deltas = self._stored.agents[after.agent_id]
         row = snapshot_row(after) if before is None else changes_row(before, after)
         delta = delta_of(turn, deltas)
+        self._values.add(key, before, after)
         self._rows[REMEMBER].append(history_row(turn, key, delta, row))
         if before is None:
             self._rows[START].append(row | {"key": key, "deltas": delta.deltas})

@@ -23,6 +23,7 @@ SCHEMAS: Final = (
     "0008",
     "0009",
     "0010",
+    "0011",
 )  # ids of the migrations, oldest first
 NEWEST: Final = SCHEMAS[-1]
 

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, exists, false, func, null, or_, select
 
 from gatechart.stores.sql.agent_rows import public_id, stored_agent, to_shown
 from gatechart.stores.sql.columns import UNREADABLE, json_names, readable_page, text_of
 from gatechart.stores.sql.dialects import items_of
-from gatechart.stores.sql.tables import agents, history
-from gatechart.values import BY_CHANGE, ActiveIn, GraphCount, Page, Query, Snapshot, StateName, Status
+from gatechart.stores.sql.searchable import declared
+from gatechart.stores.sql.tables import agents, found_values, history
+from gatechart.values import (
+    BY_CHANGE,
+    COMPARE,
+    ActiveIn,
+    Condition,
+    GraphCount,
+    Page,
+    Query,
+    Snapshot,
+    StateName,
+    Status,
+)
 
 
 def found_page(connection: Connection, query: Query) -> Page:
@@ -23,8 +34,16 @@ def found_page(connection: Connection, query: Query) -> Page:
         return (snapshot, _place(row, query)) if _is_wanted(snapshot, query) else None
 
     after, wanted = _begin(connection, query), query.limit + 1
-    found = readable_page(connection, lambda *part: _agents(query, *part), after, wanted, shown, attrgetter("place"))
-    return Page.of(found, query.limit)
+    found = readable_page(connection, lambda *part: _agents(query, *part), after, wanted, shown, _position)
+    return Page.of(found, query.limit, _incomplete(connection, query))
+
+
+def _incomplete(connection: Connection, query: Query) -> tuple[str, ...]:
+    """Return the fields of the query that agents from before their declaration still lack."""
+    fields = {each.field for each in query.where} | {query.order.field} - {None}
+    known = declared(connection) if fields else ()
+    lacking = (each for each in known if not each.is_complete and query.graph in (None, each.graph))
+    return tuple(dict.fromkeys(each.field for each in lacking if each.field in fields))
 
 
 def counted(connection: Connection, graph: str | None) -> tuple[GraphCount, ...]:
@@ -43,15 +62,24 @@ def _counted(row: Row[Any]) -> tuple[str, Sequence[StateName], Status, int]:
         return text_of(row.graph), (), Status.UNREADABLE, row.agents
 
 
-def _begin(connection: Connection, query: Query) -> int | None:
-    """Return the place after which the page begins; None for the first."""
+def _begin(connection: Connection, query: Query) -> tuple[Any, ...] | None:
+    """Return the position after which the page begins; None for the first."""
     if query.after is None:
         return None
-    return int(query.after) if query.order.by == BY_CHANGE else int(stored_agent(connection, query.after).key)
+    if query.order.field is not None:
+        key, _, value = query.after.partition(":")
+        return value, int(key)
+    return (int(query.after) if query.order.by == BY_CHANGE else int(stored_agent(connection, query.after).key),)
 
 
 def _place(row: Row[Any], query: Query) -> str:
+    if query.order.field is not None:
+        return f"{row.key}:{row.value}"
     return str(row.place) if query.order.by == BY_CHANGE else public_id(row)
+
+
+def _position(row: Row[Any]) -> tuple[Any, ...]:
+    return (row.place,) if row.value is None else (row.value, row.place)
 
 
 def _is_wanted(snapshot: Snapshot, query: Query) -> bool:
@@ -60,20 +88,39 @@ def _is_wanted(snapshot: Snapshot, query: Query) -> bool:
     return query.status in (None, snapshot.status) and (is_readable or query.active is None)
 
 
-def _agents(query: Query, after: int | None, limit: int) -> Select[Any]:
+def _agents(query: Query, after: tuple[Any, ...] | None, limit: int) -> Select[Any]:
     """Select rows of agents that may match. Whether a row is readable shows only when it is read."""
-    place = _place_column(query)
-    found = select(agents, place.label("place")).order_by(place.desc() if query.order.is_descending else place)
+    value, place = _ordering(query)
+    found = select(agents, place.label("place"), (null() if value is None else value).label("value"))
     if query.order.by == BY_CHANGE:
         found = found.join(history, and_(history.c.agent == agents.c.key, history.c.version == agents.c.version))
+    if query.order.field is not None:
+        is_its = and_(found_values.c.agent == agents.c.key, found_values.c.field == query.order.field)
+        found = found.join(found_values, is_its)
+    columns: list[ColumnElement[Any]] = [place] if value is None else [value, place]
     if after is not None:
-        found = found.where(place < after if query.order.is_descending else place > after)
-    return found.where(*_conditions(query)).limit(limit)
+        found = found.where(_is_behind(columns, after, is_descending=query.order.is_descending))
+    ordered = [each.desc() if query.order.is_descending else each for each in columns]
+    return found.where(*_conditions(query)).order_by(*ordered).limit(limit)
 
 
-def _place_column(query: Query) -> ColumnElement[int]:
+def _ordering(query: Query) -> tuple[ColumnElement[str] | None, ColumnElement[int]]:
+    """Return the columns that agents are ordered by: the value of a field, if any, then a number."""
+    if query.order.field is not None:
+        return found_values.c.value, found_values.c.agent
     # By change it is the key of the newest turn: turns are stored as committed, so no column has to be kept up to date.
-    return history.c.key if query.order.by == BY_CHANGE else agents.c.key
+    return None, history.c.key if query.order.by == BY_CHANGE else agents.c.key
+
+
+def _is_behind(
+    columns: Sequence[ColumnElement[Any]], after: Sequence[Any], *, is_descending: bool
+) -> ColumnElement[bool]:
+    """Whether a row comes after a position: by the first column, and by the next where that is the same."""
+    first, position = columns[0], after[0]
+    is_past: ColumnElement[bool] = first < position if is_descending else first > position
+    if len(columns) == 1:
+        return is_past
+    return or_(is_past, and_(first == position, _is_behind(columns[1:], after[1:], is_descending=is_descending)))
 
 
 def _conditions(query: Query) -> list[ColumnElement[bool]]:
@@ -84,7 +131,15 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
         found.append(agents.c.status == str(query.status))
     if query.active is not None:
         found.append(or_(false(), *map(_is_active, query.active)))
-    return found
+    return [*found, *map(_holds, query.where)]
+
+
+def _holds(condition: Condition) -> ColumnElement[bool]:
+    value = found_values.c.value
+    wanted = [COMPARE[name](value, key) for name, key in condition.bounds]
+    if condition.among is not None:
+        wanted.append(value.in_(condition.among))
+    return agents.c.key.in_(select(found_values.c.agent).where(found_values.c.field == condition.field, *wanted))
 
 
 def _is_active(wanted: ActiveIn) -> ColumnElement[bool]:

@@ -36,6 +36,7 @@ from gatechart.stores.sql.ownership import check_epoch, current_epoch, in_epoch
 from gatechart.stores.sql.pruning import prune_part, tell_part
 from gatechart.stores.sql.requests import SqlRequests, empty_answers
 from gatechart.stores.sql.search import counted, found_page
+from gatechart.stores.sql.searchable import declare, declared, fill
 from gatechart.stores.sql.tables import agents, graphs, history, mail
 from gatechart.values import (
     ActiveInvocation,
@@ -53,6 +54,7 @@ from gatechart.values import (
     Pruned,
     Pruning,
     Query,
+    Searchable,
     Snapshot,
     Status,
     Unit,
@@ -92,6 +94,7 @@ class SqlStore:
         self._writer = writer
         self._epoch = epoch
         self._last_number = last_number
+        self._searchable: dict[str, Sequence[str]] = {}  # fields by graph, as of the last `declare`
         self.requests = None if notifier is None else SqlRequests(self, notifier)
 
     def numbers(self, count: int) -> int:
@@ -141,13 +144,32 @@ class SqlStore:
         """See Store."""
         return await self._read(lambda connection: found_page(connection, query))
 
+    async def declare(self, searchable: Mapping[str, Sequence[str]]) -> bool:
+        """See Store."""
+        # Before the tables say so: turns that are committed meanwhile have their values then.
+        self._searchable |= {graph: tuple(some) for graph, some in searchable.items()}
+        known = await self.searchable()
+        fields = {graph: {each.field for each in known if each.graph == graph} for graph in searchable}
+        if any(fields[graph] != set(some) for graph, some in searchable.items()):
+            await self._write(lambda connection: declare(connection, searchable))
+            known = await self.searchable()
+        return any(not each.is_complete for each in known)
+
+    async def fill(self, *, limit: int) -> bool:
+        """See Store."""
+        return await self._write(lambda connection: fill(connection, limit))
+
+    async def searchable(self) -> Sequence[Searchable]:
+        """See Store."""
+        return await self._read(declared)
+
     async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
         """See Store."""
         return await self._read(lambda connection: counted(connection, graph))
 
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """See Store."""
-        return await self._write(lambda connection: commit_units(connection, units))
+        return await self._write(lambda connection: commit_units(connection, self._searchable, units))
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""

@@ -104,6 +104,25 @@ Index(
     postgresql_where=history.c.event_id.is_not(None),
 )
 
+searchable = Table(
+    "searchable",  # fields of contexts by which agents are found
+    metadata,
+    Column("graph", String, primary_key=True),
+    Column("field", String, primary_key=True),  # a path with dots
+    Column("filled", BIG),  # values are there of agents with keys up to this; NULL: of all
+    sqlite_with_rowid=False,
+)
+
+found_values = Table(
+    "found_values",  # of searchable fields; agents without one have no row
+    metadata,
+    Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), primary_key=True),
+    Column("field", String, primary_key=True),
+    Column("value", String().with_variant(String(collation="C"), "postgresql"), nullable=False),  # see `sort_key`
+    Index("ix_found_values_field", "field", "value", "agent"),
+    sqlite_with_rowid=False,
+)
+
 mail = Table(
     "mail",
     metadata,

@@ -1,0 +1,53 @@
+"""Conditions for searchable fields, as they are written at a shell."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from gatechart.cli.errors import UsageError
+
+_CONDITION: Final = re.compile(r"(?s)([^=<>^]+)(>=|<=|\^=|=|<|>)(.*)")
+_NAMES: Final = {">=": "ge", ">": "gt", "<=": "le", "<": "lt", "^=": "prefix"}
+
+
+def parsed(conditions: Sequence[str]) -> dict[str, Any]:
+    """Return conditions as `find` takes them. Raises UsageError.
+
+    >>> parsed(["customer=Ada", "total>=10", "total<20"])
+    {'customer': 'Ada', 'total': {'ge': 10, 'lt': 20}}
+    """
+    where: dict[str, Any] = {}
+    for text in conditions:
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise UsageError(f"--where {text!r} is no condition: write customer=Ada, total>=10 or name^=A")
+        field, operator, value = found[1].strip(), found[2], found[3].strip()
+        wanted = _equal(value) if operator == "=" else {_NAMES[operator]: _bound(operator, value)}
+        before = where.setdefault(field, wanted)
+        if before is not wanted:
+            if not isinstance(before, dict) or not isinstance(wanted, dict) or before.keys() & wanted.keys():
+                raise UsageError(f"--where {text!r}: there is another condition for {field} already")
+            before |= wanted
+    return where
+
+
+def _equal(value: str) -> Any:
+    """Return the value; what could be a number, too, is sought as both, because a shell knows no types."""
+    plain = _value(value)
+    return plain if isinstance(plain, str | list) or value.startswith('"') else [plain, value]
+
+
+def _bound(operator: str, value: str) -> Any:
+    return value if operator == "^=" else _value(value)
+
+
+def _value(text: str) -> Any:
+    """Return JSON that agents are found by, such as 10, true or ["a", "b"]; anything else as the text that it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, str | int | float | list) else text
