@@ -16,11 +16,23 @@ from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.handoff_rows import found_handoffs
 from gatechart.stores.sql.load import ACTIVE, AGENTS, APPLIED, NAMED
 from gatechart.stores.sql.mail_rows import due_mail, found_mail, running_invokes, waiting_mail
+from gatechart.stores.sql.search import found_rows
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
-from gatechart.values import HandoffQuery, HandoffStatus, MailEnd, MailQuery, Role, StepRecord
+from gatechart.values import (
+    Condition,
+    HandoffQuery,
+    HandoffStatus,
+    MailEnd,
+    MailQuery,
+    Order,
+    Query,
+    Role,
+    StepRecord,
+)
 
+SOUGHT = Query("g", where=(Condition("n", ("tAda",)),))
 FULL = 2
 
 
@@ -170,6 +182,12 @@ async def test_a_transaction_that_raises_is_taken_back(sqlite_url, error):
         (found_handoffs(HandoffQuery(status=HandoffStatus.PENDING)), "INDEX ix_handoffs_status (status=? AND rowid>?)"),
         (found_handoffs(HandoffQuery(status=HandoffStatus.ACCEPTED)), "INDEX ix_handoffs_status (status=?"),
         (found_handoffs(HandoffQuery(target="b", status=HandoffStatus.PENDING)), "INDEX ix_handoffs_target (target=?"),
+        (
+            found_rows(SOUGHT, None, 9),
+            "SEARCH found_values USING COVERING INDEX ix_found_values_field (field=? AND value=?)",
+        ),
+        (found_rows(SOUGHT, None, 9), "SEARCH agents USING INTEGER PRIMARY KEY (rowid=?)"),
+        (found_rows(Query(order=Order.of("n")), ("t", 5), 9), "USING COVERING INDEX ix_found_values_field (field=?"),
         (found_handoffs(HandoffQuery(source="a")), "INDEX ix_handoffs_source (source=? AND rowid>?)"),
     ],
 )

@@ -34,7 +34,7 @@ def found_page(connection: Connection, query: Query) -> Page:
         return (snapshot, _place(row, query)) if _is_wanted(snapshot, query) else None
 
     after, wanted = _begin(connection, query), query.limit + 1
-    found = readable_page(connection, lambda *part: _agents(query, *part), after, wanted, shown, _position)
+    found = readable_page(connection, lambda *part: found_rows(query, *part), after, wanted, shown, _position)
     return Page.of(found, query.limit, _incomplete(connection, query))
 
 
@@ -88,7 +88,7 @@ def _is_wanted(snapshot: Snapshot, query: Query) -> bool:
     return query.status in (None, snapshot.status) and (is_readable or query.active is None)
 
 
-def _agents(query: Query, after: tuple[Any, ...] | None, limit: int) -> Select[Any]:
+def found_rows(query: Query, after: tuple[Any, ...] | None, limit: int) -> Select[Any]:
     """Select rows of agents that may match. Whether a row is readable shows only when it is read."""
     value, place = _ordering(query)
     found = select(agents, place.label("place"), (null() if value is None else value).label("value"))
@@ -126,7 +126,9 @@ def _is_behind(
 def _conditions(query: Query) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if query.graph is not None:
-        found.append(agents.c.graph == query.graph)
+        # SQLite would look at every agent of the graph rather than at those that have the values: no index has this.
+        graph = agents.c.graph.concat("") if query.where else agents.c.graph
+        found.append(graph == query.graph)
     if query.status not in (None, Status.UNREADABLE):
         found.append(agents.c.status == str(query.status))
     if query.active is not None:
